@@ -108,10 +108,9 @@ export interface App {
   settled(): Promise<void>;
   /** Ends everything that still runs. */
   abort(): void;
-  /**
-   * Releases the store and other resources. Call it once all requests have ended. It first writes the last usage to the
-   * store.
-   */
+  /** How many requests run a model. */
+  running(): number;
+  /** Writes the last usage to the store, and releases it and other resources. Call it once all requests have ended. */
   close(): Promise<void>;
   /** This process's report for the processes beside it. */
   report(workers: Workers): Promise<WorkerReport>;
@@ -209,6 +208,7 @@ function appOf(
     drain: () => draining.abort(),
     settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.settled()]),
     abort: () => stop.abort(shuttingDown()),
+    running: () => gateway.load.running(),
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();

@@ -5,7 +5,7 @@ import type { Driver } from "../src/contract/driver.ts";
 import type { Frame } from "../src/contract/frame.ts";
 import type { Emit } from "../src/contract/stream.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
-import { collectGarbage } from "../src/http/load_shedding.ts";
+import { collectGarbage } from "../src/util/collect_garbage.ts";
 import { formatLogLine } from "../src/observe/log.ts";
 import { readFrames } from "./support/sources.ts";
 import {

@@ -90,9 +90,5 @@ function beginsAnother(call: OpenCall, id: string | undefined, name: string | un
   if (!name) return false;
   if (id && call.id && id !== call.id) return true;
   if (call.args === "" || (name === call.name && added.trim() === "")) return false;
-  if (!call.json) {
-    call.json = new GrowingJson();
-    call.json.add(call.args);
-  }
-  return call.json.isComplete(call.args);
+  return (call.json ??= GrowingJson.of(call.args)).isComplete(call.args);
 }

@@ -26,7 +26,7 @@ class EventReader implements StreamReader<GenerateEvent> {
   readonly #answer: AnswerReader;
   #started = false;
   readonly #alike = new AlikeFrames();
-  /** The last event that brought one text. */
+  /** The last event that carried nothing but a text. It stands for all that are alike. */
   #last: WireEvent | undefined;
 
   constructor(answer: AnswerReader) {
@@ -51,7 +51,7 @@ class EventReader implements StreamReader<GenerateEvent> {
   }
 
   #parse(json: string): WireEvent {
-    const unnumbered = json.replace(NUMBER, "");
+    const unnumbered = json.replace(NUMBER, '"":0');
     const more = this.#alike.textIn(unnumbered);
     if (more !== undefined) return { ...this.#last!, delta: more };
     const event = parseEvent(json);
@@ -66,10 +66,10 @@ class EventReader implements StreamReader<GenerateEvent> {
   }
 }
 
-/** It counts the events of a stream, and nothing depends on it. */
+/** The number of an event in its stream. Nothing depends on it. */
 const NUMBER = /"sequence_number": ?(?:0|[1-9]\d{0,14})(?=[,}])/;
 
-/** The text of an event that brings nothing but more of one. */
+/** The text of an event that brings more of one. */
 function textOf({ type, delta }: WireEvent): string | undefined {
   return type?.endsWith(".delta") && typeof delta === "string" && delta !== "" ? delta : undefined;
 }

@@ -1,10 +1,13 @@
 import { isJsonText } from "./json.ts";
 
-/** A number or a word longer than this, in characters, is no argument of a call. */
+/** A number or a word, with the blanks around it, that is longer than this, in characters, is no argument of a call. */
 const LONGEST_SCALAR = 400;
 
+const [SPACE, LINE_FEED, RETURN, TAB] = [0x20, 0x0a, 0x0d, 0x09];
+const [QUOTE, BACKSLASH, BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+
 /**
- * Tells whether a text that comes in pieces is one complete JSON value so far. Each character is read once, however often that is
+ * Tells whether a text that comes in pieces is one complete JSON value so far. Each character is read once, however often it is
  * asked: an upstream decides how large the pieces are, and a long text would otherwise be parsed again after every one.
  */
 export class GrowingJson {
@@ -18,6 +21,13 @@ export class GrowingJson {
   /** Whether the value that is closed has been found to be valid. */
   #isValid = false;
 
+  /** The text that begins like this. */
+  static of(text: string): GrowingJson {
+    const json = new GrowingJson();
+    json.add(text);
+    return json;
+  }
+
   /** Adds a piece. */
   add(piece: string): void {
     this.#length += piece.length;
@@ -27,7 +37,7 @@ export class GrowingJson {
     }
   }
 
-  /** Whether `text`, which is all pieces together, is complete. */
+  /** Whether the text is complete. `text`: all its pieces. They need not be joined in memory: it is seldom looked at. */
   isComplete(text: string): boolean {
     if (this.#state === "scalar") return this.#length <= LONGEST_SCALAR && isJsonText(text);
     if (this.#state !== "closed") return false;
@@ -40,7 +50,7 @@ export class GrowingJson {
   #read(code: number): void {
     if (isBlank(code)) return;
     if (this.#state === "closed") this.#state = "no JSON";
-    if (this.#state === "blank") this.#state = OPENS[code] ? "open" : "scalar";
+    if (this.#state === "blank") this.#state = opens(code) ? "open" : "scalar";
     if (this.#state !== "open") return;
     if (code === QUOTE) this.#isInString = true;
     else if (code === BRACE || code === BRACKET) this.#depth++;
@@ -63,10 +73,10 @@ export class GrowingJson {
   }
 }
 
+function opens(code: number): boolean {
+  return code === QUOTE || code === BRACKET || code === BRACE;
+}
+
 function isBlank(code: number): boolean {
   return code === SPACE || code === LINE_FEED || code === RETURN || code === TAB;
 }
-
-const [SPACE, LINE_FEED, RETURN, TAB] = [0x20, 0x0a, 0x0d, 0x09];
-const [QUOTE, BACKSLASH, BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
-const OPENS: Record<number, true> = { [QUOTE]: true, [BRACKET]: true, [BRACE]: true };

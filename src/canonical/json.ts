@@ -33,7 +33,7 @@ export function readJson(text: string, parse = parseExactly): JsonValue | undefi
 
 /** Whether the text is one complete JSON value. */
 export function isJsonText(text: string): boolean {
-  // Called repeatedly for a growing text. A text that does not end like a value is not parsed.
+  // A text that does not end like a value is not parsed.
   const last = text.trimEnd().at(-1);
   if (last === undefined || !'}]"0123456789el'.includes(last)) return false;
   return parseJson(text, JSON_LIMITS, JSON.parse) !== undefined;

@@ -9,22 +9,25 @@ const LONGEST_MS = 2_000;
 export interface Lull {
   /** A request has come. */
   broken(): void;
-  /** Resolves once nothing has been asked for a while, or with `false` where that does not happen. */
-  begun(): Promise<boolean>;
+  /**
+   * Resolves to `true` once nothing has been asked for so many milliseconds, by default for a moment; to `false` where that has
+   * not happened within two seconds.
+   */
+  begun(quietMs?: number): Promise<boolean>;
 }
 
 export function createLull(now: () => number, wait: (ms: number) => Promise<void>): Lull {
   let brokenAt = now();
   return {
     broken: () => void (brokenAt = now()),
-    async begun() {
+    async begun(quietMs = LULL_MS) {
       await othersTurn();
       const latest = now() + LONGEST_MS;
       for (;;) {
-        const rest = brokenAt + LULL_MS - now();
-        const left = latest - now();
-        if (rest <= 0 || left <= 0) return rest <= 0;
-        await wait(Math.min(rest, left));
+        const untilQuiet = brokenAt + quietMs - now();
+        const untilLatest = latest - now();
+        if (untilQuiet <= 0 || untilLatest <= 0) return untilQuiet <= 0;
+        await wait(Math.min(untilQuiet, untilLatest));
       }
     },
   };

@@ -7,9 +7,9 @@ import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
-import { collectGarbage } from "../http/load_shedding.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
+import { collectGarbage } from "../util/collect_garbage.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { TimeLimit } from "../util/time_limit.ts";
 import type { Listen } from "./flags.ts";
@@ -25,6 +25,8 @@ import type { Worker } from "./worker.ts";
 
 /** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
 const COUNT_AFTER_MS = 1_000;
+/** After so many milliseconds without a request, the next one is not expected at once. */
+const IDLE_MS = 1_000;
 
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
@@ -66,7 +68,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   await worker?.begin(loaded, running);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
-  settleIn(loaded, { descriptors, lull }, program);
+  settleIn(loaded, { descriptors, lull, app }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
@@ -77,7 +79,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
 /** What can wait until clients are served. */
 async function settleIn(
   { config }: LoadedConfig,
-  { descriptors, lull }: { descriptors: Descriptors; lull: Lull },
+  { descriptors, lull, app }: { descriptors: Descriptors; lull: Lull; app: Running["app"] },
   program: Program,
 ): Promise<void> {
   const { streams: { say } } = program;
@@ -86,11 +88,11 @@ async function settleIn(
     await loadClient();
   }
   await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
-  // The start and the warm-up have made 16 MB of garbage, or of room for it. To look for it takes some 60 ms.
-  if (await lull.begun()) collectGarbage();
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
     if (line !== undefined) say(line);
+    // The start leaves about 16 MB of garbage. Collecting it blocks the process for some 60 ms.
+    if (await lull.begun(IDLE_MS) && app().running() === 0) collectGarbage();
   });
 }
 

@@ -128,15 +128,3 @@ export function defaultMemoryBytes(containerBytes = 0, processes = 1): number {
 
 /** Slightly more than an idle gateway uses (about 90 MB). With less, a small container would serve nothing. */
 const LEAST_BYTES = 112 * 2 ** 20;
-
-/**
- * Collects garbage, which the engine otherwise does only when memory is allocated. Does nothing on hosts that do not allow it.
- */
-export function collectGarbage(): void {
-  try {
-    builtin("node:v8").setFlagsFromString("--expose-gc");
-    (builtin("node:vm").runInNewContext("gc") as () => void)();
-  } catch {
-    // The engine collects in its own time.
-  }
-}

@@ -17,7 +17,7 @@ export interface RunningFacts {
   client?: string;
 }
 
-/** Without its facts once the request has ended, for the reason that `Dependent` gives. */
+/** Without its facts once the request has ended: see `Dependent` in `src/util/abort.ts`. */
 interface Running {
   facts: (() => RunningFacts) | undefined;
 }
@@ -34,23 +34,29 @@ export class Feed {
   begin(id: string, facts: () => RunningFacts): void {
     this.#running.set(id, { facts });
     // One that never leaves a line in the log must not stay for ever.
-    if (this.#running.size > MOST_RUNNING) this.#running.delete(this.#running.keys().next().value!);
+    if (this.#running.size > MOST_RUNNING) this.#take(this.#running.keys().next().value!);
   }
 
   /** What the console itself asked is left out. */
   end(entry: LogEntry): void {
     if (entry.path.startsWith("/console")) return;
-    const running = this.#running.get(entry.id);
-    this.#running.delete(entry.id);
-    const client = running?.facts?.().client;
-    if (running) running.facts = undefined;
+    const client = this.#take(entry.id)?.().client;
     const ended: Ended = { ...withoutCause(entry), number: this.#count };
     if (client !== undefined) ended.client = client;
     this.#ended[this.#count++ % MOST_ENDED] = ended;
   }
 
+  /** Takes a request off the list. Returns its facts. */
+  #take(id: string): (() => RunningFacts) | undefined {
+    const running = this.#running.get(id);
+    const facts = running?.facts;
+    if (running) running.facts = undefined;
+    this.#running.delete(id);
+    return facts;
+  }
+
   running(): RunningFacts[] {
-    return [...this.#running.values()].flatMap(({ facts }) => facts?.() ?? []);
+    return Array.from(this.#running.values(), ({ facts }) => facts!());
   }
 
   /** How many have ended until now. */

@@ -10,6 +10,7 @@ import type {
   ToolKind,
 } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
+import { Line } from "../util/line.ts";
 import { customNames } from "./custom_tool.ts";
 import { PendingCall, type ToolCallDelta } from "./pending_call.ts";
 import { clientNames } from "./tool_names.ts";
@@ -36,7 +37,9 @@ export class PartWriter {
   #open: TextKind | undefined;
   #end: PartEnd = {};
   /** Calls in order of appearance. Only the first one has an open part, once its name is known. */
-  #calls: PendingCall[] = [];
+  readonly #calls = new Line<PendingCall>();
+  /** A call that waited for the rest of its arguments when that was last asked. */
+  #waiting: PendingCall | undefined;
   /** The calls by their keys. */
   #callOf: Map<string, PendingCall> | undefined;
   /** Texts that arrived between the pieces of a call. They are sent after it. */
@@ -89,10 +92,10 @@ export class PartWriter {
     call.add(delta, (name) => this.#clientNames.get(name) ?? name);
     // The first call is over once its arguments are complete and another call receives data. The others need not wait
     // then.
-    while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
+    while (this.#calls.length > 1 && call !== this.#calls.first && this.#firstIsComplete()) {
       events.push(...this.#endCall());
     }
-    if (call === this.#calls[0]) events.push(...this.#writeCall());
+    if (call === this.#calls.first) events.push(...this.#writeCall());
     return events;
   }
 
@@ -110,7 +113,7 @@ export class PartWriter {
     const call = this.#callOf?.get(key);
     if (call) call.over = true;
     const events: GenerateEvent[] = [];
-    while (this.#calls[0]?.over) events.push(...this.#endCall());
+    while (this.#calls.first?.over) events.push(...this.#endCall());
     return [...events, ...this.#writeCall()];
   }
 
@@ -158,7 +161,9 @@ export class PartWriter {
 
   /** Whether a call still waits for the rest of its arguments, which a text must not interrupt. */
   #isMidCall(): boolean {
-    return this.#calls.some((call) => !call.over && !call.isWhole());
+    // Mostly it is the same one again. There may be very many, and a text after each piece of them.
+    if (!this.#waiting || !isWaiting(this.#waiting)) this.#waiting = this.#calls.find(isWaiting);
+    return this.#waiting !== undefined;
   }
 
   #release(): GenerateEvent[] {
@@ -177,12 +182,12 @@ export class PartWriter {
   }
 
   #firstIsComplete(): boolean {
-    const first = this.#calls[0];
+    const { first } = this.#calls;
     return first?.name !== undefined && (first.over || first.isWhole());
   }
 
   #writeCall(): GenerateEvent[] {
-    const call = this.#calls[0];
+    const call = this.#calls.first;
     if (!call?.name) return [];
     if (!call.settle(this.#customNames.has(call.name))) return [];
     const events: GenerateEvent[] = [];
@@ -206,7 +211,7 @@ export class PartWriter {
   }
 
   #endCall(): GenerateEvent[] {
-    const call = this.#calls[0]!;
+    const call = this.#calls.first!;
     if (!call.name) {
       throw new GatewayError("upstream_error", "The upstream sent a tool call without a name");
     }
@@ -225,6 +230,11 @@ export class PartWriter {
   #delta(type: PartDelta["type"], text: string): GenerateEvent {
     return { type: "part-delta", index: this.#index, delta: { type, text } };
   }
+}
+
+/** Whether the call still waits for the rest of its arguments. */
+function isWaiting(call: PendingCall): boolean {
+  return !call.over && !call.isWhole();
 }
 
 /** Generates ids for calls without one: deterministic, and not used in the conversation yet. */

@@ -63,12 +63,8 @@ export class PendingCall {
 
   /** Whether the arguments are complete. */
   isWhole(): boolean {
-    if (!ENDED_VALUE.test(this.#tail)) return false;
-    if (!this.#json) {
-      this.#json = new GrowingJson();
-      this.#json.add(this.input);
-    }
-    return this.#json.isComplete(this.input);
+    if (!this.#json && !ENDED_VALUE.test(this.#tail)) return false;
+    return (this.#json ??= GrowingJson.of(this.input)).isComplete(this.input);
   }
 
   /**

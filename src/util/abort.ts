@@ -1,7 +1,7 @@
 /**
- * A place among the dependents, empty once it has been removed. A `Set` that changes all the time gets a new table every few dozen
- * entries, to which the old one refers (V8 15). One table that has grown old keeps all later ones, and whatever was in them, from
- * being collected early: removed places must not lead to anything.
+ * One of the dependents, without its controller once it has been removed. A `Set` that changes all the time gets a new table every
+ * few dozen entries, to which the old one refers (V8 15). One table that has grown old keeps all later ones, and whatever was in
+ * them, from being collected early. So entries that were removed must lead to nothing.
  */
 export interface Dependent {
   controller: AbortController | undefined;

@@ -5,7 +5,7 @@ interface Round {
   members: Set<Member>;
 }
 
-/** Does nothing once it has left, for the reason that `Dependent` gives. */
+/** Without its work once it has left: see `Dependent` in `abort.ts`. */
 interface Member {
   run: (() => void) | undefined;
 }

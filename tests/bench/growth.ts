@@ -212,6 +212,24 @@ growsLinearly(
   write,
   5_000,
 );
+growsLinearly(
+  "very many calls that wait, then texts",
+  (size): Entry[] => [
+    { call: ["first", { input: "{}" }] },
+    ...Array.from({ length: size }, (_, at): Entry => ({ call: [String(at), { name: "a", input: "{}" }] })),
+    { call: ["last", { name: "a", input: "{" }] },
+    ...Array.from({ length: size }, (): Entry => ({ text: "a" })),
+    { call: ["first", { name: "a" }] },
+  ],
+  write,
+  5_000,
+);
+growsLinearly(
+  "very many calls that end together",
+  (size) => Array.from({ length: size }, (_, at): Entry => ({ call: [String(at), { name: "a", input: "{" }] })),
+  write,
+  40_000,
+);
 /** All so far with every piece: as many of them whatever the size, because all of them together are what is read. */
 const snapshots = (size: number): Entry[] => {
   const whole = `{"input": "${"word ".repeat(size / 5)}"}`;

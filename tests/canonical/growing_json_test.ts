@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { OpenCalls } from "../../plugins/chat/open_calls.ts";
+import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { GrowingJson } from "../../src/canonical/growing_json.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
@@ -34,11 +35,72 @@ function piecesOf(text: string, cuts: readonly number[]): string[] {
   return places.slice(1).map((place, at) => text.slice(places[at], place));
 }
 
+Deno.test("growing json: what is blank in JSON is blank, and nothing else", () => {
+  for (const blank of [" ", "\n", "\r", "\t", "\v", "\u00a0", "\ufeff"]) {
+    for (const text of [`${blank}{}`, `{${blank}}`, `{}${blank}`, `[1${blank}]`, `${blank}"a"${blank}`]) {
+      assertEquals(GrowingJson.of(text).isComplete(text), isJsonText(text), JSON.stringify(text));
+    }
+  }
+});
+
 const PIECES = 500;
+
+Deno.test("growing json: a text is parsed once, whatever is added to it and however often it is asked about", () => {
+  const cases = [["{}", " "], ["{]", "}"], ["{]", " "], ["[1,]", " "], ['{"a":', "1"], ["", "[]"]] as const;
+  for (const [first, more] of cases) {
+    const growing = GrowingJson.of(first);
+    let text: string = first;
+    const count = parsed(() => {
+      for (let at = 0; at < PIECES; at++) {
+        growing.isComplete(text);
+        growing.add(more);
+        text += more;
+      }
+    });
+    assert(count <= 1, `${count} times: ${text.slice(0, 20)}`);
+  }
+  const digits = GrowingJson.of("1");
+  const count = parsed(() => {
+    for (let length = 1; length < 2 * PIECES; length++) {
+      digits.isComplete("1".repeat(length));
+      digits.add("1");
+    }
+  });
+  assert(count < PIECES, `${count} times a number`);
+});
+
+Deno.test("growing json: a call is known to be over when its last piece comes, though it was asked about before", () => {
+  const writer = new PartWriter({ messages: [] });
+  writer.toolCall("0", { name: "f", input: '{"a":{}' });
+  assertEquals(writer.text("x"), []);
+  writer.toolCall("0", { name: "f", input: "}" });
+  assertEquals(textsOf(writer.text("y")), ["x", "y"]);
+  const custom = new PartWriter({ messages: [], tools: [{ type: "custom", name: "f" }] });
+  assertEquals(custom.toolCall("0", { name: "f", input: '{"input":"a\\"}' }), []);
+  assertEquals(textsOf(custom.toolCall("0", { name: "f", input: '"}' })), ['a"}']);
+});
+
+function textsOf(events: readonly GenerateEvent[]): string[] {
+  return events.flatMap((event) => event.type === "part-delta" ? event.delta.text : []);
+}
+
+Deno.test("growing json: of a call that has all its arguments, its name alone begins no other one, and another name does", () => {
+  const calls = new OpenCalls();
+  const keyOf = (name: string, args: string) => calls.read({ index: 0, function: { name, arguments: args } })!.key;
+  const key = keyOf("f", "{}");
+  assertEquals(keyOf("f", ""), key);
+  assert(keyOf("g", "") !== key);
+});
 
 Deno.test("growing json: an upstream cannot make the gateway read a call's arguments once for each of its pieces", () => {
   const name = "f";
   const fragments = ['{"a":"', ...Array<string>(PIECES).fill('\\"}'), '"}'];
+  const { add } = GrowingJson.prototype;
+  let read = 0;
+  GrowingJson.prototype.add = function (piece) {
+    read += piece.length;
+    add.call(this, piece);
+  };
   const named = parsed(() => {
     const calls = new OpenCalls();
     const keys = fragments.map((args) => calls.read({ index: 0, function: { name, arguments: args } })?.key);
@@ -49,6 +111,8 @@ Deno.test("growing json: an upstream cannot make the gateway read a call's argum
     );
   });
   assert(named <= 2, `${named} times in a call that is named with each piece`);
+  assert(read <= 2 * fragments.join("").length, `${read} characters of a call that is named with each piece`);
+  GrowingJson.prototype.add = add;
   const custom = parsed(() => {
     const writer = new PartWriter({ messages: [], tools: [{ type: "custom", name }] });
     for (const input of fragments) writer.toolCall("0", { id: "call_0", name, input });

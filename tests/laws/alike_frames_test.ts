@@ -155,19 +155,30 @@ const SHAPES: Record<Wire, string[]> = {
     '{"type":"response.output_item.done","sequence_number":#,"output_index":0,"item":{"type":"message","id":"i","content":[{"type":"output_text","text":@}]}}',
     '{"type":"response.content_part.added","sequence_number":#,"item_id":"i","output_index":0}',
     '{"sequence_number":#,"item_id":"i","output_index":0,"delta":@}',
+    '{"type":"response.output_text.delta",~"sequence_number":#,"item_id":"i","output_index":0,"delta":@}',
+    '{"type":"response.output_text.delta","item_id":"i","output_index":0,"delta":@,"sequence_number":#~}',
     '{"type":"response.own.delta","sequence_number":#,"delta":@}',
     '{"type":"error","sequence_number":#,"message":@}',
   ],
 };
 
+Deno.test("responses: events whose numbers count up are read the short way from the third one on", () => {
+  const [shape] = SHAPES.responses;
+  const frames = framesOf([[shape!, Array.from({ length: 50 }, (_, at) => `"word ${at}"`)]]);
+  assertEquals(read("responses", frames, true, "chat").short, 48);
+});
+
 /** Of frames whose data do not say what they are. */
 const NAMES = ["response.output_text.delta", "response.reasoning_text.delta", undefined];
 
-/** A frame for each text, with a number of its own for each `#` and `%`; one in place of a `%` is no number in JSON. */
+/** A frame for each text, with a number of its own for each `#` and `%`; one in place of a `%` is no number in JSON, and a `~` is a comma too many then. */
 function framesOf(runs: readonly [shape: string, texts: string[]][]): Frame[] {
   const all = runs.flatMap(([shape, texts]) => texts.map((one) => shape.replaceAll("@", () => one)));
   return all.map((data, at) => ({
-    data: data.replaceAll("#", String(at)).replaceAll("%", at === 7 ? "07" : String(at)),
+    data: data.replaceAll("#", String(at)).replaceAll("%", at === 7 ? "07" : String(at)).replaceAll(
+      "~",
+      at === 7 ? "," : "",
+    ),
     event: NAMES[at % NAMES.length],
   }));
 }

@@ -1,5 +1,6 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
-import { collectGarbage, defaultMemoryBytes } from "../../src/http/load_shedding.ts";
+import { defaultMemoryBytes } from "../../src/http/load_shedding.ts";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { until } from "../support/wait.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../../src/observe/log.ts";

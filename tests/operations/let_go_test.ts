@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { builtIn } from "../../src/app.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
-import { collectGarbage } from "../../src/http/load_shedding.ts";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";

@@ -1,4 +1,4 @@
-import { collectGarbage } from "../../src/http/load_shedding.ts";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 
 /** By how many bytes more is held after `work`, which returns what holds it. */
 export async function heldBy(work: () => unknown): Promise<number> {

@@ -5,7 +5,7 @@
  */
 import { assert } from "@std/assert";
 import { getHeapSpaceStatistics } from "node:v8";
-import { collectGarbage } from "../../src/http/load_shedding.ts";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { Feed } from "../../src/observe/feed.ts";
 import { Dependents } from "../../src/util/abort.ts";
 import { every } from "../../src/util/every.ts";

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { repeat, TimeLimit } from "../../src/util/time_limit.ts";
-import { collectGarbage } from "../../src/http/load_shedding.ts";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 import { delay } from "../support/wait.ts";
 
