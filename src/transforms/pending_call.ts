@@ -124,8 +124,8 @@ const TAIL = 16;
  */
 const CLOSED_TEXT = /"\s*\}\s*$/;
 
-/** How a JSON value may end. Looking at all of a growing string would copy it. */
-const ENDED_VALUE = /[}\]"\del]\s*$/;
+/** How a JSON value may end, with blanks after it. Looking at all of a growing string would copy it. */
+const ENDED_VALUE = /(?:^|[}\]"\del])\s*$/;
 
 /** The JSON object inside a JSON string; the input itself if there is none. */
 function unquoted(input: string): string {

@@ -75,6 +75,8 @@ Deno.test("growing json: a call is known to be over when its last piece comes, t
   assertEquals(writer.text("x"), []);
   writer.toolCall("0", { name: "f", input: "}" });
   assertEquals(textsOf(writer.text("y")), ["x", "y"]);
+  writer.toolCall("1", { name: "f", input: `{}${" ".repeat(50)}` });
+  assertEquals(textsOf(writer.text("z")), ["z"]);
   const custom = new PartWriter({ messages: [], tools: [{ type: "custom", name: "f" }] });
   assertEquals(custom.toolCall("0", { name: "f", input: '{"input":"a\\"}' }), []);
   assertEquals(textsOf(custom.toolCall("0", { name: "f", input: '"}' })), ['a"}']);
