@@ -155,8 +155,8 @@ const SHAPES: Record<Wire, string[]> = {
     '{"type":"response.output_item.done","sequence_number":#,"output_index":0,"item":{"type":"message","id":"i","content":[{"type":"output_text","text":@}]}}',
     '{"type":"response.content_part.added","sequence_number":#,"item_id":"i","output_index":0}',
     '{"sequence_number":#,"item_id":"i","output_index":0,"delta":@}',
-    '{"type":"response.output_text.delta",~"sequence_number":#,"item_id":"i","output_index":0,"delta":@}',
-    '{"type":"response.output_text.delta","item_id":"i","output_index":0,"delta":@,"sequence_number":#~}',
+    '{"type":"response.output_text.delta",~,"item_id":"i","output_index":0,"delta":@}',
+    '{"type":"response.output_text.delta","item_id":"i","output_index":0,"delta":@,~}',
     '{"type":"response.own.delta","sequence_number":#,"delta":@}',
     '{"type":"error","sequence_number":#,"message":@}',
   ],
@@ -171,16 +171,17 @@ Deno.test("responses: events whose numbers count up are read the short way from 
 /** Of frames whose data do not say what they are. */
 const NAMES = ["response.output_text.delta", "response.reasoning_text.delta", undefined];
 
-/** A frame for each text, with a number of its own for each `#` and `%`; one in place of a `%` is no number in JSON, and a `~` is a comma too many then. */
+/**
+ * A frame for each text. `#` is a number of its own, `%` one that once is no number in JSON, and `~` a field with a number that
+ * once is missing.
+ */
 function framesOf(runs: readonly [shape: string, texts: string[]][]): Frame[] {
   const all = runs.flatMap(([shape, texts]) => texts.map((one) => shape.replaceAll("@", () => one)));
-  return all.map((data, at) => ({
-    data: data.replaceAll("#", String(at)).replaceAll("%", at === 7 ? "07" : String(at)).replaceAll(
-      "~",
-      at === 7 ? "," : "",
-    ),
-    event: NAMES[at % NAMES.length],
-  }));
+  return all.map((data, at) => {
+    const isOdd = at === 7;
+    const numbered = data.replaceAll("~", isOdd ? "" : '"sequence_number":#').replaceAll("%", isOdd ? "07" : "#");
+    return { data: numbered.replaceAll("#", String(at)), event: NAMES[at % NAMES.length] };
+  });
 }
 
 for (const wire of WIRES) {
