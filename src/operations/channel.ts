@@ -70,7 +70,10 @@ export class Channel {
   close(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#end();
-    this.#socket.close(code, reason);
+    const close = () => this.#socket.close(code, reason);
+    // Deno (2.9.6) sends no close to a client whose connection is just being made.
+    if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.onopen = close;
+    else close();
     this.#lingering = setTimeout(this.#options.onLinger, CLOSE_MS);
   }
 

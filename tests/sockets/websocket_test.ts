@@ -304,7 +304,7 @@ Deno.test("websocket: an idle connection is closed at its age, and where the gat
   await withGateway(async (rig) => {
     const client = await connect(rig);
     assertEquals((await client.closed).code, 1000);
-  }, { pace: { socketMs: 200 } });
+  }, { pace: { socketMs: 1 } });
   await withGateway(async (rig) => {
     const client = await connect(rig);
     assertEquals(typeOf(await client.turn({ input: "Hello" })), "response.completed");
