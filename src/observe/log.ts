@@ -1,6 +1,6 @@
 import type { Usage } from "../canonical/usage.ts";
 import type { ErrorCode } from "../errors.ts";
-import { TimeLimit } from "../util/time_limit.ts";
+import { after } from "../util/sleep.ts";
 
 /** What is known of one request when it is over. No content and no secret is in it. */
 export interface LogEntry {
@@ -82,13 +82,11 @@ const COLLECT_MS = 20;
 /** Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. */
 export function createLog(print: (line: string) => void): Log {
   const due: LogEntry[] = [];
-  let timer: TimeLimit | undefined;
   const flush = () => {
-    timer?.cancel();
     for (const entry of due.splice(0)) print(formatLogLine(entry));
   };
   const log = (entry: LogEntry) => {
-    if (due.push(entry) === 1) timer = new TimeLimit(COLLECT_MS, flush);
+    if (due.push(entry) === 1) after(COLLECT_MS, flush);
   };
   return Object.assign(log, { flush });
 }

@@ -365,3 +365,18 @@ async function testProcess(test: Test): Promise<void> {
     assert(data.some(({ id }: { id: string }) => id === "renamed"));
   });
 }
+
+Deno.test("node: a program that has nothing else to do ends only once its log is printed and its long work is done", async () => {
+  if ("reason" in installed) return;
+  const module = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
+  const script = `
+    import { createLog } from ${module("observe/log.ts")};
+    import { othersTurn } from ${module("util/work.ts")};
+    createLog(console.log)({ time: "", id: "req_1", method: "POST", path: "/", status: 200, durationMs: 1 });
+    othersTurn().then(() => console.log("done"));
+  `;
+  const args = ["--input-type=module", "--eval", script];
+  const { stdout } = await new Deno.Command(installed.program, { args, stderr: "inherit" }).output();
+  const [done, line] = new TextDecoder().decode(stdout).split("\n");
+  assertEquals([done, JSON.parse(line!).id], ["done", "req_1"]);
+});
