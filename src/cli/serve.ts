@@ -11,7 +11,6 @@ import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { collectGarbage } from "../util/collect_garbage.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
-import { sleep } from "../util/sleep.ts";
 import type { Listen } from "./flags.ts";
 import type { Program } from "./program.ts";
 import { createLull, type Lull } from "./lull.ts";
@@ -57,7 +56,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   // Before the first client is served, and the start-up message is read: what follows it is noticed.
   const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
   const signals = watchSignals(platform, terminal);
-  const lull = createLull(() => performance.now(), sleep);
+  const lull = createLull(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
   const server = await listenAll(loaded, running, { descriptors, lull, worker }, program);
   if (!server) {

@@ -1,6 +1,6 @@
 import type { Usage } from "../canonical/usage.ts";
 import type { ErrorCode } from "../errors.ts";
-import { after } from "../util/sleep.ts";
+import type { Platform } from "../platform/platform.ts";
 
 /** What is known of one request when it is over. No content and no secret is in it. */
 export interface LogEntry {
@@ -80,7 +80,7 @@ export interface Log {
 const COLLECT_MS = 20;
 
 /** Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. */
-export function createLog(print: (line: string) => void): Log {
+export function createLog(print: (line: string) => void, after: Platform["after"]): Log {
   const due: LogEntry[] = [];
   const flush = () => {
     for (const entry of due.splice(0)) print(formatLogLine(entry));

@@ -36,7 +36,7 @@ function createStreams(platform: Platform): StandardStreams {
       JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "The log was not read" }),
     failed: (thrown) => stderr.print(`Cannot write the log, continuing without it: ${(thrown as Error).message}`),
   });
-  const log = createLog(stdout.print);
+  const log = createLog(stdout.print, platform.after);
   return {
     log,
     warn: (warning) => stdout.print(JSON.stringify(warning)),

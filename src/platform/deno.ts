@@ -65,6 +65,10 @@ export const deno: Platform = {
   get telemetry() {
     return telemetryOf(globalThis);
   },
+  after(ms, run) {
+    // The first `setTimeout` takes Deno (2.9.6) 10 ms, which a start cannot spare.
+    AbortSignal.timeout(Math.ceil(ms)).addEventListener("abort", () => run(), { once: true });
+  },
   exit(code) {
     if (!telemetryOf(globalThis)) Deno.exit(code);
     // `Deno.exit` (2.9.6) hangs while metrics are on their way to a collector; a process that has nothing left to do ends all the same.

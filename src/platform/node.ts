@@ -37,6 +37,7 @@ export const node: Platform = {
     const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
     return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
   },
+  after: (ms, run) => void setTimeout(run, ms),
   exit: (code) => process.exit(code),
 };
 

@@ -3,8 +3,6 @@
  * everything else may run between two slices.
  */
 
-import { after } from "./sleep.ts";
-
 /** Long work that can be done in slices. It may pause at each `yield`, and it returns the result. */
 export type Work<T> = Generator<void, T, void>;
 
@@ -124,8 +122,8 @@ function next(): void {
 
 /**
  * Only a timer makes the event loop idle, and only an idle loop polls the sockets each time. After `setImmediate`, Deno polls
- * only every 61st time. Nobody could clear it, since the waiting work may be gone.
+ * only every 61st time. This kind of timer needs no owner to clear it, since the waiting work may be gone.
  */
 function afterOthers(go: () => void): void {
-  after(0, go);
+  AbortSignal.timeout(0).addEventListener("abort", go, { once: true });
 }

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody, ENV, newApp } from "../support/app.ts";
 import { createLog, formatLogLine, type LogEntry } from "../../src/observe/log.ts";
+import { deno } from "../../src/platform/deno.ts";
 import { until } from "../support/wait.ts";
 
 const ENTRY: LogEntry = {
@@ -57,7 +58,7 @@ Deno.test("log: what is thrown and is no error is told by its type alone", () =>
 
 Deno.test("log: lines are printed in their order, after whoever is answered now, and those that are due at the end", async () => {
   const lines: string[] = [];
-  const log = createLog((line) => lines.push(line));
+  const log = createLog((line) => lines.push(line), deno.after);
   const idsOf = () => lines.map((line) => JSON.parse(line).id);
   log({ ...ENTRY, id: "a" });
   log({ ...ENTRY, id: "b" });
