@@ -9,6 +9,7 @@ import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { Feed } from "../../src/observe/feed.ts";
 import { Dependents } from "../../src/util/abort.ts";
 import { every } from "../../src/util/every.ts";
+import { heldBy } from "../support/heap.ts";
 
 /** Lists something that leads to the ballast. The returned function takes it out again. */
 type Enter = (ballast: number[]) => () => void;
@@ -57,6 +58,23 @@ for (const [name, open] of Object.entries(LISTS)) {
     }
     for (const leave of inside) leave();
     assert(most < MOST_BYTES, `${most} bytes grew old`);
+  });
+}
+
+const MANY = 100_000;
+
+for (const [name, open] of Object.entries(LISTS)) {
+  Deno.test(`short-lived: ${name} keep no place for what has left`, async () => {
+    const enter = open();
+    const leaveLast = enter([]);
+    const comeAndGo = () => {
+      for (let at = 0; at < MANY; at++) enter([])();
+      return enter;
+    };
+    comeAndGo();
+    const bytes = await heldBy(comeAndGo) / MANY;
+    leaveLast();
+    assert(bytes < 10, `${bytes} bytes are left of each`);
   });
 }
 
