@@ -4,11 +4,12 @@
  * `--only` takes names of measures and of sections, or their beginnings: `--only=whole-1kB,start`.
  */
 import { parseArgs } from "node:util";
+import { ENGINE } from "../../src/config/permissions.ts";
 import { checkAnswers } from "./check.ts";
 import { CONVERSATION_FIGURES, holdConversation, measureTurns, WAYS } from "./conversation.ts";
 import { IDLE_FIGURES, measureIdle, measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "./fresh.ts";
 import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "./gateways.ts";
-import { formatCosts } from "./own_report.ts";
+import { runOwn } from "./own_run.ts";
 import { measureProcesses, PROCESS_FIGURES } from "./processes.ts";
 import { measureObserving, OBSERVING, OBSERVING_FIGURES } from "./observing.ts";
 import { stopPrograms } from "./program.ts";
@@ -40,7 +41,7 @@ const SECTIONS: Record<string, (upstream: string) => Promise<string>> = {
   memory,
   processes,
   stored,
-  "in-process": () => formatCosts(options.quick ? 15 : 40),
+  "in-process": () => runOwn(ENGINE, `--rounds=${options.quick ? 15 : 40}`),
   vectors,
   uploads,
   safeguards,

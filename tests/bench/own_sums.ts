@@ -1,5 +1,6 @@
 /** What all pairs of wires together cost, in a process of its own, where nothing else runs and nothing runs beside the code. */
 import type { Work } from "./own.ts";
+import { runOwn } from "./own_run.ts";
 
 /** Of each work, as a multiple of the fixed work. */
 export type Sums = Record<Work, number>;
@@ -18,24 +19,7 @@ const V8_FLAGS = [
 const ROUNDS = 12;
 
 export async function measureSums(): Promise<Sums> {
-  const program = new URL("./own_cpu.ts", import.meta.url).href;
-  const config = new URL("../deno.json", import.meta.url).pathname;
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--no-check",
-      "--config",
-      config,
-      "--allow-all",
-      `--v8-flags=${V8_FLAGS}`,
-      program,
-      "--sums",
-      `--rounds=${ROUNDS}`,
-    ],
-    stdin: "null",
-  }).output();
-  if (!success) throw new Error(`Cannot measure: ${new TextDecoder().decode(stderr)}`);
-  return JSON.parse(new TextDecoder().decode(stdout));
+  return JSON.parse(await runOwn(`--v8-flags=${V8_FLAGS}`, "--sums", `--rounds=${ROUNDS}`));
 }
 
 /** Of several processes: where the engine puts code and data is luck. */
