@@ -1,27 +1,49 @@
 import { assertEquals } from "@std/assert";
 import { Channel } from "../../src/operations/channel.ts";
+import { within } from "../support/wait.ts";
 
-Deno.test("channel: what is closed while its connection is being made is closed once that is there", () => {
-  for (const state of [WebSocket.CONNECTING, WebSocket.OPEN]) {
-    const closed: unknown[] = [];
-    const socket = {
-      readyState: state as number,
-      close: (...why: unknown[]) => closed.push(why),
-    } as unknown as WebSocket;
+/** When the gateway closes a connection, and what it then hears of it. */
+const WHEN = {
+  "while it is being made": ["end", "closed"],
+  "at a message, after which no further one counts": ["message", "end", "closed"],
+};
+
+for (const [when, heard] of Object.entries(WHEN)) {
+  Deno.test(`channel: a connection is closed ${when}, and the client learns why`, async () => {
     const log: string[] = [];
-    const channel = new Channel(socket, {
-      sendStallMs: 1_000,
-      onMessage: () => log.push("message"),
-      onEnd: () => log.push("end"),
-      onLinger: () => log.push("linger"),
-      onClosed: () => log.push("closed"),
+    const isClosed = Promise.withResolvers<void>();
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+      const { socket, response } = Deno.upgradeWebSocket(request);
+      const channel = new Channel(socket, {
+        sendStallMs: 1_000,
+        onMessage() {
+          log.push("message");
+          channel.close(1000, "Too old");
+        },
+        onEnd() {
+          log.push("end");
+          // Messages may come on until the client has closed its end, too.
+          socket.dispatchEvent(new MessageEvent("message", { data: "late" }));
+        },
+        onLinger: () => log.push("linger"),
+        onClosed() {
+          log.push("closed");
+          isClosed.resolve();
+        },
+      });
+      if (!heard.includes("message")) channel.close(1000, "Too old");
+      return response;
     });
-    channel.close(1000, "Too old");
-    assertEquals([closed.length, log], [state === WebSocket.OPEN ? 1 : 0, ["end"]]);
-    socket.onopen?.(new Event("open"));
-    assertEquals(closed, [[1000, "Too old"]]);
-    socket.onmessage!(new MessageEvent("message", { data: "late" }));
-    socket.onclose!(new CloseEvent("close"));
-    assertEquals(log, ["end", "closed"]);
-  }
-});
+    try {
+      const client = new WebSocket(`ws://127.0.0.1:${server.addr.port}/`);
+      client.onopen = () => ["one", "two", "three"].forEach((text) => client.send(text));
+      const { promise, resolve } = Promise.withResolvers<CloseEvent>();
+      client.onclose = resolve;
+      const { code, reason } = await within(20_000, promise);
+      await within(20_000, isClosed.promise);
+      assertEquals([code, reason, log], [1000, "Too old", heard]);
+    } finally {
+      await server.shutdown();
+    }
+  });
+}
