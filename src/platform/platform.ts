@@ -44,7 +44,7 @@ export interface Platform {
   upgrade?(request: Request): { socket: WebSocket; response: Response };
   /** OpenTelemetry, where the process was started with it. */
   readonly telemetry?: Telemetry;
-  /** Calls `run` in so many milliseconds. A process that has nothing else to do waits for it. Nobody clears it. */
+  /** Calls `run` in so many milliseconds. A process that has nothing else to do waits for it. It cannot be cancelled. */
   after(ms: number, run: () => void): void;
   /** Ends the process. */
   exit(code: number): never;
