@@ -2,13 +2,13 @@ import { assertEquals } from "@std/assert";
 import { Channel } from "../../src/operations/channel.ts";
 import { within } from "../support/wait.ts";
 
-/** When the gateway closes a connection, and what it then hears of it. */
+/** When the gateway closes a connection, and which of its functions are called. */
 const WHEN = {
   "while it is being made": ["end", "closed"],
   "at a message, after which no further one counts": ["message", "end", "closed"],
 };
 
-for (const [when, heard] of Object.entries(WHEN)) {
+for (const [when, calls] of Object.entries(WHEN)) {
   Deno.test(`channel: a connection is closed ${when}, and the client learns why`, async () => {
     const log: string[] = [];
     const isClosed = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ for (const [when, heard] of Object.entries(WHEN)) {
           isClosed.resolve();
         },
       });
-      if (!heard.includes("message")) channel.close(1000, "Too old");
+      if (!calls.includes("message")) channel.close(1000, "Too old");
       return response;
     });
     try {
@@ -41,7 +41,7 @@ for (const [when, heard] of Object.entries(WHEN)) {
       client.onclose = resolve;
       const { code, reason } = await within(20_000, promise);
       await within(20_000, isClosed.promise);
-      assertEquals([code, reason, log], [1000, "Too old", heard]);
+      assertEquals([code, reason, log], [1000, "Too old", calls]);
     } finally {
       await server.shutdown();
     }
