@@ -1,13 +1,9 @@
 /** What is left of a request in memory once it is over. */
 import { assert } from "@std/assert";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
-import { bodyFor, chatStream, chatWhole, CONFIG, PATH, responseOf, testEach } from "./support.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
+import { bodyFor, chatStream, chatWhole, CONFIG, type Mode, PATH, responseOf, testEach, type Wire } from "./support.ts";
 
 /** Two homes, so that the gateway remembers which of them a conversation has. */
 const TWO_HOMES: ConfigInput = {
@@ -25,24 +21,20 @@ const TWO_HOMES: ConfigInput = {
 };
 const ANSWER = { frames: chatStream([{ reasoning: "hm" }, { content: "Hi" }]), whole: chatWhole({ content: "Hi" }) };
 
-const EXCHANGES = 40;
-const REQUEST_BYTES = 100_000;
-/** Less than any form of one body, and more than a conversation's home and what a heap is uncertain by. */
-const MOST_BYTES_EACH = 40_000;
-
-testEach("R69", "of a request that is over, answered, failed or left, next to nothing stays in memory", {}, async (
-  client,
-  mode,
-) => {
+/** How many bytes each of so many requests leaves, once an app has seen as many twice. */
+async function leftByEach(
+  count: number,
+  { client, mode, bytes, config }: { client: Wire; mode: Mode; bytes: number; config: ConfigInput },
+): Promise<number> {
   const { fetch, asked } = fakeUpstream(({ body }) =>
     body.includes("fail") ? new Response("<html>", { status: 502 }) : responseOf(ANSWER, mode)
   );
-  const app = newApp({ config: TWO_HOMES, fetch });
-  let count = 0;
+  const app = newApp({ config, fetch });
+  let all = 0;
   const run = async () => {
-    for (let at = 0; at < EXCHANGES; at++) {
-      const words = `${++count} ${at % 10 === 1 ? "fail" : "go"} `;
-      const turn = { asked: words.repeat(REQUEST_BYTES / words.length), pictures: [], answered: undefined, calls: [] };
+    for (let at = 0; at < count; at++) {
+      const words = `${++all} ${at % 10 === 1 ? "fail" : "go"} `;
+      const turn = { asked: words.repeat(bytes / words.length), pictures: [], answered: undefined, calls: [] };
       const options = { stream: mode === "streamed", turns: [{ ...turn, thought: undefined }] };
       const response = await app.post(PATH[client], { ...bodyFor(client, options), store: false });
       if (at % 10 === 2) await response.body?.cancel();
@@ -57,7 +49,25 @@ testEach("R69", "of a request that is over, answered, failed or left, next to no
   };
   await run();
   const before = await run();
-  const grown = (await run() - before) / EXCHANGES;
+  return (await run() - before) / count;
+}
 
-  assert(grown < MOST_BYTES_EACH, `${grown} bytes a request`);
-});
+/** Less than any form of one body, and more than a conversation's home and what a heap is uncertain by. */
+const LARGE = { count: 40, bytes: 100_000, config: TWO_HOMES, mostEach: 40_000 };
+/**
+ * Less than a signal takes that is still listed, and more than a heap is uncertain by. Only a conversation with two homes is
+ * remembered, and only a console keeps the latest requests.
+ */
+const SMALL = { count: 300, bytes: 100, config: { ...CONFIG, console: false as const }, mostEach: 250 };
+
+for (const [size, { count, mostEach, ...asked }] of Object.entries({ large: LARGE, small: SMALL })) {
+  testEach(
+    "R69",
+    `of a ${size} request that is over, answered, failed or left, next to nothing stays in memory`,
+    {},
+    async (client, mode) => {
+      const grown = await leftByEach(count, { client, mode, ...asked });
+      assert(grown < mostEach, `${grown} bytes a request`);
+    },
+  );
+}
