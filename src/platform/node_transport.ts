@@ -20,6 +20,9 @@ import {
 /** As much of a head as the gateway's own server takes. */
 const HEAD_BYTES = 64 * 1024;
 
+/** A server that sends more interim answers (1xx) than this is not about to answer, and they would keep others from running. */
+const MOST_INFORMED = 100;
+
 export interface NodeTransportOptions {
   /** Finds the addresses of names, in place of the system. */
   lookup?: LookupFunction;
@@ -101,12 +104,22 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
     reject(signal.reason);
   };
   signal.addEventListener("abort", stop, { once: true });
-  outgoing.on("error", fail);
+  let answer: IncomingMessage | undefined;
+  outgoing.on("error", (error) => {
+    // A body without a length ends with its connection, and node's parser takes any end for that.
+    if (answer && !answer.complete) bytes.fail(error);
+    fail(error);
+  });
+  let informed = 0;
+  outgoing.on("information", () => {
+    if (++informed > MOST_INFORMED) outgoing.destroy(new Error("The server sends nothing but interim answers"));
+  });
   outgoing.once("close", () => {
     signal.removeEventListener("abort", stop);
     fail(new Error("The connection was closed"));
   });
   outgoing.once("response", (incoming: IncomingMessage) => {
+    answer = incoming;
     receive(incoming, bytes);
     // Of what was sent, the server has not read the rest, and never will.
     incoming.once("end", () => outgoing.writableFinished || outgoing.destroy());
