@@ -89,6 +89,7 @@ const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   if (!name) return false;
   if (id && call.id && id !== call.id) return true;
-  if (call.args === "" || (name === call.name && added.trim() === "")) return false;
+  // The name of a call may come after its arguments.
+  if (call.name === undefined || call.args === "" || (name === call.name && added.trim() === "")) return false;
   return (call.json ??= GrowingJson.of(call.args)).isComplete(call.args);
 }

@@ -1,7 +1,7 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { Finish, GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { isJsonObject, withoutNulls } from "../../src/canonical/json.ts";
+import { addPresent, isJsonObject } from "../../src/canonical/json.ts";
 import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -33,6 +33,12 @@ export function notAnAnswer(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
 }
 
+const REASONING_KEYS = ["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] as const;
+
+function hasAny(value: unknown): boolean {
+  return typeof value === "string" || Array.isArray(value) ? value.length > 0 : Boolean(value);
+}
+
 /** Not by a spread: one chunk may make very many. */
 function addAll(events: GenerateEvent[], more: readonly GenerateEvent[]): void {
   for (const event of more) events.push(event);
@@ -61,6 +67,8 @@ export class AnswerReader {
   #outputWeight = 0;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
+  /** What has come in increments. */
+  readonly #brought = { text: false, reasoning: false, refusal: false, input: false };
 
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
@@ -81,7 +89,7 @@ export class AnswerReader {
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
-    if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
+    if (usage) addPresent(usage, this.#usage ??= {});
     for (const choice of answer.choices ?? []) this.#readChoice(choice, events);
     return this.#own ? this.#own.carry(events) : events;
   }
@@ -90,12 +98,14 @@ export class AnswerReader {
   readMore(delta: ChatDelta): GenerateEvent[] {
     const events: GenerateEvent[] = [];
     this.#readDelta(delta, events);
+    this.#noteBrought(delta);
     return this.#own ? this.#own.carry(events) : events;
   }
 
   /** More of a text that comes without anything else. `undefined` where all of the increment has to be looked at. */
   readAlone(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
     if (this.#forms) return undefined;
+    this.#brought[kind] = true;
     const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer[kind](text);
     if (kind !== "input") this.#outputWeight += weighText(text);
     if (events.length > 0) this.#empty = false;
@@ -105,7 +115,7 @@ export class AnswerReader {
   /** The same of an answer whose text may be long, which is looked into in slices. */
   *readLong(answer: ChatAnswer): Work<GenerateEvent[]> {
     const [choice] = answer.choices ?? [];
-    const delta = choice?.delta ?? choice?.message;
+    const delta = choice && this.#newIn(choice);
     if (this.#forms && delta) this.#ahead = yield* this.#readAhead(this.#forms, delta);
     return this.read(answer);
   }
@@ -126,8 +136,9 @@ export class AnswerReader {
 
   #readChoice(choice: ChatChoice, events: GenerateEvent[]): void {
     this.#fields.addChoice(choice);
-    const delta = choice.delta ?? choice.message;
+    const delta = this.#newIn(choice);
     if (delta) this.#readDelta(delta, events);
+    if (choice.delta) this.#noteBrought(choice.delta);
     if (choice.finish_reason) {
       if (saysFailure(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
       // vLLM also names the model's own end marks there, which no client asked for.
@@ -136,6 +147,26 @@ export class AnswerReader {
       this.#finish = parseFinish(choice.finish_reason, asked);
       if (this.#finish.reason === "other") this.#context.note(`replaced the ending ${choice.finish_reason}`);
     }
+  }
+
+  /** The increment. Some servers end a stream with the whole message (MiniMax): what of it came in increments is not new. */
+  #newIn({ delta, message }: ChatChoice): ChatDelta | null | undefined {
+    if (delta || !message) return delta;
+    const { text, reasoning, refusal, input } = this.#brought;
+    const fresh = { ...message };
+    if (text) fresh.content = null;
+    if (reasoning) { for (const name of REASONING_KEYS) fresh[name] = null; }
+    if (refusal) fresh.refusal = null;
+    if (input) fresh.tool_calls = fresh.function_call = null;
+    return fresh;
+  }
+
+  #noteBrought(delta: ChatDelta): void {
+    const brought = this.#brought;
+    if (hasAny(delta.content)) brought.text = true;
+    if (REASONING_KEYS.some((name) => hasAny(delta[name]))) brought.reasoning = true;
+    if (delta.refusal) brought.refusal = true;
+    if (delta.tool_calls?.length || delta.function_call) brought.input = true;
   }
 
   #readDelta(delta: ChatDelta, events: GenerateEvent[]): void {

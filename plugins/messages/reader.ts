@@ -2,7 +2,7 @@
 import { extraOf } from "../../src/canonical/extra.ts";
 import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart } from "../../src/canonical/generate.ts";
-import { type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
+import { addFields, addPresent, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/transforms/part_writer.ts";
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
@@ -108,7 +108,7 @@ export class AnswerReader {
       if (this.#finish.reason === "other" && !isKept) this.#context.note(`replaced the ending ${stop_reason}`);
     }
     // Counts are cumulative: the later ones replace the earlier, field by field.
-    if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
+    if (usage) addPresent(usage, this.#usage ??= {});
     Object.assign(this.#extra, extraOf(WIRE, message, RESPONSE_KEYS)?.fields);
   }
 
@@ -121,7 +121,9 @@ export class AnswerReader {
     const kind = kindOf(fields.type);
     const key = String(this.#blockCount++);
     this.#empty = false;
-    this.#blocks.set(index, { key, fields, kind, json: "", signature: "", spoke: false, citations: [] });
+    // What comes later is added to it, and the event is not ours.
+    const own = kind === "other" ? { ...fields } : fields;
+    this.#blocks.set(index, { key, fields: own, kind, json: "", signature: "", spoke: false, citations: [] });
     switch (kind) {
       case "text":
         return this.#text(index, toJsonText(fields.text ?? ""));
@@ -167,7 +169,7 @@ export class AnswerReader {
         return [];
       case "compaction_delta": {
         const { type: _, ...summary } = delta as JsonObject;
-        if (block?.kind === "other") block.fields = { ...block.fields, ...summary };
+        if (block?.kind === "other") addFields(summary, block.fields);
         return [];
       }
       default:

@@ -47,7 +47,10 @@ export class OpenItems {
     if (key !== undefined && known && (!known.over || key === this.#latest)) return key;
     const latest = this.#items.get(this.#latest);
     const fits = latest && !latest.over && (!item || item.type === latest.type);
-    return fits || key === undefined ? this.#latest : key;
+    if (fits) return this.#latest;
+    // A whole item without a name is another one where the latest is over.
+    if (key === undefined && item && latest?.over) return this.newKey(event, item);
+    return key ?? this.#latest;
   }
 
   begin(key: string, type: string): OpenItem {

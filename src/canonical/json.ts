@@ -67,12 +67,22 @@ export function setField(object: JsonObject, name: string, value: JsonValue | un
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
+/** Adds the fields to those of `object`, which they overrule. */
+export function addFields(fields: JsonObject, object: JsonObject): void {
+  for (const name in fields) setField(object, name, fields[name]);
+}
+
 /** The fields that are present. Null means absent on every wire. */
 export function withoutNulls<T extends object>(fields: T): T {
-  const present: JsonObject = {};
+  const present = {} as T;
+  addPresent(fields, present);
+  return present;
+}
+
+/** Adds the fields that are present to those of `object`, which they overrule. */
+export function addPresent<T extends object>(fields: T, object: T): void {
   for (const name of Object.keys(fields)) {
     const value = (fields as JsonObject)[name];
-    if (value !== null && value !== undefined) setField(present, name, value);
+    if (value !== null && value !== undefined) setField(object as JsonObject, name, value);
   }
-  return present as T;
 }

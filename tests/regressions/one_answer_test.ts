@@ -67,6 +67,56 @@ testAnswers([
   },
   {
     id: "C18",
+    title: "a whole message at the end of a stream does not repeat what came before it (MiniMax)",
+    answer: answerOf([
+      chunk("a", 0, { role: "assistant", reasoning_content: "Hm" }),
+      chunk("a", 0, { content: "Hel" }),
+      chunk("a", 0, { content: "lo" }),
+      chunk("a", 0, { tool_calls: [call("look", "", { index: 0 })] }),
+      chunk("a", 0, { tool_calls: [{ index: 0, function: { arguments: "{}" } }] }),
+      {
+        ...chatWhole({ reasoning_content: "Hm", content: "Hello", tool_calls: [call("look", "{}")] }, "tool_calls"),
+        id: "a",
+      },
+    ]),
+    ask: { tools: TOOLS },
+    want: { said: [{ reasoning: "Hm" }, { text: "Hello" }, { call: "look", input: {} }], end: "tool-calls" },
+  },
+  {
+    id: "C18",
+    title: "what a whole message at the end of a stream brings for the first time is not lost",
+    answer: answerOf([
+      chunk("a", 0, { role: "assistant", content: "", reasoning_content: "Hm" }),
+      { ...chatWhole({ reasoning_content: "Hm", content: "Hello" }), id: "a" },
+    ]),
+    want: { said: [{ reasoning: "Hm" }, { text: "Hello" }], end: "stop" },
+  },
+  {
+    id: "C18",
+    title: "messages in place of increments are increments",
+    answer: answerOf([
+      { model: "org/model", choices: [{ index: 0, message: { role: "assistant", content: "Hel" } }] },
+      { model: "org/model", choices: [{ index: 0, message: { content: "lo" }, finish_reason: "stop" }] },
+    ]),
+    want: { said: [{ text: "Hello" }], end: "stop" },
+  },
+  {
+    id: "C18",
+    title: "a name that comes after all arguments is that of the call, and not another call",
+    answer: answerOf([
+      chunk("a", 0, { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { arguments: "{}" } }] }),
+      chunk(
+        "a",
+        0,
+        { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] },
+        "tool_calls",
+      ),
+    ]),
+    ask: { tools: TOOLS },
+    want: { said: [{ call: "look", input: {} }], end: "tool-calls" },
+  },
+  {
+    id: "C18",
     title: "a second choice is not mixed into the first",
     answer: answerOf([
       chunk("a", 0, { role: "assistant", content: "" }),
@@ -257,6 +307,12 @@ const SEARCH = {
 const SERVER = { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "SECRET" } };
 
 const ITEMS = [SEARCH, UNKNOWN, listOf(SHORTEST.responses.output)[0]!];
+const UNNAMED = ["ONE", "TWO"].map((text) => ({
+  type: "message",
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text, annotations: [] }],
+}));
 const BLOCKS = [SERVER, UNKNOWN, { type: "text", text: "Hi" }];
 
 testAnswers([
@@ -278,6 +334,19 @@ testAnswers([
     },
     want: { said: [{ text: "Hi" }], end: "stop" },
     check: (view) => assertNoted(view, ["web_search_call", "brand_new_block"]),
+  },
+  {
+    id: "C19",
+    title: "whole items without a name or a place are all there",
+    upstream: "responses",
+    clients: ["messages", "responses"],
+    answer: {
+      frames: events(
+        ...UNNAMED.map((item) => ({ type: "response.output_item.done", item })),
+        { type: "response.completed", response: { ...SHORTEST.responses, output: [] } },
+      ),
+    },
+    want: { said: [{ text: "ONE" }, { text: "TWO" }], end: "stop" },
   },
   {
     id: "C19",
