@@ -249,7 +249,7 @@ function sorted(content: readonly OutputPart[]) {
 
 /** The call with fields that its server put on it. */
 function withFields(call: ToolCallPart, fields: JsonObject | undefined): ToolCallPart {
-  return fields ? { ...call, extra: mergeExtras(call.extra, { wire: WIRE, fields }) } : call;
+  return fields ? { ...call, extra: mergeExtras([call.extra, { wire: WIRE, fields }]) } : call;
 }
 
 /** What the model thought goes back to it, and the server's details of it. What only another vendor can read stays behind. */

@@ -75,6 +75,8 @@ export function withRemoteTools(tools: readonly Tool[], body: JsonObject): Tool[
   const setOf = (tool: Tool) =>
     tool.type === "hosted" && tool.extra.fields.type === TOOL_SET ? tool.extra.fields : undefined;
   const named = new Set(tools.map((tool) => setOf(tool)?.mcp_server_name));
+  // The first of several servers with the same name.
+  const byName = new Map(servers.toReversed().map((server) => [server.name, server]));
   const own = servers.flatMap((server): Tool[] => {
     const { name, tool_configuration } = server;
     const filter = isJsonObject(tool_configuration) ? tool_configuration : {};
@@ -86,7 +88,7 @@ export function withRemoteTools(tools: readonly Tool[], body: JsonObject): Tool[
   return [
     ...tools.map((tool) => {
       const set = setOf(tool);
-      const server = set && servers.find(({ name }) => name === set.mcp_server_name);
+      const server = set && byName.get(set.mcp_server_name);
       const work = server && remoteWork(server, enabledIn(set));
       return work ? { ...tool, work } as Tool : tool;
     }),

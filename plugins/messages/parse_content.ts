@@ -163,11 +163,17 @@ function inWords(block: Block): string {
 
 /** The names of the tools that a block refers to, however deep inside it. */
 export function toolReferences(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(toolReferences);
-  if (!isJsonObject(value)) return [];
-  const { type, tool_name, name } = value;
-  const named = tool_name ?? name;
-  return type === "tool_reference" && isText(named) ? [named] : Object.values(value).flatMap(toolReferences);
+  const names: string[] = [];
+  const look = (inner: unknown) => {
+    if (Array.isArray(inner)) return inner.forEach(look);
+    if (!isJsonObject(inner)) return;
+    const { type, tool_name, name } = inner;
+    const named = tool_name ?? name;
+    if (type === "tool_reference" && isText(named)) names.push(named);
+    else Object.values(inner).forEach(look);
+  };
+  look(value);
+  return names;
 }
 
 function isText(value: unknown): value is string {
@@ -176,23 +182,18 @@ function isText(value: unknown): value is string {
 
 /** All text inside a block's content, whatever its shape: blocks of text, search results, documents, outputs. */
 function textsIn(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (Array.isArray(content)) return content.map(textsIn).filter(isText).join("\n");
-  if (!isJsonObject(content)) return "";
-  const { text, title, url, stdout, stderr, error_code, source, tool_references } = content;
-  const data = isJsonObject(source) && source.type === "text" ? source.data : undefined;
-  return [
-    text,
-    title,
-    url,
-    data,
-    stdout,
-    stderr,
-    error_code,
-    textsIn(content.content),
-    ...toolReferences(tool_references),
-  ]
-    .filter(isText).join("\n");
+  const texts: unknown[] = [];
+  const look = (inner: unknown) => {
+    if (Array.isArray(inner)) return inner.forEach(look);
+    if (!isJsonObject(inner)) return void (typeof inner === "string" && texts.push(inner));
+    const { text, title, url, stdout, stderr, error_code, source, tool_references } = inner;
+    const data = isJsonObject(source) && source.type === "text" ? source.data : undefined;
+    texts.push(text, title, url, data, stdout, stderr, error_code);
+    look(inner.content);
+    for (const name of toolReferences(tool_references)) texts.push(name);
+  };
+  look(content);
+  return texts.filter(isText).join("\n");
 }
 
 /** Of the citations of a text, those of pages mean the same on other wires. */

@@ -62,7 +62,7 @@ export class Collector {
       }
       case "finish": {
         const { finish, usage } = event;
-        const extra = mergeExtras(this.#extra, event.extra);
+        const extra = mergeExtras([this.#extra, event.extra]);
         return { model: this.#model, content: this.#content, finish, usage, ...(extra && { extra }) };
       }
       case "error":

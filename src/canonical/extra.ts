@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, setField } from "./json.ts";
+import { addFields, isJsonObject, type JsonObject, setField } from "./json.ts";
 
 /** What one wire carries and the canonical form does not model. Only the same wire reads it back. */
 export interface Extra {
@@ -95,15 +95,20 @@ export function splitInside(key: string, fields: JsonObject): { inner: JsonObjec
   return { inner, outer };
 }
 
-/** Merges two extras of the same wire. If their wires differ, the second wins. */
-export function mergeExtras(first: Extra | undefined, second: Extra | undefined): Extra | undefined {
-  if (!first || !second || first.wire !== second.wire) return second ?? first;
-  const hints = { ...first.hints, ...second.hints };
-  return {
-    wire: first.wire,
-    fields: { ...first.fields, ...second.fields },
-    ...(Object.keys(hints).length > 0 && { hints }),
-  };
+/** Merges the extras of one wire, of which the later ones overrule the earlier. An extra of another wire replaces those before it. */
+export function mergeExtras(extras: readonly (Extra | undefined)[]): Extra | undefined {
+  const given = extras.filter((extra) => extra !== undefined);
+  const { wire } = given.at(-1) ?? {};
+  const same = given.slice(given.findLastIndex((extra) => extra.wire !== wire) + 1);
+  if (same.length < 2) return same[0];
+  const fields: JsonObject = {};
+  const hints: JsonObject = {};
+  // There may be very many: a copy for each of them would be a copy of all those before it.
+  for (const extra of same) {
+    addFields(extra.fields, fields);
+    if (extra.hints) addFields(extra.hints, hints);
+  }
+  return { wire: same[0]!.wire, fields, ...(Object.keys(hints).length > 0 && { hints }) };
 }
 
 /** Notes a field that is overruled by another field with the same meaning, if both are present and differ. */

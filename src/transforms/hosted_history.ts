@@ -14,7 +14,7 @@ import type {
 } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
-import { hasCalls, joinAssistant } from "./turns.ts";
+import { joinAssistant } from "./joined_turns.ts";
 import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
 
 /** How hosted tools are offered to a model. */
@@ -78,7 +78,7 @@ export function withHostedHistory(
     message.role === "assistant" && message.content.some(isStep);
   if (!messages.some(hasSteps)) return messages;
   // A call that the client is to answer forms one turn with the parts beside it, even if they arrived separately.
-  return joinAssistant(messages, hasCalls).flatMap((message) =>
+  return joinAssistant(messages, { onlyAfterCalls: true }).flatMap((message) =>
     hasSteps(message) ? splitTurn(message, functions, note) : [message]
   );
 }

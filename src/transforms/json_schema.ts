@@ -243,19 +243,23 @@ function isNearMultiple(value: number, of: number): boolean {
 
 /** The problems with the best matching alternative, which is most likely the intended one. */
 function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
-  let best: string[] | undefined;
+  let best: string[] = [];
+  let deepest = 0;
   for (const one of alternatives) {
     const problems = problemsOf(value, one, at, run);
     if (problems.length === 0) return [];
     look(lookAt(problems[0]!), run);
-    if (!best || depthOf(problems) > depthOf(best)) best = problems;
+    const depth = depthOf(problems);
+    if (depth > deepest) [best, deepest] = [problems, depth];
   }
-  return best ?? [];
+  return best;
 }
 
 /** The depth of the first problem. */
 function depthOf([first = ""]: readonly string[]): number {
-  return first.slice(0, first.indexOf(" ")).split(/[.[]/).length;
+  let depth = 1;
+  for (let at = 0; at < first.length && first[at] !== " "; at++) if (first[at] === "." || first[at] === "[") depth++;
+  return depth;
 }
 
 function inOrder(value: JsonValue, schemas: readonly JsonValue[], at: string, run: Run): string[] {

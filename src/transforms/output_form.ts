@@ -93,7 +93,7 @@ function parse(json: string): Parsed | undefined {
   return value === undefined ? undefined : { json, value };
 }
 
-const FENCE = /^(`{3,}|~{3,})[^\n`]*\n([^]*)\n[ \t]*\1$/;
+const FENCE = /^(`{3,}|~{3,}(?!~))[^\n`]*\n([^]*)\n[ \t]*\1$/;
 
 function unfenced(text: string): string {
   return (FENCE.exec(text)?.[2] ?? "").trim();

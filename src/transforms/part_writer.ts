@@ -38,8 +38,8 @@ export class PartWriter {
   #end: PartEnd = {};
   /** Calls in order of appearance. Only the first one has an open part, once its name is known. */
   readonly #calls = new Line<PendingCall>();
-  /** A call that waited for the rest of its arguments when that was last asked. */
-  #waiting: PendingCall | undefined;
+  /** The calls that may still wait for the rest of their arguments. */
+  #waiting: Set<PendingCall> | undefined;
   /** The calls by their keys. */
   #callOf: Map<string, PendingCall> | undefined;
   /** Texts that arrived between the pieces of a call. They are sent after it. */
@@ -90,6 +90,7 @@ export class PartWriter {
     const events = this.#open ? this.endPart() : [];
     const call = this.#callFor(key, delta.kind);
     call.add(delta, (name) => this.#clientNames.get(name) ?? name);
+    (this.#waiting ??= new Set()).add(call);
     // The first call is over once its arguments are complete and another call receives data. The others need not wait
     // then.
     while (this.#calls.length > 1 && call !== this.#calls.first && this.#firstIsComplete()) {
@@ -161,9 +162,12 @@ export class PartWriter {
 
   /** Whether a call still waits for the rest of its arguments, which a text must not interrupt. */
   #isMidCall(): boolean {
-    // Mostly it is the same one again. There may be very many, and a text after each piece of them.
-    if (!this.#waiting || !isWaiting(this.#waiting)) this.#waiting = this.#calls.find(isWaiting);
-    return this.#waiting !== undefined;
+    // There may be very many, and a text after each piece of them.
+    for (const call of this.#waiting ?? []) {
+      if (!call.over && !call.isWhole()) return true;
+      this.#waiting!.delete(call);
+    }
+    return false;
   }
 
   #release(): GenerateEvent[] {
@@ -221,6 +225,7 @@ export class PartWriter {
     const events = this.#writeCall();
     this.#calls.shift();
     this.#callOf?.delete(call.key);
+    this.#waiting?.delete(call);
     (this.#ended ??= new Set()).add(call.key);
     this.#callOpen = false;
     events.push({ type: "part-end", index: this.#index });
@@ -232,23 +237,20 @@ export class PartWriter {
   }
 }
 
-/** Whether the call still waits for the rest of its arguments. */
-function isWaiting(call: PendingCall): boolean {
-  return !call.over && !call.isWhole();
-}
-
 /** Generates ids for calls without one: deterministic, and not used in the conversation yet. */
 function callNamer({ messages }: Pick<GenerateRequest, "messages">): () => string {
   let taken: Set<string> | undefined;
+  let next = 0;
   return () => {
-    taken ??= new Set(
-      messages.flatMap(({ role, content }) =>
-        role === "assistant" ? content.filter((part) => part.type === "tool-call").map(({ id }) => id) : []
-      ),
-    );
-    let number = taken.size;
-    while (taken.has(`call_${number}`)) number++;
-    taken.add(`call_${number}`);
-    return `call_${number}`;
+    if (!taken) {
+      taken = new Set(
+        messages.flatMap(({ role, content }) =>
+          role === "assistant" ? content.filter((part) => part.type === "tool-call").map(({ id }) => id) : []
+        ),
+      );
+      next = taken.size;
+    }
+    while (taken.has(`call_${next}`)) next++;
+    return `call_${next++}`;
   };
 }

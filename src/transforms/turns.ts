@@ -12,8 +12,9 @@ import type {
   ToolResultPart,
   UserMessage,
 } from "../canonical/generate.ts";
-import { type Extra, mergeExtras } from "../canonical/extra.ts";
+import type { Extra } from "../canonical/extra.ts";
 import { holdsPart } from "../canonical/part_types.ts";
+import { joinAssistant } from "./joined_turns.ts";
 
 export type Note = (text: string) => void;
 
@@ -72,7 +73,7 @@ function callIds(content: AssistantMessage["content"]): string[] {
  */
 export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
   if (isArranged(messages) || isPaired(messages)) return messages;
-  const turns = withDistinctIds(joinAssistant(messages, hasCalls), note);
+  const turns = withDistinctIds(joinAssistant(messages, { onlyAfterCalls: true }), note);
   const ordered = resultsFirst(turns);
   const isMoved = turns.length < messages.length || ordered.some((message, at) => message !== turns[at]);
   if (isMoved) note("moved results of tools right after their calls");
@@ -97,10 +98,6 @@ function isPaired(messages: readonly Message[]): boolean {
   return open.size === 0 || messages.at(-1)?.role === "assistant";
 }
 
-export function hasCalls({ content }: AssistantMessage): boolean {
-  return content.some(({ type }) => type === "tool-call");
-}
-
 /** Drops parts of another wire that cannot be put into words. Servers refuse a turn that is left empty. */
 function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
   const parts: readonly Message["content"][number][] = message.content;
@@ -121,24 +118,6 @@ function isWordless(part: Message["content"][number], wire: string): boolean {
 function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
   if (content.length === 0) noteLost(extra, note);
   return content.length > 0;
-}
-
-/** On some wires each output of the assistant is a turn. Elsewhere its reasoning, text and calls form one. */
-export function joinAssistant(
-  messages: readonly Message[],
-  isOpen: (turn: AssistantMessage) => boolean = () => true,
-): Message[] {
-  const joined: Message[] = [];
-  for (const message of messages) {
-    const last = joined.at(-1);
-    if (message.role !== "assistant" || last?.role !== "assistant" || !isOpen(last)) {
-      joined.push(message.role === "assistant" ? { ...message, content: [...message.content] } : message);
-      continue;
-    }
-    for (const part of message.content) last.content.push(part);
-    if (message.extra) last.extra = mergeExtras(last.extra, message.extra);
-  }
-  return joined;
 }
 
 /** Servers refuse several calls of one turn with the same id. Each call gets its own, and so do the results, in order. */

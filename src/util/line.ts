@@ -26,9 +26,4 @@ export class Line<T> {
     }
     return first;
   }
-
-  find(holds: (item: T) => boolean): T | undefined {
-    for (let at = this.#at; at < this.#items.length; at++) if (holds(this.#items[at]!)) return this.#items[at];
-    return undefined;
-  }
 }

@@ -130,6 +130,10 @@ Deno.test("form: an answer of many values, or a schema that is long to check, ho
     });
   });
   await assertCheap(200, () => assertEquals(readForm("[}".repeat(1_000_000), FORM), { problem: "it is not JSON" }));
+  await assertCheap(
+    200,
+    () => assertEquals(readForm(`${"~".repeat(400_000)}\nx`, FORM), { problem: "it is not JSON" }),
+  );
 });
 
 /** Prose without anything that begins an object or a list, or a text in one. */

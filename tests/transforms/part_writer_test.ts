@@ -4,6 +4,7 @@ import type { FinishReason, GenerateEvent, GenerateRequest, GenerateResponse } f
 import { PartWriter } from "../../src/transforms/part_writer.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { assertCheap } from "../support/cost.ts";
 
 type Script = (writer: PartWriter) => GenerateEvent[][];
 const usage = { inputTokens: 5, outputTokens: 7 };
@@ -312,4 +313,33 @@ Deno.test("calls that the upstream gives one id get one each", () => {
     ]),
     [call("a", "f", "{}"), call("call_0", "g", "{}")],
   );
+});
+
+const MANY = 20_000;
+
+Deno.test("very many calls without ids get the ids that are free, at little cost", async () => {
+  const taken = Array.from({ length: MANY }, (_, at) => call(`call_${at + MANY}`, "f", "{}"));
+  await assertCheap(200, () => {
+    const writer = new PartWriter({ messages: [{ role: "assistant", content: taken }] });
+    const events = taken.flatMap((_, at) => [
+      ...writer.toolCall(`${at}`, { name: "f", input: "{}" }),
+      ...writer.endToolCall(`${at}`),
+    ]);
+    const ids = events.flatMap((event) =>
+      event.type === "part-start" && event.part.type === "tool-call" ? [event.part.id] : []
+    );
+    assertEquals([ids.length, ids[0], ids.at(-1)], [MANY, `call_${2 * MANY}`, `call_${3 * MANY - 1}`]);
+  });
+});
+
+Deno.test("very many texts within later calls cost little while the first call waits for its name", async () => {
+  await assertCheap(200, () => {
+    const writer = new PartWriter({ messages: [] });
+    const first = writer.toolCall("first", { id: "first", input: "{}" });
+    for (let at = 0; at < MANY; at++) {
+      first.push(...writer.toolCall(`${at}`, { id: `${at}`, name: "f", input: "{" }));
+      first.push(...writer.text("a"), ...writer.endToolCall(`${at}`));
+    }
+    assertEquals(first, []);
+  });
 });

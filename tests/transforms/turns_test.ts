@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
 import { mendItems } from "../../src/transforms/unpaired_items.ts";
 import { arrangeTurns, mendTurns } from "../../src/transforms/turns.ts";
+import { assertCheap } from "../support/cost.ts";
 import { law } from "../support/law.ts";
 
 const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });
@@ -213,4 +214,19 @@ Deno.test("turns that are in order are the same turns", () => {
   const messages = [system("a"), user("b"), calls("1", "2"), results("1"), results("2"), user("c")];
   assertStrictEquals(arrange(messages, "anywhere").turns, messages);
   assertEquals(arrange(messages).turns.every((turn, at) => turn === messages[at]), true);
+});
+
+Deno.test("very many outputs of one turn, each with a field of its own, are joined at little cost", async () => {
+  const fieldOf = (at: number) => ({ [`field_${at}`]: at });
+  const outputs = Array.from({ length: 20_000 }, (_, at): AssistantMessage => ({
+    ...calls(`${at}`),
+    extra: { wire: "chat", fields: fieldOf(at) },
+  }));
+  for (const arrangeAll of [arrange, (messages: Message[]) => ({ turns: mendTurns(messages, () => {}) })]) {
+    await assertCheap(200, () => {
+      const { turns } = arrangeAll([user("a"), ...outputs]);
+      assertEquals([turns.length, turns[1]!.content.length], [2, outputs.length]);
+      assertEquals(Object.keys(turns[1]!.extra!.fields).length, outputs.length);
+    });
+  }
 });
