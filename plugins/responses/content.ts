@@ -12,7 +12,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { toCodePoints, toUnits } from "./offsets.ts";
+import { type Offsets, offsetsIn } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
 /** What may stand in a message. */
@@ -79,7 +79,7 @@ const ALL_KEYS = [...CITED_KEYS, "logprobs"];
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
   const cited = Array.isArray(part.annotations) ? part.annotations : [];
   const text = typeof part.text === "string" ? part.text : "";
-  const annotations = cited.map((one) => parseAnnotation(one, text)).filter((one) => one !== undefined);
+  const annotations = cited.length > 0 ? parseAnnotations(cited, offsetsIn(text)) : [];
   const isWhole = annotations.length === cited.length;
   const known = isEmpty(part.logprobs) ? isWhole ? ALL_KEYS : LOGGED_KEYS : isWhole ? CITED_KEYS : TEXT_KEYS;
   return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
@@ -90,27 +90,40 @@ function isEmpty(list: unknown): boolean {
   return Array.isArray(list) && list.length === 0;
 }
 
+function parseAnnotations(cited: readonly JsonValue[], offsets: Offsets): Annotation[] {
+  return cited.map((one) => parseAnnotation(one, offsets)).filter((one) => one !== undefined);
+}
+
 /** Of all citations, only those of pages mean the same on other wires. */
-function parseAnnotation(value: JsonValue, text: string): Annotation | undefined {
+function parseAnnotation(value: JsonValue, { toUnits }: Offsets): Annotation | undefined {
   if (!isJsonObject(value) || value.type !== "url_citation" || typeof value.url !== "string") return undefined;
   const { url, title, start_index: start, end_index: end } = value;
   return {
     type: "url-citation",
     url,
     ...(typeof title === "string" && { title }),
-    ...(typeof start === "number" && { start: toUnits(text, start) }),
-    ...(typeof end === "number" && { end: toUnits(text, end) }),
+    ...(typeof start === "number" && { start: toUnits(start) }),
+    ...(typeof end === "number" && { end: toUnits(end) }),
     ...extraField(WIRE, value, ["type", "url", "title", "start_index", "end_index"]),
   };
 }
 
-export function serializeAnnotation({ url, title, start = 0, end = 0, extra }: Annotation, text: string): JsonObject {
+export function serializeAnnotations({ text, annotations = [] }: TextPart): JsonObject[] {
+  if (annotations.length === 0) return [];
+  const offsets = offsetsIn(text);
+  return annotations.map((one) => serializeAnnotation(one, offsets));
+}
+
+function serializeAnnotation(
+  { url, title, start = 0, end = 0, extra }: Annotation,
+  { toCodePoints }: Offsets,
+): JsonObject {
   return {
     type: "url_citation",
     url,
     title: title ?? "",
-    start_index: toCodePoints(text, start),
-    end_index: toCodePoints(text, end),
+    start_index: toCodePoints(start),
+    end_index: toCodePoints(end),
     ...fieldsFor(WIRE, extra),
   };
 }
@@ -158,8 +171,7 @@ function serializePart(part: MessagePart, context: Context, side: "input" | "out
       return {
         type: side === "input" ? "input_text" : "output_text",
         text: part.text,
-        ...(part.annotations?.length &&
-          { annotations: part.annotations.map((one) => serializeAnnotation(one, part.text)) }),
+        ...(part.annotations?.length && { annotations: serializeAnnotations(part) }),
         ...(part.extra && withoutItem(fields)),
       };
     case "refusal":

@@ -12,7 +12,7 @@ import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
-import { serializeAnnotation } from "./content.ts";
+import { serializeAnnotations } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
 import { includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
@@ -248,7 +248,7 @@ function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own:
   return part.type === "refusal" ? { type: "refusal", refusal: part.text, ...own } : {
     type: "output_text",
     text: part.text,
-    annotations: (part.annotations ?? []).map((one) => serializeAnnotation(one, part.text)),
+    annotations: serializeAnnotations(part),
     logprobs: [],
     ...own,
   };
