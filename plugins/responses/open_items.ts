@@ -18,7 +18,9 @@ export interface OpenItem {
 export class OpenItems {
   readonly #items = new Map<string, OpenItem>();
   /** Their keys, in their order. */
-  readonly #keys: string[] = [];
+  #keys: string[] = [];
+  /** Keys that have no place in the order. They leave it all at once, when it is read. */
+  readonly #forgotten = new Set<string>();
   /** The item that began last, for servers that do not say which one they go on with. */
   #latest = "";
 
@@ -31,7 +33,7 @@ export class OpenItems {
     const names = [item.id, item.call_id, `@${index}`];
     const known = names.find((name) => typeof name === "string" && this.#items.has(name));
     // Without names, the items of a stream are known by their order.
-    return String(known ?? this.#keys[index] ?? `#${this.#items.size}`);
+    return String(known ?? this.#keyAt(index) ?? `#${this.#items.size}`);
   }
 
   /** Some servers give two items one id. */
@@ -68,7 +70,13 @@ export class OpenItems {
 
   /** Leaves an item that came before out of the order. */
   forget(key: string): void {
-    this.#keys.splice(this.#keys.indexOf(key), 1);
+    this.#forgotten.add(key);
+  }
+
+  #keyAt(index: number): string | undefined {
+    if (this.#forgotten.size > 0) this.#keys = this.#keys.filter((key) => !this.#forgotten.has(key));
+    this.#forgotten.clear();
+    return this.#keys[index];
   }
 }
 
