@@ -15,6 +15,7 @@ import { parseOther, parseReasoning } from "./parse_items.ts";
 import { flatName } from "./namespaces.ts";
 import { RESPONSE_KEYS } from "./serialize_response.ts";
 import { OpenItems } from "./open_items.ts";
+import { isSameItem } from "./same_item.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type OutputItem, WIRE, type WireEvent, type WireResponse, type WireUsage } from "./wire.ts";
 
@@ -126,7 +127,7 @@ export class AnswerReader {
     const open = this.#items.get(key)!;
     if (open.over) return begun;
     open.over = true;
-    const again = open.reopens && isSame(open.reopens.done, item);
+    const again = open.reopens && isSameItem(open.reopens.done, item);
     if (again) {
       // The list of them all has it once.
       this.#items.forget(key);
@@ -283,13 +284,6 @@ const CALL_KEYS = itemKeys("call_id", "name", "namespace", "arguments", "input",
 
 function kindOf(type: string): "function" | "custom" | undefined {
   return type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined;
-}
-
-/** Some servers open a finished item once more (transformers, the message before a call). A status may have changed. */
-function isSame(item: OutputItem, other: OutputItem): boolean {
-  const { status: _, ...one } = item;
-  const { status: __, ...two } = other;
-  return JSON.stringify(one) === JSON.stringify(two);
 }
 
 /** An answer that is none, or not yet. */
