@@ -1,6 +1,10 @@
 /** What an answer rests on: what was searched for, what was found, and which of it the text cites where. */
 import type { Annotation, HostedPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+
+/** How much of its texts an answer repeats as cited, in UTF-16 units: citations overlap, and each repeats what it cites. */
+const MOST_CITED = 1_000_000;
 
 export class Grounding {
   readonly #queries = new Set<string>();
@@ -9,6 +13,13 @@ export class Grounding {
   readonly #found = new Map<string, string>();
   readonly #supports: JsonObject[] = [];
   readonly #pages = new Map<string, boolean>();
+  readonly #note: Context["note"];
+  /** How much of the texts is repeated in supports, in UTF-16 units. */
+  #cited = 0;
+
+  constructor({ note }: Pick<Context, "note">) {
+    this.#note = note;
+  }
 
   /** A step of a tool that the server ran. */
   add({ call, result }: HostedPart): void {
@@ -19,14 +30,28 @@ export class Grounding {
 
   /** What a text cites. `before`: the bytes of the answer's texts before it, because places are counted in bytes. */
   cite(annotations: readonly Annotation[], text: string, before: number): void {
-    for (const { url, title, start, end } of annotations) {
+    const supports: { index: number; start: number; end: number }[] = [];
+    for (const { url, title, start: from, end: to } of annotations) {
       const index = this.#indexOf(url, title ?? url);
-      if (start === undefined || end === undefined) continue;
-      const cited = text.slice(start, end);
-      const startIndex = before + bytesIn(text.slice(0, start));
-      const segment = { startIndex, endIndex: startIndex + bytesIn(cited), text: cited };
+      if (from === undefined || to === undefined) continue;
+      const start = placeIn(text, from);
+      supports.push({ index, start, end: Math.max(start, placeIn(text, to)) });
+    }
+    const bytes = bytesBefore(text, supports.flatMap(({ start, end }) => [start, end]));
+    for (const { index, start, end } of supports) {
+      const places = { startIndex: before + bytes.get(start)!, endIndex: before + bytes.get(end)! };
+      const segment = { ...places, ...this.#repeat(text, start, end) };
       this.#supports.push({ segment, groundingChunkIndices: [index] });
     }
+  }
+
+  /** The places say the same as the text, which is left out where citations repeat far more than an answer. */
+  #repeat(text: string, start: number, end: number): { text?: string } {
+    const isFull = this.#cited > MOST_CITED;
+    this.#cited += end - start;
+    if (this.#cited <= MOST_CITED) return { text: text.slice(start, end) };
+    if (!isFull) this.#note("dropped the text of citations");
+    return {};
   }
 
   #indexOf(url: string, title: string): number {
@@ -56,6 +81,27 @@ export class Grounding {
       ...(pages.length > 0 && { urlContextMetadata: { urlMetadata: pages } }),
     };
   }
+}
+
+/** A place as `slice` takes it. */
+function placeIn(text: string, place: number): number {
+  const whole = Math.trunc(place);
+  return Math.min(Math.max(whole < 0 ? text.length + whole : whole, 0), text.length);
+}
+
+/** The bytes of a text before each of these places, in one pass. */
+function bytesBefore(text: string, places: readonly number[]): Map<number, number> {
+  const found = new Map<number, number>();
+  let bytes = 0;
+  let at = 0;
+  for (const place of [...new Set(places)].sort((a, b) => a - b)) {
+    // Half a pair is not a character that can be encoded.
+    const end = (text.codePointAt(place - 1) ?? 0) > 0xffff ? place - 1 : place;
+    bytes += bytesIn(text.slice(at, end));
+    at = end;
+    found.set(place, end < place ? bytes + 3 : bytes);
+  }
+  return found;
 }
 
 const encoder = new TextEncoder();

@@ -45,7 +45,7 @@ export function serializeUsage({ inputTokens, outputTokens, reasoningTokens, cac
 
 /** The parts of an answer, one after the other. */
 class Parts {
-  readonly grounding = new Grounding();
+  readonly grounding: Grounding;
   malformed: string | undefined;
   readonly #context: Context;
   readonly #parts: JsonObject[] = [];
@@ -56,6 +56,7 @@ class Parts {
 
   constructor(context: Context) {
     this.#context = context;
+    this.grounding = new Grounding(context);
   }
 
   add(part: OutputPart): void {

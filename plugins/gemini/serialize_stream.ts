@@ -36,7 +36,7 @@ export function serializeList(exchange: Exchange<"generate">): StreamWriter<Gene
 
 class PieceWriter implements StreamWriter<GenerateEvent> {
   readonly #exchange: Exchange<"generate">;
-  readonly #grounding = new Grounding();
+  readonly #grounding: Grounding;
   /** The open part, and the increments of one that is needed whole at its end. */
   #part: OutputPart | undefined;
   #pieces: string[] = [];
@@ -50,6 +50,7 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
 
   constructor(exchange: Exchange<"generate">) {
     this.#exchange = exchange;
+    this.#grounding = new Grounding(exchange);
   }
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {

@@ -1,5 +1,7 @@
 /** Answers and requests of the Gemini API that its SDK does not bring about. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import process from "node:process";
+import { Grounding } from "../../../plugins/gemini/grounding.ts";
 import type { GenerateRequest, GenerateResponse } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { replay } from "../../../src/canonical/replay.ts";
@@ -52,4 +54,48 @@ Deno.test("gemini: files that only the vendor has are refused, and public ones a
   const url = "https://storage.googleapis.com/bucket/a.png";
   assertEquals((await ask(url)).status, 200);
   assertStringIncludes(fake.asked[0]!.body, url);
+});
+
+interface Segment {
+  startIndex: number;
+  endIndex: number;
+  text?: string;
+}
+
+/** The segments that a text cites at these places, and the notes. */
+function segmentsOf(text: string, places: readonly (readonly [start: number, end: number])[]) {
+  const notes: string[] = [];
+  const grounding = new Grounding({ note: (note) => void notes.push(note) });
+  grounding.cite(places.map(([start, end]) => ({ type: "url-citation", url: "https://a.test/", start, end })), text, 3);
+  const { groundingMetadata } = grounding.serialize() as { groundingMetadata: JsonObject };
+  const supports = groundingMetadata.groundingSupports as unknown as { segment: Segment }[];
+  return { segments: supports.map(({ segment }) => segment), notes };
+}
+
+Deno.test("gemini: places are bytes in any order, in pairs and beyond the text", () => {
+  const text = "é🙂—ab";
+  const places = [[3, 4], [0, 1], [1, 3], [0, 2], [4, 99], [5, 2], [-2, -1]] as const;
+  assertEquals(segmentsOf(text, places).segments, [
+    { startIndex: 9, endIndex: 12, text: "—" },
+    { startIndex: 3, endIndex: 5, text: "é" },
+    { startIndex: 5, endIndex: 9, text: "🙂" },
+    { startIndex: 3, endIndex: 8, text: "é\ud83d" },
+    { startIndex: 12, endIndex: 14, text: "ab" },
+    { startIndex: 13, endIndex: 13, text: "" },
+    { startIndex: 12, endIndex: 13, text: "a" },
+  ]);
+});
+
+Deno.test("gemini: thousands of citations that each cite all of a long text stay short and cost little", () => {
+  const text = "—".repeat(1_000_000);
+  const places = Array.from({ length: 10_000 }, (_, at) => [at % 7, 999_990] as const);
+  const before = process.threadCpuUsage();
+  const { segments, notes } = segmentsOf(text, places);
+  const { user } = process.threadCpuUsage(before);
+  assertEquals(segments.length, 10_000);
+  assertEquals(segments.filter((segment) => segment.text !== undefined).length, 1);
+  assertEquals(segments[9_999], { startIndex: 3 + 3 * 3, endIndex: 3 + 3 * 999_990 });
+  assertEquals(notes, ["dropped the text of citations"]);
+  // It takes some milliseconds. Encoding the text for each of them would take half a minute.
+  assert(user < 3_000_000, `${user} µs`);
 });
