@@ -25,9 +25,16 @@ function masked(name: string, value: string): string {
 export function maskedUrl(url: string): string {
   if (!url.includes("?")) return url;
   const shown = new URL(url);
-  for (const name of new Set(shown.searchParams.keys())) {
-    if (isSecretParameter(name)) shown.searchParams.set(name, "***");
-  }
+  const parameters = [...shown.searchParams];
+  const secrets = new Set(parameters.map(([name]) => name).filter(isSecretParameter));
+  if (secrets.size === 0) return shown.href;
+  const masked = parameters.flatMap(([name, value]) => {
+    if (!isSecretParameter(name)) return [[name, value]];
+    // Each is shown once.
+    return secrets.delete(name) ? [[name, "***"]] : [];
+  });
+  // Written at once: each change of `searchParams` writes the whole URL again.
+  shown.search = new URLSearchParams(masked).toString();
   return shown.href;
 }
 
