@@ -94,23 +94,32 @@ function splitTurn(
   const answered = new Set(content.flatMap((part) => part.type === "hosted" && part.result ? [part.id] : []));
   let parts: OutputPart[] = [];
   let results: ToolResultPart[] = [];
+  // Of the calls among `parts`: their ids, and whether the client is to answer one.
+  const calls = new Set<string>();
+  let awaitsClient = false;
   const flush = () => {
     // The other fields of the client's turn are kept once.
     if (parts.length > 0) {
       turns.push(turns.length === 0 ? { ...rest, content: parts } : { role: "assistant", content: parts });
     }
     if (results.length > 0) turns.push({ role: "tool", content: results } satisfies ToolMessage);
-    parts = [];
-    results = [];
+    [parts, results, awaitsClient] = [[], [], false];
+    calls.clear();
+  };
+  const push = (part: OutputPart) => {
+    parts.push(part);
+    if (part.type !== "tool-call") return;
+    calls.add(part.id);
+    awaitsClient ||= !answered.has(part.id);
   };
   // A call that the client is to answer ends the model's turn, and everything beside it belongs to that turn.
   const endRound = () => {
-    if (results.length > 0 && !parts.some((part) => part.type === "tool-call" && !answered.has(part.id))) flush();
+    if (results.length > 0 && !awaitsClient) flush();
   };
   for (const part of content) {
     if (part.type !== "hosted") {
       endRound();
-      parts.push(part);
+      push(part);
       continue;
     }
     const called = callOf(part, functions);
@@ -119,15 +128,15 @@ function splitTurn(
     if (!called) {
       endRound();
       const words = inWords(part, answered.has(part.id));
-      if (words !== undefined) parts.push({ type: "text", text: words });
+      if (words !== undefined) push({ type: "text", text: words });
       if (part.extra) note(`replaced a part of type ${String(part.extra.fields.type)} with text`);
     } else if (!answered.has(part.id)) continue; // The model has not seen that it ran.
     else {
       // Some wires report a call together with its result. After an interrupted call, the answer that runs it repeats
       // it.
-      if (!parts.some((one) => one.type === "tool-call" && one.id === part.id)) {
+      if (!calls.has(part.id)) {
         endRound();
-        parts.push(called);
+        push(called);
       }
       if (part.result) results.push(resultOf(part.id, part.result));
     }
