@@ -1,10 +1,4 @@
-import type {
-  ConversationAnswer,
-  ConversationRequest,
-  StoredConversation,
-  StoredItem,
-  WantedItem,
-} from "../canonical/conversation.ts";
+import type { ConversationAnswer, ConversationRequest, StoredItem, WantedItem } from "../canonical/conversation.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
 import { stepsIn } from "../transforms/approvals.ts";
@@ -56,9 +50,8 @@ async function answer(
         throw new GatewayError("not_found", "The conversation has no item with this id", { param: "item_id" });
       }
       if (asked.action === "getItem") return { conversation: found, items };
-      let changed: StoredConversation = found;
-      for (const { index } of items) changed = await conversations.change(asked.id, owner, { removed: index });
-      return { conversation: changed, items: [] };
+      const removed = items.length === 1 ? first.index : items.map(({ index }) => index);
+      return { conversation: await conversations.change(asked.id, owner, { removed }), items: [] };
     }
     default:
       return asked satisfies never;

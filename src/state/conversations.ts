@@ -19,8 +19,8 @@ export interface Conversations {
 export interface Change {
   messages?: Message[];
   metadata?: JsonObject;
-  /** The number of an item that is removed. */
-  removed?: number;
+  /** The numbers of items that are removed. A gateway of an earlier version knows one alone. */
+  removed?: number | number[];
 }
 
 export interface ConversationsOptions {
@@ -108,12 +108,14 @@ function placeOf(owner: string, id: string): StoreKey {
 function fold(id: string, changes: readonly Change[]): StoredConversation {
   const { created } = changes[0] as Creation;
   const conversation: StoredConversation = { id, created, metadata: {}, items: [] };
+  const gone = new Set<number>();
   let index = 0;
   for (const { messages = [], metadata, removed } of changes) {
     for (const message of messages) conversation.items.push({ index: index++, message });
     if (metadata) conversation.metadata = metadata;
-    if (removed !== undefined) conversation.items = conversation.items.filter((item) => item.index !== removed);
+    if (removed !== undefined) { for (const one of [removed].flat()) gone.add(one); }
   }
+  if (gone.size > 0) conversation.items = conversation.items.filter((item) => !gone.has(item.index));
   return conversation;
 }
 

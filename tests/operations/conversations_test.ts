@@ -139,3 +139,34 @@ Deno.test("conversations: one that is longer than a request may be is not gone o
   await client.conversations.delete(id);
   await assertRejects(() => client.conversations.retrieve(id), OpenAI.NotFoundError);
 });
+
+Deno.test("conversations: an id that many items share removes all of them in one change", async () => {
+  const store = createMemoryStore({ now: () => NOW, limitBytes: 2 ** 20 });
+  let changes = 0;
+  const add: typeof store.add = (...entry) => (changes++, store.add(...entry));
+  const { app, client } = newRig({ store: { ...store, add } });
+  const step = { type: "web_search_call", id: "ws_same", status: "completed", action: { type: "search", query: "q" } };
+  const made = await app.fetch(
+    new Request("http://gateway/oss/v1/conversations", {
+      method: "POST",
+      body: JSON.stringify({ items: [user("One"), ...Array.from({ length: 15 }, () => step), user("Two")] }),
+    }),
+  );
+  const { id } = await made.json();
+  const ids = async () => (await client.conversations.items.list(id, { limit: 100 })).data.map((item) => item.id);
+  const before = await ids();
+  changes = 0;
+  await client.conversations.items.delete("ws_same", { conversation_id: id });
+  assertEquals([await ids(), changes], [[before[0]!, before[16]!], 1]);
+});
+
+Deno.test("conversations: items that were removed one by one stay away", async () => {
+  const { client } = newRig();
+  const { id } = await client.conversations.create({ items: [user("0"), user("1"), user("2")] });
+  const [last, middle, first] = (await client.conversations.items.list(id)).data;
+  await client.conversations.items.delete(middle!.id!, { conversation_id: id });
+  await client.conversations.items.create(id, { items: [user("3")] });
+  await client.conversations.items.delete(last!.id!, { conversation_id: id });
+  const left = (await client.conversations.items.list(id, { order: "asc" })).data;
+  assertEquals([left.length, left[0]!.id], [2, first!.id]);
+});
