@@ -1,4 +1,6 @@
-/** Which item of a stream an event is about. Servers name items by their ids, by their places, or not at all. */
+/** Which item of a stream an event is about. Servers name items by their ids, by their places, or not at all, and repeat some. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { OutputItem, WireEvent } from "./wire.ts";
 
 /** An item that the stream has begun, or that came in one piece. */
@@ -86,4 +88,23 @@ function keyOf({ item_id, output_index }: WireEvent, item?: OutputItem): string 
   if (typeof id === "string" && id !== "") return id;
   if (output_index !== null && output_index !== undefined) return `@${output_index}`;
   return typeof item?.call_id === "string" ? item.call_id : undefined;
+}
+
+/** Some servers open a finished item once more (transformers, the message before a call). A status may have changed. */
+export function isSameItem(item: OutputItem, other: OutputItem): boolean {
+  const { status: _, ...one } = item;
+  const { status: __, ...two } = other;
+  return isSame(one as JsonObject, two as JsonObject);
+}
+
+/** Stops at the first difference: a small item costs little beside a large one. */
+function isSame(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
+  if (Array.isArray(one)) {
+    return Array.isArray(other) && one.length === other.length && one.every((item, at) => isSame(item, other[at]));
+  }
+  if (isRawNumber(one) && isRawNumber(other)) return one.rawJSON === other.rawJSON;
+  if (!isJsonObject(one) || !isJsonObject(other)) return one === other;
+  const keys = Object.keys(one);
+  return keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
 }

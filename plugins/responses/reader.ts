@@ -14,8 +14,7 @@ import { joinEncrypted } from "./item_ids.ts";
 import { parseOther, parseReasoning } from "./parse_items.ts";
 import { flatName } from "./namespaces.ts";
 import { RESPONSE_KEYS } from "./serialize_response.ts";
-import { OpenItems } from "./open_items.ts";
-import { isSameItem } from "./same_item.ts";
+import { isSameItem, OpenItems } from "./open_items.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type OutputItem, WIRE, type WireEvent, type WireResponse, type WireUsage } from "./wire.ts";
 

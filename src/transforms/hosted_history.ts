@@ -14,7 +14,7 @@ import type {
 } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
-import { joinAssistant } from "./joined_turns.ts";
+import { joinAssistant } from "./turns.ts";
 import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
 
 /** How hosted tools are offered to a model. */

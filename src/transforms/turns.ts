@@ -12,9 +12,8 @@ import type {
   ToolResultPart,
   UserMessage,
 } from "../canonical/generate.ts";
-import type { Extra } from "../canonical/extra.ts";
+import { type Extra, mergeExtras } from "../canonical/extra.ts";
 import { holdsPart } from "../canonical/part_types.ts";
-import { joinAssistant } from "./joined_turns.ts";
 
 export type Note = (text: string) => void;
 
@@ -118,6 +117,31 @@ function isWordless(part: Message["content"][number], wire: string): boolean {
 function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
   if (content.length === 0) noteLost(extra, note);
   return content.length > 0;
+}
+
+/** On some wires each output of the assistant is a turn. Elsewhere they form one; `onlyAfterCalls`: those after a call. */
+export function joinAssistant(messages: readonly Message[], { onlyAfterCalls = false } = {}): Message[] {
+  const joined: Message[] = [];
+  /** The last turn, if others may join it, and what each of those that did carries. */
+  let open: AssistantMessage | undefined;
+  let extras: (Extra | undefined)[] = [];
+  const close = () => {
+    if (open && extras.length > 1) open.extra = mergeExtras(extras);
+  };
+  for (const message of messages) {
+    if (message.role === "assistant" && open) {
+      for (const part of message.content) open.content.push(part);
+      if (message.extra) extras.push(message.extra);
+      continue;
+    }
+    close();
+    const turn = message.role === "assistant" ? { ...message, content: [...message.content] } : message;
+    joined.push(turn);
+    open = turn.role === "assistant" && (!onlyAfterCalls || callIds(turn.content).length > 0) ? turn : undefined;
+    extras = [turn.extra];
+  }
+  close();
+  return joined;
 }
 
 /** Servers refuse several calls of one turn with the same id. Each call gets its own, and so do the results, in order. */

@@ -1,6 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";
-import { OpenItems } from "../../../plugins/responses/open_items.ts";
+import { isSameItem, OpenItems } from "../../../plugins/responses/open_items.ts";
+import type { OutputItem } from "../../../plugins/responses/wire.ts";
+import { parseJson } from "../../../src/canonical/json.ts";
 
 Deno.test("open items: what is forgotten leaves the order of those without names", () => {
   const items = new OpenItems();
@@ -21,5 +23,45 @@ Deno.test("open items: forgetting most of many costs little", () => {
   assertEquals(items.find({ type: "message" }, count / 2), `#${count}`);
   const { user } = process.threadCpuUsage(before);
   // It takes 0.1 s. A walk through the order for each of them would take a minute.
+  assert(user < 3_000_000, `${user} µs`);
+});
+
+const same = (one: string, other: string) => isSameItem(parseJson(one) as OutputItem, parseJson(other) as OutputItem);
+
+Deno.test("same item: neither the status nor the order of fields makes another", () => {
+  assert(
+    same(
+      '{"type":"a","id":"1","status":"in_progress","b":[{"c":1,"d":null}]}',
+      '{"b":[{"d":null,"c":1}],"id":"1","type":"a"}',
+    ),
+  );
+  const one = '{"type":"a","b":[1,{"c":2}]}';
+  for (
+    const other of [
+      '{"type":"a"}',
+      '{"type":"a","b":[1]}',
+      '{"type":"a","b":[1,{"c":3}]}',
+      '{"type":"a","b":[1,{"d":2}]}',
+    ]
+  ) {
+    assertEquals([same(one, other), same(other, one)], [false, false], other);
+  }
+});
+
+Deno.test("same item: numbers that a double cannot hold are compared digit by digit", () => {
+  assert(same('{"type":"a","b":9007199254740993}', '{"type":"a","b":9007199254740993}'));
+  assertEquals(same('{"type":"a","b":9007199254740993}', '{"type":"a","b":9007199254740995}'), false);
+});
+
+Deno.test("same item: many small items beside a large one cost little", () => {
+  const done: OutputItem = {
+    type: "message",
+    id: "x",
+    content: [{ type: "output_text", text: "b".repeat(5_000_000) }],
+  };
+  const before = process.threadCpuUsage();
+  for (let at = 0; at < 20_000; at++) assertEquals(isSameItem(done, { type: "message" }), false);
+  const { user } = process.threadCpuUsage(before);
+  // It takes some milliseconds. Writing the large item for each would take minutes.
   assert(user < 3_000_000, `${user} µs`);
 });
