@@ -336,7 +336,7 @@ Deno.test("very many texts within later calls cost little while the first call w
   await assertCheap(200, () => {
     const writer = new PartWriter({ messages: [] });
     const first = writer.toolCall("first", { id: "first", input: "{}" });
-    for (let at = 0; at < MANY; at++) {
+    for (let at = 0; at < 4 * MANY; at++) {
       first.push(...writer.toolCall(`${at}`, { id: `${at}`, name: "f", input: "{" }));
       first.push(...writer.text("a"), ...writer.endToolCall(`${at}`));
     }
