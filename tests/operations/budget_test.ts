@@ -111,19 +111,29 @@ Deno.test("budget: it is spent to its end, and then refused by 402 with the time
 });
 
 Deno.test("budget: requests that run at once never have more set aside than there is", async () => {
+  const [requests, affordable] = [40, 5];
   for (const stream of [false, true]) {
-    let asked = 0;
+    let [asked, refused] = [0, 0];
+    const { promise: allDecided, resolve } = Promise.withResolvers<void>();
+    const decide = () => void (asked + refused === requests && resolve());
     const app = newGateway({
       budget: { dollars: 0.1, ...DAY },
       async answer() {
         asked++;
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        decide();
+        await allDecided;
         return stream ? streamed() : whole();
       },
     });
     try {
-      const all = await Promise.all(Array.from({ length: 40 }, () => ask(app, { stream })));
-      assertEquals([asked, all.filter(({ status }) => status === 200).length], [5, 5]);
+      const all = await Promise.all(Array.from({ length: requests }, async () => {
+        const { status } = await ask(app, { stream });
+        if (status !== 200) refused++;
+        decide();
+        return status;
+      }));
+      assertEquals(asked, affordable);
+      assertEquals(all.toSorted(), [...Array(affordable).fill(200), ...Array(requests - affordable).fill(402)]);
       assertEquals((await ask(app, { stream })).status, 200);
     } finally {
       await app.close();
