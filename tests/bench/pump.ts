@@ -1,8 +1,12 @@
 /**
  * The least that a gateway in Deno can be which looks into streams: each read of the upstream is text for a moment, and goes out
- * as one write. No time limit, no parsing, no keep-alive. `floors/streamed_bodies.ts` measures it.
+ * as one write. No time limit, no parsing, no keep-alive; so many small functions may run for each read in their place.
+ * `floors/streamed_bodies.ts` measures it.
  */
-const [upstream, port = "0"] = Deno.args;
+import { manyFunctions } from "./many_functions.ts";
+
+const [upstream, port = "0", functions = "0"] = Deno.args;
+const run = manyFunctions(Number(functions));
 
 const encoder = new TextEncoder();
 
@@ -23,6 +27,7 @@ function pumped(body: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<U
       const { done, value } = await reader.read(new Uint8Array(buffer));
       if (done) return controller.close();
       buffer = value.buffer;
+      run();
       controller.enqueue(encoder.encode(decoder.decode(value, { stream: true })));
     },
     cancel: () => reader.cancel(),
