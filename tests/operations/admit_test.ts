@@ -363,11 +363,13 @@ Deno.test("who leaves a stream pays for what was asked and said until then, and 
 });
 
 Deno.test("who leaves before the answer pays for what was asked", async () => {
-  const { app } = timed(METERED, { fetch: fakeUpstream(({ signal }) => leaving(signal)).fetch });
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+  const { app } = timed(METERED, { fetch: fakeUpstream(({ signal }) => (ask(), leaving(signal))).fetch });
   const leave = new AbortController();
   const init = { method: "POST", headers: AUTHORIZED, body: JSON.stringify(chatBody()), signal: leave.signal };
   const response = app.fetch(new Request(`http://gateway${CHAT}`, init));
-  setTimeout(() => leave.abort(), 5);
+  await asked;
+  leave.abort();
   assertEquals((await response).status, 499);
   assertEquals(await left(app), 1_000 - ESTIMATE);
 });
