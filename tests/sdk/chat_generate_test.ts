@@ -278,6 +278,7 @@ test("structured output as recorded", ["chat-jsonschema"], async ({ client, upst
 
 /** An upstream that says one word and then nothing, until it is told that nobody listens any more. */
 function silentUpstream() {
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   const fetch = (_: string, { body, signal }: RequestInit): Promise<Response> => {
     signal!.addEventListener("abort", () => resolve(), { once: true });
@@ -285,6 +286,7 @@ function silentUpstream() {
       signal!.addEventListener("abort", () => reject(signal!.reason), { once: true });
     return new Promise((answer, reject) => {
       (body as Blob).text().then((text) => {
+        ask();
         if (!JSON.parse(text).stream) return failed(reject);
         const stream = new ReadableStream({
           start(controller) {
@@ -297,14 +299,15 @@ function silentUpstream() {
       });
     });
   };
-  return { fetch, stopped };
+  return { fetch, asked, stopped };
 }
 
-const LEAVE: Record<string, (client: OpenAI) => Promise<void>> = {
-  async "a whole answer is not waited for"(client) {
+const LEAVE: Record<string, (client: OpenAI, asked: Promise<void>) => Promise<void>> = {
+  async "a whole answer is not waited for"(client, asked) {
     const abort = new AbortController();
     const answer = client.chat.completions.create({ model: "model", messages: HELLO }, { signal: abort.signal });
-    setTimeout(() => abort.abort(), 20);
+    await asked;
+    abort.abort();
     const error = await assertRejects(() => answer);
     assertEquals((error as Error).constructor.name, "APIUserAbortError");
   },
@@ -325,7 +328,7 @@ for (const major of MAJORS) {
     Deno.test(`openai ${major.major}: ${name}, and the upstream is told`, async () => {
       const upstream = silentUpstream();
       const app = newApp({ fetch: upstream.fetch });
-      await within(10_000, leave(newClient(major, app)));
+      await within(10_000, leave(newClient(major, app), upstream.asked));
       await within(10_000, upstream.stopped);
       await until(() => app.logs.length > 0);
       assertEquals(app.logs.map(({ status }) => status), [499]);
