@@ -5,7 +5,7 @@ import type { Price } from "../../src/contract/destination.ts";
 import { CHAT, chatBody, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { ASKS, newHostedRig } from "../support/hosted_rig.ts";
-import { until } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 
 const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 };
 /** A token of either kind costs a millionth at the first target, and a thousandth at the second. */
@@ -136,17 +136,21 @@ async function last(controller: ReadableStreamDefaultController<Uint8Array>): Pr
 }
 
 Deno.test("cost: what breaks off before it gave anything is no request of unknown price", async () => {
+  const { promise: headIsOut, resolve } = Promise.withResolvers<void>();
   const app = newApp({
     config: { ...configOf([FIRST, FIRST]), usage: {} },
-    // The head goes out before anybody has answered.
     pace: { headAfterMs: 1 },
     async fetch() {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await headIsOut;
       return Response.json({ error: { message: "no" } }, { status: 500 });
     },
   });
   try {
-    const { status, cost } = await logOf(app, { stream: true });
+    const response = await within(20_000, app.post(CHAT, chatBody({ stream: true })));
+    resolve();
+    await response.text();
+    await until(() => app.logs.length === 1);
+    const { status, cost } = app.logs[0]!;
     const { data: [row] } = await (await app.get("/usage")).json();
     assertEquals([status, cost, row.dollars, row.unpricedRequests], [200, undefined, "0", undefined]);
   } finally {
