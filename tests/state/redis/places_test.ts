@@ -53,12 +53,15 @@ test("no more than five run on four gateways, all who wait get their turn, and n
   let most = 0;
   let taken = 0;
   const served = new Set<number>();
+  const { promise: fiveRun, resolve } = Promise.withResolvers<void>();
   await Promise.all(Array.from({ length: 60 }, async (_, index) => {
     do {
       const release = await limits[index % 4]!.acquire("a", NEVER);
       most = Math.max(most, ++running);
       // The first five found places that nobody had.
       if (++taken > 5) served.add(index % 4);
+      if (running === 5) resolve();
+      await fiveRun;
       await delay(1);
       running--;
       release();
@@ -109,6 +112,7 @@ Deno.test({
       const [here, there] = [one, two].map(({ counts }) => new SharedConcurrencyLimit("up", limits, counts));
       const release = await here!.acquire("a", NEVER);
       await assertRejects(() => there!.acquire("a", NEVER), Error, "no place within 30 ms");
+      limits.waitMs = 10_000;
       const gone = new AbortController();
       const left = there!.acquire("a", gone.signal);
       gone.abort(new Error("left"));
