@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { answerStream, ENDING, word } from "../support/chat.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { until } from "../support/wait.ts";
 
@@ -322,18 +323,19 @@ Deno.test("websocket: a connection that became too old in an answer says so to w
     await turn.promise;
     return answerStream([word(BUILT), ENDING]);
   };
-  await withGateway(async (rig) => {
-    const client = await connect(rig);
-    client.send({ type: "response.create", model: "model", input: "Hello", store: false });
-    await asked.promise;
-    // Timers of one process come in their order: the connection is too old once this one has come.
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    client.send({ type: "response.create", model: "model", input: "Next", store: false });
-    assertEquals(errorOf(await client.turn()), [400, "websocket_connection_limit_reached"]);
-    turn.resolve();
-    assertEquals(typeOf(await client.turn()), "response.completed");
-    await client.closed;
-  }, { fetch, pace: { socketMs: 10 } });
+  await withFakeClock((clock) =>
+    withGateway(async (rig) => {
+      const client = await connect(rig);
+      client.send({ type: "response.create", model: "model", input: "Hello", store: false });
+      await asked.promise;
+      await clock.advance(10);
+      client.send({ type: "response.create", model: "model", input: "Next", store: false });
+      assertEquals(errorOf(await client.turn()), [400, "websocket_connection_limit_reached"]);
+      turn.resolve();
+      assertEquals(typeOf(await client.turn()), "response.completed");
+      await client.closed;
+    }, { fetch, pace: { socketMs: 10 } })
+  );
 });
 
 Deno.test("websocket: the console shows an answer while it is made", async () => {
