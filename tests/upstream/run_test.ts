@@ -97,15 +97,18 @@ Deno.test("run: a batch runs side by side, and its replies keep their order", as
 Deno.test("run: of a long batch eight calls run at once, and the replies keep the order of the calls", async () => {
   const input = Array.from({ length: 40 }, (_, at) => String(at));
   let [running, most] = [0, 0];
+  const { promise: eightRun, resolve } = Promise.withResolvers<void>();
   const upstream = fakeUpstream(async ({ url }) => {
     most = Math.max(most, ++running);
+    if (running === 8) resolve();
+    await eightRun;
     const at = Number(url.pathname.split("/").at(-1));
     await delay(at % 3);
     running--;
     return Response.json([at]);
   });
   const asked = ask("embed", { embed: batch }, upstream.fetch, { input: { ...EMBED, input } });
-  const { vectors } = await answer(asked);
+  const { vectors } = await within(60_000, answer(asked));
   assertEquals(vectors, input.map((at) => [Number(at)]));
   assertEquals([most, upstream.asked.length], [8, 40]);
 });
