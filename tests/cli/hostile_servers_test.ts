@@ -6,6 +6,7 @@ import { check } from "../../src/cli/check/run.ts";
 import { ProbeError } from "../../src/cli/probe/asking.ts";
 import { examineServer } from "../../src/cli/probe/examine.ts";
 import { report } from "../../src/cli/probe/mod.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
 import { chatServer, error, examine, valueOf, withServer } from "./probed.ts";
 
 const ENDLESS = () => {
@@ -54,16 +55,25 @@ Deno.test("check: streams that fail, and gateways that leave a cut stream open o
 });
 
 Deno.test("probe: a server that stops answering is not asked the rest", async () => {
+  const arrivals = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
   let asked = 0;
   const silent = (request: Request) => {
     if (request.url.endsWith("/models")) return Promise.resolve(Response.json({ data: [{ id: "m" }] }));
-    asked++;
+    arrivals[asked++]?.resolve();
     return Promise.resolve(new Response(new ReadableStream({})));
   };
-  await withServer(silent, async (url) => {
-    await assertRejects(() => examineServer({ url, patienceMs: 200 }), ProbeError, "2 questions in a row");
-    assertEquals(asked, 2);
-  });
+  await withFakeClock((clock) =>
+    withServer(silent, async (url) => {
+      const examined = examineServer({ url, patienceMs: 200 });
+      const refused = assertRejects(() => examined, ProbeError, "2 questions in a row");
+      for (const { promise } of arrivals) {
+        await Promise.race([promise, refused]);
+        await clock.advance(200);
+      }
+      await refused;
+      assertEquals(asked, 2);
+    })
+  );
 });
 
 Deno.test("probe: what a server answers in its need, or cut short, says nothing of a schema", async () => {
