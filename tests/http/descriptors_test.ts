@@ -77,8 +77,8 @@ function chat(url: string, stream: boolean): Promise<Response> {
   });
 }
 
-function status(url: string): Promise<number> {
-  return statusOf(url, { headers: { connection: "close" }, signal: AbortSignal.timeout(1_000) });
+function status(url: string, patienceMs = 10_000): Promise<number> {
+  return statusOf(url, { headers: { connection: "close" }, signal: AbortSignal.timeout(patienceMs) });
 }
 
 /** As many connections as the gateway takes of `count`. */
@@ -121,7 +121,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
           const open = await occupy(port, idle);
           try {
             for (let round = 0; round < 3; round++) {
-              for (let tries = 0; await status(`${url}/healthz`) !== 200; tries++) {
+              for (let tries = 0; await status(`${url}/healthz`, 1_000) !== 200; tries++) {
                 if (tries > 60) throw new Error(`It serves nobody: ${said()}`);
                 await delay(100);
               }
