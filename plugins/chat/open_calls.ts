@@ -14,6 +14,12 @@ interface OpenCall {
   json?: GrowingJson;
 }
 
+/** What a fragment adds to the call of that key. */
+interface Added {
+  key: string;
+  delta: ToolCallDelta & { input: string };
+}
+
 /** The calls of one answer, as their fragments come in. */
 export class OpenCalls {
   /** By the number and by the id that the upstream gives them, the latest of each. */
@@ -22,19 +28,31 @@ export class OpenCalls {
   #latest: OpenCall | undefined;
   /** By their place in the latest increment that had several. */
   readonly #placed: OpenCall[] = [];
-  #count = 0;
+  /** In the order in which they began. */
+  readonly #begun: OpenCall[] = [];
 
-  /** What the fragment adds to the call of that key; nothing where it says nothing. `place`: in a list of several. */
-  read(
-    fragment: ToolCallFragment,
-    place?: number,
-  ): { key: string; delta: ToolCallDelta & { input: string } } | undefined {
+  /** What the fragment adds to its call; nothing where it says nothing. `place`: in a list of several. */
+  read(fragment: ToolCallFragment, place?: number): Added | undefined {
     if (saysNothing(fragment)) return undefined;
-    const { name: functionName, arguments: args } = fragment.function ?? {};
-    const input = fragment.custom?.input ?? (args ? toJsonText(args) : "");
-    const name = functionName || fragment.custom?.name || undefined;
+    const { name, input } = saidIn(fragment);
     const call = this.#callOf(fragment, name, input, place);
     if (place !== undefined) this.#placed[place] = call;
+    return this.#add(call, fragment, input);
+  }
+
+  /** What a whole call adds to what its fragments said. `place`: in the list of all calls of the answer. */
+  complete(whole: ToolCallFragment, place: number): Added | undefined {
+    if (saysNothing(whole)) return undefined;
+    const { name, input } = saidIn(whole);
+    const begun = this.#begun[place];
+    const fits = begun && (!name || !begun.name || name === begun.name);
+    const call = (whole.id ? this.#named.get(whole.id) : undefined) ?? (fits ? begun : undefined);
+    if (!call) return this.read({ ...whole, index: undefined });
+    return this.#add(call, whole, input.startsWith(call.args) ? input.slice(call.args.length) : "");
+  }
+
+  #add(call: OpenCall, fragment: ToolCallFragment, input: string): Added {
+    const { name } = saidIn(fragment);
     if (fragment.id && !call.id) {
       call.id = fragment.id;
       this.#named.set(call.id, call);
@@ -63,11 +81,17 @@ export class OpenCalls {
       ? this.#numbered.get(index)
       : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : placed ?? this.#latest);
     if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
-    const call: OpenCall = { key: String(this.#count++), id: undefined, name: undefined, args: "" };
+    const call: OpenCall = { key: String(this.#begun.length), id: undefined, name: undefined, args: "" };
     if (typeof index === "number") this.#numbered.set(index, call);
     this.#latest = call;
+    this.#begun.push(call);
     return call;
   }
+}
+
+function saidIn({ function: called, custom }: ToolCallFragment): { name: string | undefined; input: string } {
+  const { name, arguments: args } = called ?? {};
+  return { name: name || custom?.name || undefined, input: custom?.input ?? (args ? toJsonText(args) : "") };
 }
 
 function extraIn(fragment: ToolCallFragment): Extra | undefined {
@@ -87,9 +111,16 @@ const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "func
 const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
-  if (!name) return false;
-  if (id && call.id && id !== call.id) return true;
-  // The name of a call may come after its arguments.
-  if (call.name === undefined || call.args === "" || (name === call.name && added.trim() === "")) return false;
-  return (call.json ??= GrowingJson.of(call.args)).isComplete(call.args);
+  const isOther = Boolean(id && call.id && id !== call.id);
+  const isBlank = added.trim() === "";
+  // Some servers give every fragment a new id.
+  if (!name) return isOther && !isBlank && isComplete(call);
+  if (isOther) return true;
+  // The name of a call may come after its arguments, and with all of them once more.
+  if (call.name === undefined && (isBlank || added === call.args)) return false;
+  return !(name === call.name && isBlank) && isComplete(call);
+}
+
+function isComplete(call: OpenCall): boolean {
+  return call.args !== "" && (call.json ??= GrowingJson.of(call.args)).isComplete(call.args);
 }

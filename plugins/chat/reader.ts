@@ -33,11 +33,7 @@ export function notAnAnswer(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
 }
 
-const REASONING_KEYS = ["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] as const;
-
-function hasAny(value: unknown): boolean {
-  return typeof value === "string" || Array.isArray(value) ? value.length > 0 : Boolean(value);
-}
+const REASONING_KEYS = ["reasoning_content", "reasoning", "reasoning_text"] as const;
 
 /** Not by a spread: one chunk may make very many. */
 function addAll(events: GenerateEvent[], more: readonly GenerateEvent[]): void {
@@ -68,7 +64,7 @@ export class AnswerReader {
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
   /** What has come in increments. */
-  readonly #brought = { text: false, reasoning: false, refusal: false, input: false };
+  readonly #brought = { text: false, reasoning: false, details: false, refusal: false, input: false };
 
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
@@ -97,15 +93,14 @@ export class AnswerReader {
   /** The increment of a chunk that is otherwise the same as the last one. */
   readMore(delta: ChatDelta): GenerateEvent[] {
     const events: GenerateEvent[] = [];
-    this.#readDelta(delta, events);
-    this.#noteBrought(delta);
+    this.#readDelta(delta, events, false);
     return this.#own ? this.#own.carry(events) : events;
   }
 
   /** More of a text that comes without anything else. `undefined` where all of the increment has to be looked at. */
   readAlone(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
     if (this.#forms) return undefined;
-    this.#brought[kind] = true;
+    this.#brought[kind] ||= kind !== "text" || text.trim() !== "";
     const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer[kind](text);
     if (kind !== "input") this.#outputWeight += weighText(text);
     if (events.length > 0) this.#empty = false;
@@ -137,8 +132,7 @@ export class AnswerReader {
   #readChoice(choice: ChatChoice, events: GenerateEvent[]): void {
     this.#fields.addChoice(choice);
     const delta = this.#newIn(choice);
-    if (delta) this.#readDelta(delta, events);
-    if (choice.delta) this.#noteBrought(choice.delta);
+    if (delta) this.#readDelta(delta, events, !choice.delta);
     if (choice.finish_reason) {
       if (saysFailure(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
       // vLLM also names the model's own end marks there, which no client asked for.
@@ -152,28 +146,35 @@ export class AnswerReader {
   /** The increment. Some servers end a stream with the whole message (MiniMax): what of it came in increments is not new. */
   #newIn({ delta, message }: ChatChoice): ChatDelta | null | undefined {
     if (delta || !message) return delta;
-    const { text, reasoning, refusal, input } = this.#brought;
+    const { text, reasoning, details, refusal } = this.#brought;
+    const { content } = message;
     const fresh = { ...message };
-    if (text) fresh.content = null;
+    if (Array.isArray(content)) fresh.content = content.filter(({ type }) => type === "thinking" ? !reasoning : !text);
+    else if (text) fresh.content = null;
     if (reasoning) { for (const name of REASONING_KEYS) fresh[name] = null; }
+    if (details) fresh.reasoning_details = null;
     if (refusal) fresh.refusal = null;
-    if (input) fresh.tool_calls = fresh.function_call = null;
     return fresh;
   }
 
-  #noteBrought(delta: ChatDelta): void {
+  #noteBrought({ reasoning_details, tool_calls, function_call }: ChatDelta, texts: ReturnType<DeltaTexts["in"]>): void {
     const brought = this.#brought;
-    if (hasAny(delta.content)) brought.text = true;
-    if (REASONING_KEYS.some((name) => hasAny(delta[name]))) brought.reasoning = true;
-    if (delta.refusal) brought.refusal = true;
-    if (delta.tool_calls?.length || delta.function_call) brought.input = true;
+    brought.text ||= texts.text.trim() !== "";
+    brought.reasoning ||= texts.reasoning !== "";
+    brought.details ||= Array.isArray(reasoning_details) && reasoning_details.length > 0;
+    brought.refusal ||= texts.refusal !== "";
+    if (brought.input || !tool_calls && !function_call) return;
+    const calls = [...tool_calls ?? [], ...function_call ? [{ function: function_call }] : []];
+    brought.input = !calls.every(saysNothing);
   }
 
-  #readDelta(delta: ChatDelta, events: GenerateEvent[]): void {
+  /** `isWhole`: it is no increment but a message. */
+  #readDelta(delta: ChatDelta, events: GenerateEvent[], isWhole: boolean): void {
     const before = events.length;
     this.#fields.addDelta(delta);
     if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
-    const { text, reasoning, refusal } = this.#texts.in(delta);
+    const texts = this.#texts.in(delta);
+    const { text, reasoning, refusal } = texts;
     if (text || reasoning || refusal) this.#outputWeight += weighText(reasoning + text + refusal);
     // In this order: each step may end what the one before has opened.
     if (reasoning !== "") addAll(events, this.#writer.reasoning(reasoning));
@@ -181,13 +182,17 @@ export class AnswerReader {
     else if (text !== "") addAll(events, this.#writer.text(text));
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
     if (refusal !== "") addAll(events, this.#writer.refusal(refusal));
-    this.#readCalls(delta, events);
+    this.#readCalls(delta, events, isWhole && this.#brought.input);
+    if (!isWhole) this.#noteBrought(delta, texts);
     if (events.length > before) this.#empty = false;
   }
 
-  #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[]): void {
+  /** `areBegun`: they came in increments, and are told as a whole. */
+  #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[], areBegun: boolean): void {
     if (!tool_calls && !function_call) return;
-    if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
+    if (areBegun && function_call && this.#legacy) this.#legacy = [];
+    if (areBegun) tool_calls?.forEach((whole, place) => addAll(events, this.#told(this.#calls.complete(whole, place))));
+    else if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
     else tool_calls?.forEach((fragment, place) => addAll(events, this.#readCall(fragment, place)));
     // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
     if (this.#legacy && tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
@@ -195,11 +200,14 @@ export class AnswerReader {
   }
 
   #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
-    const read = this.#calls.read(fragment, place);
-    if (!read) return [];
+    return this.#told(this.#calls.read(fragment, place));
+  }
+
+  #told(added: ReturnType<OpenCalls["read"]>): GenerateEvent[] {
+    if (!added) return [];
     this.#empty = false;
-    this.#outputWeight += weighText(read.delta.input);
-    return this.#writer.toolCall(read.key, read.delta);
+    this.#outputWeight += weighText(added.delta.input);
+    return this.#writer.toolCall(added.key, added.delta);
   }
 
   /** What the upstream tells itself goes before what its text may hold. */

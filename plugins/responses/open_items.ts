@@ -19,10 +19,12 @@ export interface OpenItem {
 
 export class OpenItems {
   readonly #items = new Map<string, OpenItem>();
-  /** Their keys, in their order. */
-  #keys: string[] = [];
-  /** Keys that have no place in the order. They leave it all at once, when it is read. */
+  /** Their keys, in the order in which they began. */
+  readonly #keys: string[] = [];
+  /** Keys that have no place in the order. */
   readonly #forgotten = new Set<string>();
+  /** The keys of the list of them all, once it is read. */
+  #order: string[] | undefined;
   /** The item that began last, for servers that do not say which one they go on with. */
   #latest = "";
 
@@ -52,9 +54,9 @@ export class OpenItems {
     const latest = this.#items.get(this.#latest);
     const fits = latest && !latest.over && (!item || item.type === latest.type);
     if (fits) return this.#latest;
-    // A whole item without a name is another one where the latest is over.
-    if (key === undefined && item && latest?.over) return this.newKey(event, item);
-    return key ?? this.#latest;
+    if (key !== undefined) return key;
+    // A whole item without a name is another one where the latest had none and is over.
+    return item && latest?.over && isNoName(this.#latest) ? this.newKey(event, item) : this.#latest;
   }
 
   begin(key: string, type: string): OpenItem {
@@ -76,10 +78,14 @@ export class OpenItems {
   }
 
   #keyAt(index: number): string | undefined {
-    if (this.#forgotten.size > 0) this.#keys = this.#keys.filter((key) => !this.#forgotten.has(key));
-    this.#forgotten.clear();
-    return this.#keys[index];
+    this.#order ??= this.#keys.filter((key) => !this.#forgotten.has(key));
+    return this.#order[index];
   }
+}
+
+/** Whether it is the key of an item that the stream does not name. */
+function isNoName(key: string): boolean {
+  return key === "" || key.startsWith("#");
 }
 
 /** How a stream names an item: by its id, or by its place. Servers keep to one of them. */

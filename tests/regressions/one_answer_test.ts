@@ -67,56 +67,6 @@ testAnswers([
   },
   {
     id: "C18",
-    title: "a whole message at the end of a stream does not repeat what came before it (MiniMax)",
-    answer: answerOf([
-      chunk("a", 0, { role: "assistant", reasoning_content: "Hm" }),
-      chunk("a", 0, { content: "Hel" }),
-      chunk("a", 0, { content: "lo" }),
-      chunk("a", 0, { tool_calls: [call("look", "", { index: 0 })] }),
-      chunk("a", 0, { tool_calls: [{ index: 0, function: { arguments: "{}" } }] }),
-      {
-        ...chatWhole({ reasoning_content: "Hm", content: "Hello", tool_calls: [call("look", "{}")] }, "tool_calls"),
-        id: "a",
-      },
-    ]),
-    ask: { tools: TOOLS },
-    want: { said: [{ reasoning: "Hm" }, { text: "Hello" }, { call: "look", input: {} }], end: "tool-calls" },
-  },
-  {
-    id: "C18",
-    title: "what a whole message at the end of a stream brings for the first time is not lost",
-    answer: answerOf([
-      chunk("a", 0, { role: "assistant", content: "", reasoning_content: "Hm" }),
-      { ...chatWhole({ reasoning_content: "Hm", content: "Hello" }), id: "a" },
-    ]),
-    want: { said: [{ reasoning: "Hm" }, { text: "Hello" }], end: "stop" },
-  },
-  {
-    id: "C18",
-    title: "messages in place of increments are increments",
-    answer: answerOf([
-      { model: "org/model", choices: [{ index: 0, message: { role: "assistant", content: "Hel" } }] },
-      { model: "org/model", choices: [{ index: 0, message: { content: "lo" }, finish_reason: "stop" }] },
-    ]),
-    want: { said: [{ text: "Hello" }], end: "stop" },
-  },
-  {
-    id: "C18",
-    title: "a name that comes after all arguments is that of the call, and not another call",
-    answer: answerOf([
-      chunk("a", 0, { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { arguments: "{}" } }] }),
-      chunk(
-        "a",
-        0,
-        { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: "" } }] },
-        "tool_calls",
-      ),
-    ]),
-    ask: { tools: TOOLS },
-    want: { said: [{ call: "look", input: {} }], end: "tool-calls" },
-  },
-  {
-    id: "C18",
     title: "a second choice is not mixed into the first",
     answer: answerOf([
       chunk("a", 0, { role: "assistant", content: "" }),
@@ -313,6 +263,12 @@ const UNNAMED = ["ONE", "TWO"].map((text) => ({
   status: "completed",
   content: [{ type: "output_text", text, annotations: [] }],
 }));
+const callItem = (name: string, more: JsonObject) => ({
+  type: "function_call",
+  call_id: `call_${name}`,
+  name,
+  ...more,
+});
 const BLOCKS = [SERVER, UNKNOWN, { type: "text", text: "Hi" }];
 
 testAnswers([
@@ -347,6 +303,30 @@ testAnswers([
       ),
     },
     want: { said: [{ text: "ONE" }, { text: "TWO" }], end: "stop" },
+  },
+  {
+    id: "C19",
+    title: "calls that are done without their names are those that began",
+    upstream: "responses",
+    answer: {
+      frames: events(
+        ...["look", "find"].flatMap((name, output_index) => [
+          {
+            type: "response.output_item.added",
+            output_index,
+            item: callItem(name, { id: `fc_${name}`, arguments: "" }),
+          },
+          { type: "response.function_call_arguments.delta", output_index, item_id: `fc_${name}`, delta: '{"a":1}' },
+        ]),
+        ...["look", "find"].map((name) => ({
+          type: "response.output_item.done",
+          item: { ...callItem(name, { arguments: '{"a":1}' }), call_id: undefined },
+        })),
+        { type: "response.completed", response: { ...SHORTEST.responses, output: [] } },
+      ),
+    },
+    ask: { tools: TOOLS },
+    want: { said: [{ call: "look", input: { a: 1 } }, { call: "find", input: { a: 1 } }], end: "tool-calls" },
   },
   {
     id: "C19",
