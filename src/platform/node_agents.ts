@@ -24,10 +24,23 @@ export type Agents = Readonly<Record<"http:" | "https:", Agent>>;
 /** Agents of one transport. Names are looked up by `lookup`, or by the system; no connection goes where none may be. */
 export function nodeAgents(lookup: LookupFunction | undefined, mayReach: MayReach): Agents {
   const options = lookup ? { ...OPTIONS, lookup } : OPTIONS;
+  const secure = overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach);
   return {
-    "http:": withoutRepeats(closingIdle(guardAgent(new Agent(options), mayReach))),
-    "https:": withoutRepeats(closingIdle(overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach))),
+    "http:": withoutRepeats(closingIdle(hearingErrors(guardAgent(new Agent(options), mayReach)))),
+    "https:": withoutRepeats(closingIdle(hearingErrors(secure))),
   };
+}
+
+/** Hears the errors of every connection that the agent makes. */
+function hearingErrors<A extends Agent>(agent: A): A {
+  const { createConnection } = agent;
+  agent.createConnection = (...args) => hearErrors(createConnection.apply(agent, args) as Socket);
+  return agent;
+}
+
+/** In Deno (2.9.6) nobody else listens for a moment after each answer. An error that nobody hears ends the process. */
+function hearErrors(socket: Socket): Socket {
+  return socket.on("error", () => {});
 }
 
 /** The requests that go out on a connection which was kept. */
@@ -76,7 +89,7 @@ function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent
   if (!("Deno" in globalThis)) return agent;
   // The agent's own way asks for the permission to list the system's certificates.
   agent.createConnection = (options) => {
-    const socket = guardSocket(connect(options as NetConnectOpts), mayReach);
+    const socket = hearErrors(guardSocket(connect(options as NetConnectOpts), mayReach));
     const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
     below.set(secure, socket);
     return secure;
