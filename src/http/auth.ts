@@ -161,6 +161,7 @@ const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 /** A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
+    if (hasLeft(peer)) throw new GatewayError("client_closed", "The client disconnected");
     if (!isLocalPeer(peer)) refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);
     const host = headers.get("host");
     if (!isLocalAddress(host === null ? URL.parse(url) : addressOf(host))) {
@@ -172,6 +173,11 @@ function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
     }
   }
   return { name: "local", owner: "local", operator: true };
+}
+
+/** Deno (2.9.6) gives 0.0.0.0:0 as the address of a client that has reset its connection. No connection comes from port 0. */
+function hasLeft({ port }: Peer): boolean {
+  return port === 0;
 }
 
 function isLocalPeer(peer: Peer): boolean {

@@ -1,6 +1,7 @@
 /** The frames of an upstream's stream. */
 import { createParser } from "eventsource-parser";
 import { ByteBuffer } from "../util/byte_reader.ts";
+import { isJsonText } from "../canonical/json.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Framing } from "../contract/stream.ts";
@@ -145,7 +146,8 @@ class EventParser implements FrameParser {
   }
 
   end(): Frame[] {
-    return this.#parse(`${this.#lines.end()}\n\n`);
+    const rest = this.#lines.end();
+    return withoutCut(this.#parse(`${rest}\n\n`), rest);
   }
 
   #parse(text: string): Frame[] {
@@ -174,7 +176,8 @@ class LineParser implements FrameParser {
   }
 
   end(): Frame[] {
-    return this.#parse(this.#lines.end());
+    const rest = this.#lines.end();
+    return withoutCut(this.#parse(rest), rest);
   }
 
   #parse(text: string): Frame[] {
@@ -182,6 +185,14 @@ class LineParser implements FrameParser {
     for (const { data } of frames) checkJson(data, this.#json);
     return frames;
   }
+}
+
+/** Leaves out the last event if its line was cut off. Whether the answer is complete without it, its reader knows. */
+function withoutCut(frames: Frame[], lastLine: string): Frame[] {
+  const data = frames.at(-1)?.data;
+  const isCut = lastLine !== "" && data !== undefined && /^\s*[{[]/.test(data) && data !== "[DONE]" &&
+    !isJsonText(data);
+  return isCut ? frames.slice(0, -1) : frames;
 }
 
 /** Counts occurrences. A regular expression would keep the text alive until the next match. */

@@ -131,6 +131,12 @@ Deno.test("without keys this machine is admitted, over any of its addresses", as
   );
 });
 
+Deno.test("without keys a client that has left before it is known is no stranger", async () => {
+  const left = { ...LOOPBACK, hostname: "0.0.0.0", port: 0 };
+  const error = await assertRejects(() => open(request({ host: "localhost" }), left), GatewayError);
+  assertEquals(error.code, "client_closed");
+});
+
 Deno.test("without keys another machine is told that a key must be configured", async () => {
   const others = ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1", "128.0.0.1", "1127.0.0.1", "::2"];
   for (const hostname of others) {

@@ -26,6 +26,7 @@ import {
 } from "./support.ts";
 
 const FAILED: Record<Wire, string> = { chat: "upstream_error", messages: "api_error", responses: "server_error" };
+const STOP = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
 const TWO_WORDS = data(delta({ content: "Hel" }), delta({ content: "lo" }));
 
 const BROKEN: Record<string, () => Response> = {
@@ -41,6 +42,23 @@ for (const [what, answer] of Object.entries(BROKEN)) {
   testEach("O01", `${what} is a failure`, { modes: ["streamed"] }, async (client) => {
     const { said, end, error } = await ask(client, bodyFor(client, { stream: true }), [answer]);
     assertEquals([said, end, error?.word], [[{ text: "Hello" }], undefined, FAILED[client]]);
+  });
+}
+
+/** What comes before the connection ends, and whether the answer was complete by then. */
+const CUT_EVENTS: Record<string, [text: string, isComplete: boolean]> = {
+  "a cut end after the finish": [`${TWO_WORDS + data(STOP)}data: [DO`, true],
+  "cut counts after the finish": [`${TWO_WORDS + data(STOP)}data: {"choices":[],"usa`, true],
+  "an event that is cut before the finish": [`${TWO_WORDS}data: {"choices":[{"del`, false],
+  "a finish that is cut": [TWO_WORDS + data(STOP).trim().slice(0, -9), false],
+};
+
+for (const [what, [text, isComplete]] of Object.entries(CUT_EVENTS)) {
+  testEach("O01", `${what} ${isComplete ? "takes nothing from the answer" : "is a failure"}`, {
+    modes: ["streamed"],
+  }, async (client) => {
+    const { said, error } = await ask(client, bodyFor(client, { stream: true }), [() => streamed(text)]);
+    assertEquals([said, error === undefined], [[{ text: "Hello" }], isComplete]);
   });
 }
 

@@ -33,6 +33,11 @@ const STREAMS: Record<string, { text: string; expected: Frame[] }> = {
   "fields that nobody knows": { text: "retry: 10\nfoo: bar\ndata: one\n\n", expected: [{ data: "one" }] },
   "no blank line at the end": { text: "data: one\n\ndata: two\n", expected: [{ data: "one" }, { data: "two" }] },
   "no line break at the end": { text: "data: one\n\ndata: two", expected: [{ data: "one" }, { data: "two" }] },
+  "a last event without a line break at its end": { text: 'data: {"a":1}', expected: [{ data: '{"a":1}' }] },
+  "an end without a line break": { text: "data: [DONE]", expected: [{ data: "[DONE]" }] },
+  "a last event that was cut off": { text: 'data: {"a":1}\n\nevent: b\ndata: {"b', expected: [{ data: '{"a":1}' }] },
+  "an end that was cut off": { text: 'data: {"a":1}\n\ndata: [DO', expected: [{ data: '{"a":1}' }] },
+  "a last event that is no JSON": { text: 'data: {"b\n\n', expected: [{ data: '{"b' }] },
   "characters of several bytes": { text: "data: Grüße, 世界 👋\n\n", expected: [{ data: "Grüße, 世界 👋" }] },
   "nothing": { text: "", expected: [] },
 };
@@ -170,6 +175,7 @@ const LINES: Record<string, { text: string; expected: string[] }> = {
   "lines": { text: '{"a":1}\n{"b":2}\n', expected: ['{"a":1}', '{"b":2}'] },
   "CRLF and blank lines": { text: '{"a":1}\r\n\r\n\n{"b":2}\r\n', expected: ['{"a":1}', '{"b":2}'] },
   "no line break at the end": { text: '{"a":1}\n{"b":"世界 👋"}', expected: ['{"a":1}', '{"b":"世界 👋"}'] },
+  "a last line that was cut off": { text: '{"a":1}\n{"b":"世', expected: ['{"a":1}'] },
   "nothing": { text: "", expected: [] },
 };
 
