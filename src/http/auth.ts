@@ -161,8 +161,10 @@ const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 /** A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
-    if (hasLeft(peer)) throw new GatewayError("client_closed", "The client disconnected");
-    if (!isLocalPeer(peer)) refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);
+    if (!isLocalPeer(peer)) {
+      if (hasLeft(peer)) throw new GatewayError("client_closed", "The client disconnected");
+      refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);
+    }
     const host = headers.get("host");
     if (!isLocalAddress(host === null ? URL.parse(url) : addressOf(host))) {
       refuse(`No keys are configured, so the host must be "localhost" or "127.0.0.1": call that, or ${ADD_KEY}`);
