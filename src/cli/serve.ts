@@ -64,6 +64,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
     signals.forget();
     return 1;
   }
+  const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${placeOf(thrown)}`));
   await worker?.begin(loaded, running);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
@@ -72,6 +73,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
   await worker?.end();
+  stopHearing();
   return drained ? 0 : 1;
 }
 
@@ -216,11 +218,16 @@ async function listenOn(
 
 /** The server's own way would wait for whoever reads stderr. A client whose answer breaks off has its line in the log. */
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
-  const [, place] = thrown instanceof Error ? thrown.stack?.split("\n") ?? [] : [];
-  if (place !== undefined) {
-    say(`A request failed without a log line: ${(thrown as Error).name} ${place.trim()}`);
-  }
+  if (thrown instanceof Error) say(`A request failed without a log line: ${placeOf(thrown)}`);
   return new Response(null, { status: 500 });
+}
+
+/** What was thrown, and where. Its message may quote a request. */
+function placeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return `no error but a value of type ${typeof thrown}`;
+  const { name, code, stack } = thrown as Error & { code?: unknown };
+  const place = stack?.split("\n").find((line) => /^\s+at /.test(line))?.trim();
+  return [name, typeof code === "string" ? code : undefined, place].filter(Boolean).join(" ");
 }
 
 /** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */

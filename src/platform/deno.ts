@@ -56,6 +56,18 @@ export const deno: Platform = {
     Deno.addSignalListener(signal, run);
     return () => Deno.removeSignalListener(signal, run);
   },
+  onUncaught(run) {
+    const hear = (event: ErrorEvent | PromiseRejectionEvent) => {
+      event.preventDefault();
+      run("reason" in event ? event.reason : event.error);
+    };
+    addEventListener("error", hear);
+    addEventListener("unhandledrejection", hear);
+    return () => {
+      removeEventListener("error", hear);
+      removeEventListener("unhandledrejection", hear);
+    };
+  },
   readText: (path) => Deno.readTextFileSync(path),
   modifiedAt: (path) => Deno.statSync(path).mtime?.getTime() ?? 0,
   memory: () => Deno.memoryUsage().rss,

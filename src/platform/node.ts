@@ -28,6 +28,11 @@ export const node: Platform = {
     process.on(signal, run);
     return () => process.off(signal, run);
   },
+  onUncaught(run) {
+    const events = ["uncaughtException", "unhandledRejection"] as const;
+    for (const event of events) process.on(event, run);
+    return () => events.forEach((event) => process.off(event, run));
+  },
   readText: (path) => readFileSync(path, "utf8"),
   modifiedAt: (path) => statSync(path).mtimeMs,
   memory: () => process.memoryUsage.rss(),

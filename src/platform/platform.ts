@@ -27,6 +27,11 @@ export interface Platform {
   isGranted(permission: Permission): boolean;
   /** Calls `run` at each such signal. Returns what ends that. */
   onSignal(signal: Signal, run: () => void): () => void;
+  /**
+   * Calls `run` with what was thrown and nobody caught, and with what a promise was rejected with that nobody handles; otherwise
+   * either ends the process. Returns what ends that.
+   */
+  onUncaught(run: (thrown: unknown) => void): () => void;
   /** The text of a file. Throws with the `code` `ENOENT` where there is none. */
   readText(path: string): string;
   /** When a file was last written, in milliseconds since the epoch. Throws where there is none. */

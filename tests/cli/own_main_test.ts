@@ -25,6 +25,27 @@ export const echo: Driver = {
 };
 `;
 
+const FAULTY = `
+import { type Driver, GatewayError } from "@laneway/gateway/plugin";
+
+export const echo: Driver = {
+  name: "echo",
+  wire: "echo",
+  operations: {
+    generate: {
+      local(_, { model }) {
+        Promise.reject(new RangeError("my words"));
+        setTimeout(() => { throw new TypeError("my words") });
+        Promise.reject("my words");
+        const content = [{ type: "text" as const, text: "Hello" }];
+        return { model, content, finish: { reason: "stop" }, usage: { inputTokens: 1, outputTokens: 1 } };
+      },
+    },
+  },
+  parseError: () => new GatewayError("internal", "It makes no call"),
+};
+`;
+
 const MAIN = `
 import { builtIn } from "@laneway/gateway";
 import { run } from "@laneway/gateway/run";
@@ -94,6 +115,31 @@ Deno.test({
         await said("Serving with the new configuration", before);
         const again = await ask(url, "other");
         assertEquals(again.status, 200, await again.text());
+      });
+    });
+  },
+});
+
+Deno.test({
+  name: "own main: a fault of the plugin that nothing catches ends neither the gateway nor what else runs",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withOwnFolder(async (folder) => {
+      await Deno.writeTextFile(`${folder}/echo.ts`, FAULTY);
+      await withLaunched(["--main", "main.ts"], { cwd: folder }, async ({ url, said, position }) => {
+        for (let time = 0; time < 3; time++) {
+          const before = position();
+          const response = await fetch(`${url}/oss/v1/chat/completions`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ model: "parrot", messages: [{ role: "user", content: "Hello" }] }),
+          });
+          assertStringIncludes(await response.text(), "Hello");
+          for (const what of ["RangeError at ", "TypeError at ", "no error but a value of type string"]) {
+            const text = await said(`A fault that nothing caught: ${what}`, before);
+            assertEquals(text.includes("my words"), false, text);
+          }
+        }
       });
     });
   },
