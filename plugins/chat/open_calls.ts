@@ -10,6 +10,8 @@ interface OpenCall {
   id: string | undefined;
   name: string | undefined;
   args: string;
+  /** Its name came after arguments. */
+  isNamedLate?: boolean;
   /** Reads the arguments, for an upstream that names the call more than once. */
   json?: GrowingJson;
 }
@@ -44,9 +46,11 @@ export class OpenCalls {
   complete(whole: ToolCallFragment, place: number): Added | undefined {
     if (saysNothing(whole)) return undefined;
     const { name, input } = saidIn(whole);
-    const begun = this.#begun[place];
-    const fits = begun && (!name || !begun.name || name === begun.name);
-    const call = (whole.id ? this.#named.get(whole.id) : undefined) ?? (fits ? begun : undefined);
+    const fits = (call: OpenCall | undefined) => call && (!name || !call.name || name === call.name) ? call : undefined;
+    const named = whole.id ? this.#named.get(whole.id) : undefined;
+    const placed = this.#begun[place];
+    // Some servers give several calls one id.
+    const call = fits(named && placed?.id !== whole.id ? named : placed) ?? fits(named);
     if (!call) return this.read({ ...whole, index: undefined });
     return this.#add(call, whole, input.startsWith(call.args) ? input.slice(call.args.length) : "");
   }
@@ -57,6 +61,7 @@ export class OpenCalls {
       call.id = fragment.id;
       this.#named.set(call.id, call);
     }
+    if (name && call.name === undefined && call.args !== "") call.isNamedLate = true;
     call.name ??= name;
     call.args += input;
     call.json?.add(input);
@@ -113,8 +118,9 @@ const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   const isOther = Boolean(id && call.id && id !== call.id);
   const isBlank = added.trim() === "";
-  // Some servers give every fragment a new id.
-  if (!name) return isOther && !isBlank && isComplete(call);
+  // Some servers give every fragment a new id. Only those that name calls late begin one without a name.
+  const isEarly = call.name !== undefined && !call.isNamedLate;
+  if (!name) return isOther && !isBlank && !isEarly && isComplete(call);
   if (isOther) return true;
   // The name of a call may come after its arguments, and with all of them once more.
   if (call.name === undefined && (isBlank || added === call.args)) return false;

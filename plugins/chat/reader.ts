@@ -190,7 +190,7 @@ export class AnswerReader {
   /** `areBegun`: they came in increments, and are told as a whole. */
   #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[], areBegun: boolean): void {
     if (!tool_calls && !function_call) return;
-    if (areBegun && function_call && this.#legacy) this.#legacy = [];
+    if (areBegun && function_call?.arguments && this.#legacy) this.#legacy = [];
     if (areBegun) tool_calls?.forEach((whole, place) => addAll(events, this.#told(this.#calls.complete(whole, place))));
     else if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
     else tool_calls?.forEach((fragment, place) => addAll(events, this.#readCall(fragment, place)));

@@ -21,6 +21,10 @@ export class OpenItems {
   readonly #items = new Map<string, OpenItem>();
   /** Their keys, in the order in which they began. */
   readonly #keys: string[] = [];
+  /** Whether any event named an item by an id or a place. */
+  #areNamed = false;
+  /** The types of those that have begun. */
+  readonly #types = new Set<string>();
   /** Keys that have no place in the order. */
   readonly #forgotten = new Set<string>();
   /** The keys of the list of them all, once it is read. */
@@ -42,21 +46,26 @@ export class OpenItems {
 
   /** Some servers give two items one id. */
   newKey(event: WireEvent, item: OutputItem): string {
-    const key = keyOf(event, item);
+    const key = this.#keyOf(event, item);
     return key === undefined || this.#items.get(key)?.over ? `#${this.#items.size}` : key;
   }
 
   /** Some servers change the ids in the middle, or give one twice: then it is the item that is open. */
   keyFor(event: WireEvent, item?: OutputItem): string {
-    const key = keyOf(event, item);
+    const key = this.#keyOf(event, item);
     const known = key === undefined ? undefined : this.#items.get(key);
     if (key !== undefined && known && (!known.over || key === this.#latest)) return key;
     const latest = this.#items.get(this.#latest);
     const fits = latest && !latest.over && (!item || item.type === latest.type);
     if (fits) return this.#latest;
     if (key !== undefined) return key;
-    // A whole item without a name is another one where the latest had none and is over.
-    return item && latest?.over && isNoName(this.#latest) ? this.newKey(event, item) : this.#latest;
+    return item && this.#isNew(item.type) ? this.newKey(event, item) : this.#latest;
+  }
+
+  /** Whether a whole item without a name is another one: if the latest is over, and it or all had none, or the type is new. */
+  #isNew(type: string): boolean {
+    if (!this.#items.get(this.#latest)?.over) return false;
+    return isNoName(this.#latest) || !this.#areNamed || !this.#types.has(type);
   }
 
   begin(key: string, type: string): OpenItem {
@@ -68,6 +77,7 @@ export class OpenItems {
   add(key: string, type: string): OpenItem {
     const item = { type, sent: "", paragraph: undefined, moved: false, over: false };
     this.#items.set(key, item);
+    this.#types.add(type);
     this.#keys.push(key);
     return item;
   }
@@ -75,6 +85,12 @@ export class OpenItems {
   /** Leaves an item that came before out of the order. */
   forget(key: string): void {
     this.#forgotten.add(key);
+  }
+
+  #keyOf(event: WireEvent, item?: OutputItem): string | undefined {
+    const name = nameOf(event, item);
+    this.#areNamed ||= name !== undefined;
+    return name ?? (typeof item?.call_id === "string" ? item.call_id : undefined);
   }
 
   #keyAt(index: number): string | undefined {
@@ -89,11 +105,10 @@ function isNoName(key: string): boolean {
 }
 
 /** How a stream names an item: by its id, or by its place. Servers keep to one of them. */
-function keyOf({ item_id, output_index }: WireEvent, item?: OutputItem): string | undefined {
+function nameOf({ item_id, output_index }: WireEvent, item?: OutputItem): string | undefined {
   const id = item_id ?? item?.id;
   if (typeof id === "string" && id !== "") return id;
-  if (output_index !== null && output_index !== undefined) return `@${output_index}`;
-  return typeof item?.call_id === "string" ? item.call_id : undefined;
+  return output_index !== null && output_index !== undefined ? `@${output_index}` : undefined;
 }
 
 /** Some servers open a finished item once more (transformers, the message before a call). A status may have changed. */

@@ -187,12 +187,14 @@ class LineParser implements FrameParser {
   }
 }
 
-/** Leaves out the last event if its line was cut off. Whether the answer is complete without it, its reader knows. */
+/**
+ * Leaves out the last event if its line was cut off. Whether the answer is complete without it, its reader knows: it is
+ * not if the event told a whole message or an error.
+ */
 function withoutCut(frames: Frame[], lastLine: string): Frame[] {
-  const data = frames.at(-1)?.data;
-  const isCut = lastLine !== "" && data !== undefined && /^\s*[{[]/.test(data) && data !== "[DONE]" &&
-    !isJsonText(data);
-  return isCut ? frames.slice(0, -1) : frames;
+  const data = frames.at(-1)?.data?.trim();
+  const isCut = lastLine !== "" && data !== undefined && /^[{[]/.test(data) && data !== "[DONE]" && !isJsonText(data);
+  return isCut && !data.includes('"message"') ? frames.slice(0, -1) : frames;
 }
 
 /** Counts occurrences. A regular expression would keep the text alive until the next match. */

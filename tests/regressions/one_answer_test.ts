@@ -269,6 +269,11 @@ const callItem = (name: string, more: JsonObject) => ({
   name,
   ...more,
 });
+const THOUGHTS = ["A", "B"].map((text) => ({
+  type: "reasoning",
+  summary: [],
+  content: [{ type: "reasoning_text", text }],
+}));
 const BLOCKS = [SERVER, UNKNOWN, { type: "text", text: "Hi" }];
 
 testAnswers([
@@ -303,6 +308,37 @@ testAnswers([
       ),
     },
     want: { said: [{ text: "ONE" }, { text: "TWO" }], end: "stop" },
+  },
+  {
+    id: "C19",
+    title: "a whole item without a name is there after one with a name",
+    upstream: "responses",
+    clients: ["messages", "responses"],
+    answer: {
+      frames: events(
+        { type: "response.output_item.done", item: callItem("look", { id: "fc_1", arguments: "{}" }) },
+        { type: "response.output_item.done", item: UNNAMED[0]! },
+        { type: "response.completed", response: { ...SHORTEST.responses, output: [] } },
+      ),
+    },
+    ask: { tools: TOOLS },
+    want: { said: [{ call: "look", input: {} }, { text: "ONE" }] },
+  },
+  {
+    id: "C19",
+    title: "whole items without a name are all there, though calls have ids of their own",
+    upstream: "responses",
+    answer: {
+      frames: events(
+        ...["look", "find"].map((name) => ({
+          type: "response.output_item.done",
+          item: callItem(name, { arguments: "{}" }),
+        })).flatMap((done, at) => [{ type: "response.output_item.done", item: THOUGHTS[at]! }, done]),
+        { type: "response.completed", response: { ...SHORTEST.responses, output: [] } },
+      ),
+    },
+    ask: { tools: TOOLS },
+    want: { said: [{ reasoning: "A" }, { call: "look", input: {} }, { reasoning: "B" }, { call: "find", input: {} }] },
   },
   {
     id: "C19",

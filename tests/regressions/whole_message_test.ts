@@ -1,4 +1,5 @@
 /** Chat servers that end a stream with the whole message (MiniMax), or tell the name of a call after its arguments. */
+import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { call, chatWhole, data, type Said, testAnswers, TOOLS, USAGE } from "./support.ts";
 
@@ -89,6 +90,36 @@ const STREAMS: Record<string, [chunks: JsonObject[], said: Said[]]> = {
     ],
     [LOOK],
   ],
+  "a legacy call stays whole where the message has an empty one": [
+    [
+      chunk({ function_call: { name: "look", arguments: ONE } }),
+      whole({ content: "", function_call: EMPTY_CALL }, "function_call"),
+    ],
+    [LOOK],
+  ],
+  "calls that share an id are told by their place": [
+    [
+      chunk({ tool_calls: [call("look", "", { index: 0, id: "x" })] }),
+      chunk({ tool_calls: [call("find", "", { index: 1, id: "x" })] }),
+      calls({ content: "", tool_calls: [call("look", ONE, { id: "x" }), call("find", TWO, { id: "x" })] }),
+    ],
+    [LOOK, FIND],
+  ],
+  "of calls that share an id the second is not lost": [
+    [
+      chunk({ tool_calls: [call("look", ONE, { index: 0, id: "x" })] }),
+      calls({ content: "", tool_calls: [call("look", ONE, { id: "x" }), call("find", TWO, { id: "x" })] }),
+    ],
+    [LOOK, FIND],
+  ],
+  "a new id with arguments that are there already begins no call": [
+    [
+      chunk({ tool_calls: [call("look", ONE, { index: 0 })] }),
+      piece("another", { arguments: ONE }),
+      chunk({}, { finish_reason: "tool_calls" }),
+    ],
+    [{ call: "look", input: { a: 1 } }],
+  ],
   "thoughts among the parts of the content are no text": [
     [chunk({ content: [THOUGHT] }), whole({ content: [THOUGHT, { type: "text", text: "Hello" }] })],
     [{ reasoning: "Hm" }, { text: "Hello" }],
@@ -135,6 +166,7 @@ testAnswers(
     answer: { frames: data(...chunks, { model: "org/model", choices: [], usage: USAGE }) + DONE },
     ask: { tools: TOOLS },
     want: { said },
+    check: ({ error }) => assertEquals(error, undefined),
   })),
 );
 

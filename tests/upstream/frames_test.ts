@@ -34,6 +34,8 @@ const STREAMS: Record<string, { text: string; expected: Frame[] }> = {
   "no blank line at the end": { text: "data: one\n\ndata: two\n", expected: [{ data: "one" }, { data: "two" }] },
   "no line break at the end": { text: "data: one\n\ndata: two", expected: [{ data: "one" }, { data: "two" }] },
   "a last event without a line break at its end": { text: 'data: {"a":1}', expected: [{ data: '{"a":1}' }] },
+  "an end with blanks and without a line break": { text: "data:  [DONE] ", expected: [{ data: " [DONE] " }] },
+  "a whole message that was cut off": { text: 'data: {"message":{"co', expected: [{ data: '{"message":{"co' }] },
   "an end without a line break": { text: "data: [DONE]", expected: [{ data: "[DONE]" }] },
   "a last event that was cut off": { text: 'data: {"a":1}\n\nevent: b\ndata: {"b', expected: [{ data: '{"a":1}' }] },
   "an end that was cut off": { text: 'data: {"a":1}\n\ndata: [DO', expected: [{ data: '{"a":1}' }] },
