@@ -39,7 +39,7 @@ export class OpenCalls {
     const { name, input } = saidIn(fragment);
     const call = this.#callOf(fragment, name, input, place);
     if (place !== undefined) this.#placed[place] = call;
-    return this.#add(call, fragment, input);
+    return this.#add(call, fragment, name, input);
   }
 
   /** What a whole call adds to what its fragments said. `place`: in the list of all calls of the answer. */
@@ -52,11 +52,10 @@ export class OpenCalls {
     // Some servers give several calls one id.
     const call = fits(named && placed?.id !== whole.id ? named : placed) ?? fits(named);
     if (!call) return this.read({ ...whole, index: undefined });
-    return this.#add(call, whole, input.startsWith(call.args) ? input.slice(call.args.length) : "");
+    return this.#add(call, whole, name, input.startsWith(call.args) ? input.slice(call.args.length) : "");
   }
 
-  #add(call: OpenCall, fragment: ToolCallFragment, input: string): Added {
-    const { name } = saidIn(fragment);
+  #add(call: OpenCall, fragment: ToolCallFragment, name: string | undefined, input: string): Added {
     if (fragment.id && !call.id) {
       call.id = fragment.id;
       this.#named.set(call.id, call);

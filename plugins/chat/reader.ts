@@ -191,8 +191,9 @@ export class AnswerReader {
   #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[], areBegun: boolean): void {
     if (!tool_calls && !function_call) return;
     if (areBegun && function_call?.arguments && this.#legacy) this.#legacy = [];
-    if (areBegun) tool_calls?.forEach((whole, place) => addAll(events, this.#told(this.#calls.complete(whole, place))));
-    else if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
+    if (areBegun) {
+      tool_calls?.forEach((whole, place) => addAll(events, this.#writeCall(this.#calls.complete(whole, place))));
+    } else if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
     else tool_calls?.forEach((fragment, place) => addAll(events, this.#readCall(fragment, place)));
     // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
     if (this.#legacy && tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
@@ -200,10 +201,10 @@ export class AnswerReader {
   }
 
   #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
-    return this.#told(this.#calls.read(fragment, place));
+    return this.#writeCall(this.#calls.read(fragment, place));
   }
 
-  #told(added: ReturnType<OpenCalls["read"]>): GenerateEvent[] {
+  #writeCall(added: ReturnType<OpenCalls["read"]>): GenerateEvent[] {
     if (!added) return [];
     this.#empty = false;
     this.#outputWeight += weighText(added.delta.input);

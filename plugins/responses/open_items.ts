@@ -65,7 +65,7 @@ export class OpenItems {
   /** Whether a whole item without a name is another one: if the latest is over, and it or all had none, or the type is new. */
   #isNew(type: string): boolean {
     if (!this.#items.get(this.#latest)?.over) return false;
-    return isNoName(this.#latest) || !this.#areNamed || !this.#types.has(type);
+    return isNameless(this.#latest) || !this.#areNamed || !this.#types.has(type);
   }
 
   begin(key: string, type: string): OpenItem {
@@ -100,7 +100,7 @@ export class OpenItems {
 }
 
 /** Whether it is the key of an item that the stream does not name. */
-function isNoName(key: string): boolean {
+function isNameless(key: string): boolean {
   return key === "" || key.startsWith("#");
 }
 

@@ -5,7 +5,8 @@ import { runLaunched, withFolder, withLaunched } from "../support/process.ts";
 const ROOT = new URL("../../", import.meta.url);
 const { version } = JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT)));
 
-const DRIVER = `
+/** A driver that says what it was told, and does something besides. */
+const driverThat = (does: string) => `
 import { type Driver, GatewayError } from "@laneway/gateway/plugin";
 
 export const echo: Driver = {
@@ -13,37 +14,21 @@ export const echo: Driver = {
   wire: "echo",
   operations: {
     generate: {
-      local: ({ messages }, { model }) => ({
-        model,
-        content: [{ type: "text", text: "echo of " + JSON.stringify(messages.at(-1)?.content) }],
-        finish: { reason: "stop" },
-        usage: { inputTokens: 1, outputTokens: 1 },
-      }),
+      local({ messages }, { model }) {
+        ${does}
+        const content = [{ type: "text" as const, text: "echo of " + JSON.stringify(messages.at(-1)?.content) }];
+        return { model, content, finish: { reason: "stop" }, usage: { inputTokens: 1, outputTokens: 1 } };
+      },
     },
   },
   parseError: () => new GatewayError("internal", "The echo makes no call"),
 };
 `;
 
-const FAULTY = `
-import { type Driver, GatewayError } from "@laneway/gateway/plugin";
-
-export const echo: Driver = {
-  name: "echo",
-  wire: "echo",
-  operations: {
-    generate: {
-      local(_, { model }) {
-        Promise.reject(new RangeError("my words"));
-        setTimeout(() => { throw new TypeError("my words") });
-        Promise.reject("my words");
-        const content = [{ type: "text" as const, text: "Hello" }];
-        return { model, content, finish: { reason: "stop" }, usage: { inputTokens: 1, outputTokens: 1 } };
-      },
-    },
-  },
-  parseError: () => new GatewayError("internal", "It makes no call"),
-};
+const FAULTS = `
+Promise.reject(new RangeError("my words"));
+setTimeout(() => { throw new TypeError("my words") });
+Promise.reject("my words");
 `;
 
 const MAIN = `
@@ -71,7 +56,7 @@ async function withOwnFolder(use: (folder: string) => Promise<void>): Promise<vo
       "@laneway/gateway/": `jsr:/@laneway/gateway@${version}/`,
     };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ links: [ROOT.pathname], imports }));
-    await Deno.writeTextFile(`${folder}/echo.ts`, DRIVER);
+    await Deno.writeTextFile(`${folder}/echo.ts`, driverThat(""));
     await Deno.writeTextFile(`${folder}/main.ts`, MAIN);
     await Deno.writeTextFile(`${folder}/secret`, "x");
     await Deno.writeTextFile(
@@ -125,7 +110,7 @@ Deno.test({
   ignore: Deno.build.os === "windows",
   async fn() {
     await withOwnFolder(async (folder) => {
-      await Deno.writeTextFile(`${folder}/echo.ts`, FAULTY);
+      await Deno.writeTextFile(`${folder}/echo.ts`, driverThat(FAULTS));
       await withLaunched(["--main", "main.ts"], { cwd: folder }, async ({ url, said, position }) => {
         for (let time = 0; time < 3; time++) {
           const before = position();

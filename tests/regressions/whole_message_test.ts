@@ -139,7 +139,7 @@ const STREAMS: Record<string, [chunks: JsonObject[], said: Said[]]> = {
     [piece("1", { arguments: ONE }), piece("1", { name: "look", arguments: "" }), chunk({}, { finish_reason: "stop" })],
     [LOOK],
   ],
-  "so is one that comes with all of them once more": [
+  "a name that comes with all arguments once more is that of the call": [
     [
       piece("1", { arguments: ONE }),
       piece("1", { name: "look", arguments: ONE }),
@@ -147,7 +147,7 @@ const STREAMS: Record<string, [chunks: JsonObject[], said: Said[]]> = {
     ],
     [LOOK],
   ],
-  "of two such calls in one place each has its own": [
+  "two calls in one place, each named after its arguments, stay two": [
     [
       piece("1", { arguments: ONE }),
       piece("1", { name: "look" }),
@@ -172,7 +172,20 @@ testAnswers(
 
 testAnswers([{
   id: "C18",
-  title: "a call whose arguments go on under a name is no call with both",
+  title: "encrypted reasoning that only the whole message has is not lost",
+  clients: ["chat"],
+  answer: {
+    frames: data(
+      chunk({ reasoning_content: "Hm" }),
+      chunk({ content: "Hello" }),
+      whole({ content: "Hello", reasoning_details: [{ type: "reasoning.encrypted", data: "xyz" }] }),
+    ) + DONE,
+  },
+  want: { said: [{ reasoning: "Hm" }, { text: "Hello" }] },
+  check: ({ frames }) => assertEquals(frames.filter(({ data }) => data?.includes('"xyz"')).length, 1),
+}, {
+  id: "C18",
+  title: "arguments that begin again under a late name fail the answer",
   answer: {
     frames: data(
       piece("1", { arguments: "null" }),
