@@ -1,14 +1,16 @@
 /**
- * Claim: to know the unchanged beginning of a conversation by its hash is not worth it. What would be remembered is that it was
- * valid, and its estimate; the hash costs half or more of what that saves, and leaves a twentieth of the request. `JSON.parse`
- * and the body for the upstream are needed all the same. To keep the beginning itself, and compare bytes, would save more, but no
- * request's body is kept once it is sent.
+ * Claim: to know the unchanged beginning of a conversation of 400 kB by its hash saves 0.7 to 1.0 ms on a machine where Laneway's own
+ * takes some 6, because what is known was checked, weighed and counted before; the hash itself is taken off. The text, its JSON
+ * and the body for the upstream are needed all the same. It was left: where the beginning ends would have to be known in the
+ * bytes, in the text and in the messages, and a mistake there lets a request pass that nobody checked. To keep the beginning
+ * itself, and compare bytes, would save more, but no request's body is kept once it is sent.
  */
 import { hash } from "node:crypto";
 import process from "node:process";
 import { requestSchema } from "../../../plugins/messages/wire.ts";
 import { parseRequest } from "../../../plugins/messages/parse_request.ts";
 import { estimateInputTokens } from "../../../src/canonical/estimate.ts";
+import { excessOf, JSON_LIMITS } from "../../../src/canonical/json_limits.ts";
 import { readAs } from "../../../src/contract/read_as.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { bodyFor } from "../bodies.ts";
@@ -31,8 +33,11 @@ for (
   const bytes = new TextEncoder().encode(text);
   const input = parseRequest(newWireRequest(body), newContext("messages"));
   const costs = least(() => hash("sha256", bytes, "hex"));
-  const saved = least(() => readAs(requestSchema, body)) + least(() => estimateInputTokens(input));
+  const [checked, weighed] = [least(() => readAs(requestSchema, body)), least(() => estimateInputTokens(input))];
+  const counted = least(() => excessOf(text, JSON_LIMITS));
   const needed = least(() => JSON.stringify(JSON.parse(new TextDecoder().decode(bytes))));
   // deno-lint-ignore no-console -- the report
-  console.log(`${kind}: hash ${costs} µs, saves ${saved} µs; decode, parse and stringify ${needed} µs`);
+  console.log(
+    `${kind}: hash ${costs} µs; saves ${checked} (checked), ${weighed} (weighed), ${counted} (counted) µs; decode, parse and stringify ${needed} µs`,
+  );
 }
