@@ -78,6 +78,16 @@ const IMPATIENT = `data:text/javascript,${
   `)
 }`;
 
+/** What a plugin may do wrong, at a signal. */
+const FAULTY = `data:text/javascript,${
+  encodeURIComponent(`
+    process.on("SIGUSR2", () => {
+      Promise.reject(new RangeError("my words"));
+      setTimeout(() => { throw new TypeError("my words") });
+    });
+  `)
+}`;
+
 Deno.test({
   name: `node: the gateway on it${"reason" in installed ? ` (skipped: ${installed.reason})` : ""}`,
   ignore: "reason" in installed,
@@ -340,6 +350,20 @@ async function testProcess(test: Test): Promise<void> {
     await client.readUntil("[DONE]");
     assertEquals(await ended, 0, said());
   });
+
+  await test("a fault that nothing catches ends neither the process nor what runs in it", async (setting) => {
+    const { connect, upstream, kill, said } = setting;
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const asked = await upstream.next();
+    await asked.write(STREAM_HEAD + chunk(word("one")));
+    await client.readUntil('"one"');
+    kill("SIGUSR2");
+    await until(() => ["RangeError", "TypeError"].every((name) => said().includes(`nothing caught: ${name} at `)));
+    assertEquals(said().includes("my words"), false, said());
+    await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
+    await client.readUntil("[DONE]");
+  }, { options: ["--import", FAULTY] });
 
   await test("a WebSocket is answered 426, at which agents use HTTP, and the connection goes on", async ({ connect }) => {
     const client = await connect();
