@@ -1,9 +1,9 @@
 /**
- * Claim: to know the unchanged beginning of a conversation of 400 kB by its hash saves 0.7 to 1.0 ms on a machine where Laneway's own
- * takes some 6, because what is known was checked, weighed and counted before; the hash itself is taken off. The text, its JSON
- * and the body for the upstream are needed all the same. It was left: where the beginning ends would have to be known in the
- * bytes, in the text and in the messages, and a mistake there lets a request pass that nobody checked. To keep the beginning
- * itself, and compare bytes, would save more, but no request's body is kept once it is sent.
+ * Claim: to remember by its hash that the beginning of a conversation was checked, weighed and counted saves 0.7 to 1.0 ms of the
+ * 6 that Laneway's own takes for 400 kB, if nothing new follows. The hash is taken off; the text, its JSON and the body for the
+ * upstream are needed all the same. It was left: the end of what is known would have to be found in the bytes, in the text and
+ * among the messages, and a mistake there lets in what nobody checked. To keep the beginning itself and compare bytes would save
+ * more, but no request's body is kept once it is sent.
  */
 import { hash } from "node:crypto";
 import process from "node:process";
