@@ -1,6 +1,6 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
-import { takesTokens } from "../config/secrets.ts";
+import { hasSeveralCallers, takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
 import { createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
@@ -91,6 +91,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     ...createCounting(world, sources),
     limits: { ...config.limits, json: jsonLimitsOf(config) },
     sockets: createSockets(world),
+    hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,

@@ -22,3 +22,8 @@ export function takesTokens(config: { upstreams?: unknown }): boolean {
   return isJsonObject(upstreams) &&
     Object.values(upstreams).some((upstream) => isJsonObject(upstream) && upstream.secret === "client");
 }
+
+/** Whether the gateway can have several callers, so that what they share is divided. */
+export function hasSeveralCallers({ keys, storedKeys, oidc, ...config }: Config): boolean {
+  return keys.length > 1 || storedKeys || oidc !== undefined || takesTokens(config);
+}

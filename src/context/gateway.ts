@@ -87,6 +87,8 @@ export interface Gateway {
   tokenizers: Tokenizers;
   uploads: Uploads;
   sockets: Sockets;
+  /** Whether there can be several callers, so that each gets only its share of what has a limit (`util/shares.ts`). */
+  hasSeveralCallers: boolean;
   /** Upgrades a request to a WebSocket. Absent if the platform does not support it. */
   upgrade?: Platform["upgrade"];
   pace: Pace;
