@@ -99,9 +99,25 @@ function spread<T>(few: readonly T[], many: readonly T[]): T[] {
   return few.flatMap((one, index) => [one, ...many.slice(index * distance, (index + 1) * distance)]);
 }
 
-/** Writes a module into `folder` that runs the group. Deno keeps the order of modules that are outside of the workspace, not of others. */
+/**
+ * Writes a module into `folder` that runs the group, and that leaves a file there when it has ended. Deno keeps the order of modules
+ * that are outside of the workspace, not of others.
+ */
 export function writeModule({ files }: Group, folder: string, index: number): string {
   const path = `${folder}/${index}_test.ts`;
-  Deno.writeTextFileSync(path, files.map((file) => `import "${new URL(`../${file}`, import.meta.url)}";\n`).join(""));
+  const imports = files.map((file) => `import "${new URL(`../${file}`, import.meta.url)}";\n`).join("");
+  const end = `addEventListener("unload", () => Deno.writeTextFileSync(${
+    JSON.stringify(`${folder}/${index}${DONE}`)
+  }, ""));\n`;
+  Deno.writeTextFileSync(path, imports + end);
   return path;
+}
+
+const DONE = ".done";
+
+/** The groups whose modules in `folder` have ended, by their indexes. */
+export function doneIn(folder: string): number[] {
+  return [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(DONE)).map(({ name }) =>
+    Number.parseInt(name)
+  );
 }

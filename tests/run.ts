@@ -1,12 +1,12 @@
 /**
  * Runs `deno test` for all files below `tests`, but those of the folders in `--ignore`, with the other arguments that it gets. Prints
  * one line a file or group of files instead of one a test. Failures, skipped tests and whatever else Deno prints stay as they are.
- * Exits as Deno does.
+ * On a terminal, the last line tells how far the run is. Exits as Deno does.
  */
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { groupsOf, writeModule } from "./groups.ts";
+import { doneIn, groupsOf, writeModule } from "./groups.ts";
 
 interface Tally {
   passed: number;
@@ -36,6 +36,11 @@ const titles = new Map(groups.map(({ name, files }, index) => {
   return [`${index}_test.ts`, title];
 }));
 
+const isTerminal = Deno.stdout.isTerminal();
+const totals: Tally = { passed: 0, failed: 0, ignored: 0 };
+const fileCount = groups.reduce((sum, { files }) => sum + files.length, 0);
+if (isTerminal) showProgress();
+
 const child = new Deno.Command(Deno.execPath(), {
   args: ["test", ...options, ...modules],
   // Many tests wait, for a process or a time-out: two more files than there are cores keep these busy.
@@ -59,16 +64,38 @@ for await (const line of createInterface({ input: Readable.from(child.stdout) })
     times.set(file, (times.get(file) ?? 0) + secondsIn(line));
   }
   if (result !== "ok") print(line.replace(path, file));
+  if (isTerminal) showProgress();
 }
 
 const { code } = await child.status;
+clearProgress();
+printProcessorTime();
 Deno.removeSync(folder, { recursive: true });
 Deno.exit(code);
 
 function count(file: string, result: string): void {
   const tally = files.get(file) ?? { passed: 0, failed: 0, ignored: 0 };
   files.set(file, tally);
-  tally[result === "ok" ? "passed" : result === "FAILED" ? "failed" : "ignored"]++;
+  const outcome = result === "ok" ? "passed" : result === "FAILED" ? "failed" : "ignored";
+  tally[outcome]++;
+  totals[outcome]++;
+}
+
+/** Rewrites the last line of the terminal. */
+function showProgress(): void {
+  const done = doneIn(folder).reduce((sum, index) => sum + groups[index]!.files.length, 0);
+  write(`\r\x1b[K${done} of ${fileCount} files done, ${totals.passed} tests passed, ${totals.failed} failed`);
+}
+
+function clearProgress(): void {
+  if (isTerminal) write("\r\x1b[K");
+}
+
+/** Linux alone tells what the processes that have ended took, in ticks of a hundredth of a second. */
+function printProcessorTime(): void {
+  if (Deno.build.os !== "linux") return;
+  const [user, system] = Deno.readTextFileSync("/proc/self/stat").split(") ")[1]!.split(" ").slice(13).map(Number);
+  print(`It took ${((user! + system!) / 6_000).toFixed(1)} minutes of processor time`);
 }
 
 /** The time at the end of a line: `(870µs)`, `(18ms)`, `(2s)` or `(1m23s)`. */
@@ -86,6 +113,11 @@ function printFiles(): void {
 }
 
 function print(line: string): void {
+  clearProgress();
   // deno-lint-ignore no-console -- this is a command line
   console.log(line);
+}
+
+function write(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(text));
 }
