@@ -99,6 +99,9 @@ export function queryInAddress() {
   }
 }
 
+/** How long the gateway may take to tell something, in milliseconds. */
+const PATIENCE_MS = 10_000;
+
 /** Whoever looks has to show a key. */
 export class LoginNeeded extends Error {}
 
@@ -120,7 +123,9 @@ export function send(path, init) {
  * @returns {Promise<any>}
  */
 export async function ask(path, more = {}) {
-  const response = await send(`api/${path}`, { headers: { accept: "application/json" }, ...more });
+  // A page asks again and again: an answer that never comes must not be the last.
+  const signal = more.method === undefined ? AbortSignal.timeout(PATIENCE_MS) : undefined;
+  const response = await send(`api/${path}`, { headers: { accept: "application/json" }, signal, ...more });
   if (response.status === 401 || response.status === 403) throw new LoginNeeded(await messageIn(response));
   if (!response.ok) throw new Error(await messageIn(response));
   return await response.json();

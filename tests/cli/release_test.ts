@@ -7,6 +7,7 @@ import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { type Lock, sbomText } from "../../src/cli/sbom.ts";
+import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -26,7 +27,10 @@ async function release(folder: string): Promise<string> {
   return printed;
 }
 
-Deno.test("release: an executable holds the program alone, is the same each time, and has its checksum beside it", async () => {
+const EXECUTABLE =
+  "release: an executable holds the program alone, is the same each time, and has its checksum beside it";
+
+Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
   await withFolder(async (folder) => {
     const printed = await release(`${folder}/first`);
     const embedded = [...printed.matchAll(/^[│ ]*[├└]─[─┬] (\S+)/gm)].map(([, path]) => path!);

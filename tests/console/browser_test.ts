@@ -156,6 +156,21 @@ inBrowser(
   },
 );
 
+inBrowser(
+  "a gateway that never answers: the page says so, and asks again",
+  answering,
+  async (desk) => {
+    const { page } = desk;
+    await logIn(desk);
+    await page.getByText("Requests, latest first: 0").waitFor();
+    await page.route(/api\/live/, () => {}, { times: 1 });
+    await page.getByText("The gateway is not responding").waitFor();
+    await ask(desk);
+    await page.getByText("Requests, latest first: 1").waitFor();
+    assertEquals(await page.getByRole("status").textContent(), "");
+  },
+);
+
 const failing = { ...lastingStore(), delete: () => Promise.reject(new Error("The server is gone")) };
 
 inBrowser(

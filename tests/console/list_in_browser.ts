@@ -89,14 +89,17 @@ async function held(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   let since = 0;
-  await page.route(/api\/live/, (route) => {
+  const { promise: focused, resolve: goOn } = Promise.withResolvers<void>();
+  await page.route(/api\/live/, async (route) => {
+    if (since > 0) await focused;
     const { ended, ...rest } = thousandMore(since);
     since += 40;
-    return route.fulfill({ json: { ...rest, ended: ended.slice(0, 40), next: since } });
+    await route.fulfill({ json: { ...rest, ended: ended.slice(0, 40), next: since } });
   });
   await page.getByRole("cell", { name: "model-39", exact: true }).waitFor();
   const button = page.getByRole("row", { name: /model-39\b/ }).getByRole("button");
   await button.focus();
+  goOn();
   await page.getByText("Requests, latest first: 120").waitFor();
   assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
 }

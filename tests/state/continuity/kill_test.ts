@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { scaled } from "../../reliability/scale.ts";
 import { ENDING } from "../../support/chat.ts";
 import { delay, within } from "../../support/wait.ts";
 import { withFolder } from "../temp_folder.ts";
@@ -17,7 +18,7 @@ import {
 } from "./echo.ts";
 import { type GatewayProcess, startGateway, writeConfig } from "../../support/gateway_process.ts";
 
-const KILLS = 20;
+const KILLS = scaled(20, 6);
 /** Conversations that go on at once: half of them streamed, half of them whole. */
 const TALKERS = 4;
 /** A failure can be run again with its seed, as far as two processes do the same twice. */
