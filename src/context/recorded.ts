@@ -78,7 +78,7 @@ export class Recorded {
   entry?: Omit<LogEntry, "cause">;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
-  readonly #secrets: readonly string[];
+  readonly #secrets: readonly (readonly string[])[];
 
   constructor({ id, started, request, url, caller, gateway, recorder }: RecordFacts, room: Room) {
     this.id = id;
@@ -87,7 +87,7 @@ export class Recorded {
     this.url = maskedUrl(url!.href);
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
-    this.#secrets = [...gateway.secrets, caller.token ?? ""];
+    this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
     this.#elapsedMs = recorder.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
@@ -95,8 +95,8 @@ export class Recorded {
     this.answer = new Capture(room);
   }
 
-  /** The secrets of the gateway and the caller at that time. */
-  secrets(): readonly string[] {
+  /** The secrets of the gateway at that time, and those of the caller. */
+  secrets(): readonly (readonly string[])[] {
     return this.#secrets;
   }
 

@@ -1,12 +1,14 @@
 /** Requests whose client wants to know what would become of them. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
+import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask, type AskOptions } from "./attempt.ts";
+import { finish, type Work } from "../util/work.ts";
 import type { Step } from "./prepare.ts";
 
 interface ExplainOptions extends Pick<AskOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
@@ -23,13 +25,13 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
  * changed for it, step by step, the calls that it would get, and what they leave out.
  * Throws the error that a strict request would get, where no target would serve it.
  */
-export function explainAll<K extends ModelOperation>(
+export async function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   targets: readonly Destination[],
   context: RequestContext,
   { steps = [], functions, beside }: ExplainOptions = {},
-): Response {
+): Promise<Response> {
   const { recorder } = context;
   const hosted = functions && { functions, isLast: false };
   recorder.entry.stream = false;
@@ -46,10 +48,13 @@ export function explainAll<K extends ModelOperation>(
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
-  const credentials = new Set(credentialsIn(input));
-  const text = JSON.stringify(explanation);
-  const masked = [...credentials].reduce((text, one) => text.replaceAll(JSON.stringify(one).slice(1, -1), "***"), text);
-  return new Response(masked, { headers: { "content-type": "application/json" } });
+  const text = await finish(withoutCredentials(JSON.stringify(explanation), credentialsIn(input)), context.signal);
+  return new Response(text, { headers: { "content-type": "application/json" } });
+}
+
+function* withoutCredentials(text: string, credentials: readonly string[]): Work<string> {
+  const finder = yield* finderFor(credentials.map((one) => JSON.stringify(one).slice(1, -1)));
+  return yield* hideFound(text, finder);
 }
 
 /** What a request gives the gateway for servers that hosted tools call. */
