@@ -4,6 +4,7 @@ import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
+import { step } from "../util/work.ts";
 import { Capture, type Room } from "./capture.ts";
 import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
 
@@ -146,7 +147,7 @@ export class Recorded {
       answer: new Capture(this.#room),
     };
     if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
-    capture(request.body, call.body);
+    await step(() => capture(request.body, call.body));
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
