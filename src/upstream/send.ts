@@ -256,7 +256,9 @@ function* parseBody(
   // A model's answer "1.50" is text, and an unexpected stream is not JSON.
   if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
   const parseNumbers = hasLongNumbers ? parse : JSON.parse;
-  return (yield* parseLists(text, (part) => readJson(part, parseNumbers))) ?? parseOdd(text, limits, parse) ?? text;
+  const value = yield* parseLists(text, (part) => readJson(part, parseNumbers));
+  yield;
+  return value ?? parseOdd(text, limits, parse) ?? text;
 }
 
 /** Parses JSON with NaN and Infinity. */

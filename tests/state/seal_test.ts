@@ -19,6 +19,19 @@ function storeThat(ensure: Store["ensure"]): Store {
   return { ...createMemoryStore({ now: () => 0, limitBytes: 1_000 }), ensure };
 }
 
+Deno.test("a long text is opened in pieces, whether or not it was sealed here", () => {
+  const sealer = createSealer(KEY);
+  const sealed = sealer.seal({ text: "x".repeat(10_000_000) }, "w", "o");
+  for (const [text, isOurs] of [[sealed, true], [`lw1.${"A".repeat(sealed.length)}`, false]] as const) {
+    let turns = 0;
+    const work = sealer.open(text, "w", "o");
+    let opened = work.next();
+    for (; !opened.done; opened = work.next()) turns++;
+    assertEquals(opened.value?.text.length, isOurs ? 10_000_000 : undefined);
+    assert(turns >= 10, `${turns} turns`);
+  }
+});
+
 Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
   const sealer = createSealer(KEY);
   const thoughts = fc.record({ text: fc.string({ unit: character }) });
