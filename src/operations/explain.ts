@@ -8,6 +8,7 @@ import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask, type AskOptions } from "./attempt.ts";
+import { Turns } from "../util/turns.ts";
 import { finish, type Work } from "../util/work.ts";
 import type { Step } from "./prepare.ts";
 
@@ -48,13 +49,24 @@ export async function explainAll<K extends ModelOperation>(
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
-  const text = await finish(withoutCredentials(JSON.stringify(explanation), credentialsIn(input)), context.signal);
+  const text = await withoutCredentials(JSON.stringify(explanation), credentialsIn(input), context.signal);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-function* withoutCredentials(text: string, credentials: readonly string[]): Work<string> {
-  const finder = yield* finderFor(credentials.map((one) => JSON.stringify(one).slice(1, -1)));
-  return yield* hideFound(text, finder);
+/** Fewer characters of credentials take little memory while they are looked for. */
+const FEW_CHARACTERS = 10_000;
+/** Of many credentials, those of one request at a time are looked for. */
+const turns = new Turns();
+
+function withoutCredentials(text: string, credentials: readonly string[], signal: AbortSignal) {
+  const written = credentials.map((one) => JSON.stringify(one).slice(1, -1));
+  const characters = written.reduce((sum, { length }) => sum + length, 0);
+  const run = () => finish(hideWritten(text, written), signal);
+  return characters < FEW_CHARACTERS ? run() : turns.take(run, signal);
+}
+
+function* hideWritten(text: string, credentials: readonly string[]): Work<string> {
+  return yield* hideFound(text, yield* finderFor(credentials));
 }
 
 /** What a request gives the gateway for servers that hosted tools call. */
