@@ -136,6 +136,19 @@ Deno.test("names: an upstream that does not know a model is no reason not to tel
   );
 });
 
+Deno.test("names: of many that are misspelt at once, each is looked for in turns of its own", async () => {
+  const app = newApp({ config: CONFIG });
+  const many = Array.from({ length: 20 });
+  let turns = 0;
+  let timer = setTimeout(function turn() {
+    turns++;
+    timer = setTimeout(turn);
+  });
+  await Promise.all(many.map(async () => await (await app.post(CHAT, chatBody({ model: "gpt-oss-12b" }))).text()));
+  clearTimeout(timer);
+  assert(turns >= many.length / 2, `${turns} turns`);
+});
+
 Deno.test("names: the nearest come first, at most three", () => {
   const similar = (wanted: string, names: string[]) => finishSync(similarNames(wanted, names));
   assertEquals(similar("GLM-5.3", ["zai-org/GLM-5.2", "zai-org/GLM-5.3", "x/y"]), [
