@@ -1,15 +1,12 @@
 /** Requests whose client wants to know what would become of them. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
-import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask, type AskOptions } from "./attempt.ts";
-import { Turns } from "../util/turns.ts";
-import { finish, type Work } from "../util/work.ts";
 import type { Step } from "./prepare.ts";
 
 interface ExplainOptions extends Pick<AskOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
@@ -49,24 +46,15 @@ export async function explainAll<K extends ModelOperation>(
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
-  const text = await withoutCredentials(JSON.stringify(explanation), credentialsIn(input), context.signal);
+  const plain = JSON.stringify(explanation);
+  const credentials = credentialsIn(input);
+  const text = credentials.length === 0 ? plain : await hideCredentials(plain, credentials, context);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-/** Fewer characters of credentials take little memory while they are looked for. */
-const FEW_CHARACTERS = 10_000;
-/** Of many credentials, those of one request at a time are looked for. */
-const turns = new Turns();
-
-function withoutCredentials(text: string, credentials: readonly string[], signal: AbortSignal) {
-  const written = credentials.map((one) => JSON.stringify(one).slice(1, -1));
-  const characters = written.reduce((sum, { length }) => sum + length, 0);
-  const run = () => finish(hideWritten(text, written), signal);
-  return characters < FEW_CHARACTERS ? run() : turns.take(run, signal);
-}
-
-function* hideWritten(text: string, credentials: readonly string[]): Work<string> {
-  return yield* hideFound(text, yield* finderFor(credentials));
+async function hideCredentials(text: string, credentials: readonly string[], { signal }: RequestContext) {
+  const { withoutCredentials } = await import("./explain_hidden.ts");
+  return await withoutCredentials(text, credentials, signal);
 }
 
 /** What a request gives the gateway for servers that hosted tools call. */
