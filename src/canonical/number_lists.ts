@@ -10,6 +10,7 @@ import type { Work } from "../util/work.ts";
 const LONG = 500_000;
 /** A list of numbers long enough to be parsed separately, or the start of a string, whose contents are skipped. */
 const LIST_OR_TEXT = /"|\[[\d\s.,eE+-]{200,}\]/g;
+const LIST = /\[[\d\s.,eE+-]{200,}\]/;
 /** Marks a list's position, followed by its number. Texts that contain it are parsed as a whole. */
 const MARK = "\ue000";
 
@@ -18,7 +19,7 @@ export function* parseLists(
   text: string,
   parse: (text: string) => JsonValue | undefined,
 ): Work<JsonValue | undefined> {
-  if (text.length < LONG || text.includes(MARK) || /\\ue000/i.test(text)) return parse(text);
+  if (text.length < LONG || !LIST.test(text) || text.includes(MARK) || /\\ue000/i.test(text)) return parse(text);
   const lists: JsonValue[] = [];
   const rest: string[] = [];
   let start = 0;

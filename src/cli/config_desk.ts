@@ -1,6 +1,7 @@
 /** The file of the configuration, for operators who change it at the console. */
 import type { App } from "../app.ts";
 import { ConfigError, type LoadedConfig } from "../config/load.ts";
+import type { Problem } from "../config/check.ts";
 import { editedFiles } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
@@ -9,6 +10,7 @@ import { changeOf } from "../observe/audit.ts";
 import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
 import { digestOf } from "../util/digest.ts";
+import { finish, type Work } from "../util/work.ts";
 import { reload } from "./reload.ts";
 
 export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
@@ -35,14 +37,14 @@ const ONLY_LOCAL =
 
 export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk {
   const { file, source } = options;
-  const check = (text: string, isLocal = true) => checkText(text, options, isLocal);
   return {
-    check: (text, { isLocal }) => check(text, isLocal),
+    check: async (text, { isLocal }) => await finish(checkText(text, options, isLocal)),
     read: () => file === undefined ? { source, why: BUILT_IN } : readDesk(file, options),
-    apply(text, { version, atRestart, by }) {
+    waits: async (text) => await finish(whyWaiting(text, options)),
+    async apply(text, { version, atRestart, by }) {
       const { why } = file === undefined ? { why: BUILT_IN } : readDesk(file, options);
       if (why !== undefined) return { outcome: "failed", message: why };
-      const checked = check(text);
+      const checked = await finish(checkText(text, options));
       if ("problems" in checked) {
         return { outcome: "wrong", message: new ConfigError(source, checked.problems).message };
       }
@@ -86,7 +88,6 @@ function readDesk(file: string, options: ConfigDeskOptions): ConfigurationFile {
     version: digestOf(text),
     former: formerOf(file, options),
     why: whyFixed(file, options),
-    waits: whyWaiting(text, options),
   };
 }
 
@@ -113,23 +114,42 @@ function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions):
 }
 
 /** Where the file does not say what the gateway serves by. */
-function whyWaiting(text: string, options: ConfigDeskOptions): string | undefined {
-  const checked = checkText(text, options);
-  if ("problems" in checked) return "It has errors: the gateway keeps the previous configuration.";
-  return checked.restart;
+function* whyWaiting(text: string, options: ConfigDeskOptions): Work<string | undefined> {
+  const read = yield* orProblems(readChange(text, options));
+  if ("problems" in read) return "It has errors: the gateway keeps the previous configuration.";
+  return read.restart;
 }
 
 /** `isLocal`: whether who asks is let in without a key, where there are none. */
-function checkText(text: string, { load, platform, running }: ConfigDeskOptions, isLocal = true): Checked {
+function checkText(text: string, options: ConfigDeskOptions, isLocal = true): Work<Checked> {
+  return orProblems(checkChange(text, options, isLocal));
+}
+
+function* checkChange(text: string, options: ConfigDeskOptions, isLocal: boolean): Work<Checked> {
+  const { config, ...more } = yield* readChange(text, options);
+  const { paths } = changeOf(options.running.config(), config);
+  return { paths, ...more, warning: warningOf(config, isLocal) };
+}
+
+/** Throws a `ConfigError`. */
+function* readChange(
+  text: string,
+  { load, platform, running }: ConfigDeskOptions,
+): Work<{ config: Config; restart?: string }> {
   const { env, isGranted } = platform;
-  const own = (read: Platform["env"]) => load(read, () => text);
+  const known = (name: string) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET;
+  const { config } = load(known, () => text);
+  yield;
+  const next = reload(running.config(), { load: () => ({ config }), platform });
+  yield;
+  return { config, ...("kept" in next && { restart: next.kept }) };
+}
+
+function* orProblems<T>(work: Work<T>): Work<T | { problems: readonly Problem[] }> {
   try {
-    const known = (name: string) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET;
-    const { config } = own(known);
-    const next = reload(running.config(), { load: own, platform });
-    const { paths } = changeOf(running.config(), config);
-    return { paths, ...("kept" in next && { restart: next.kept }), warning: warningOf(config, isLocal) };
+    return yield* work;
   } catch (error) {
+    yield;
     if (error instanceof ConfigError) return { problems: error.problems };
     if (error instanceof RangeError) return { problems: [{ path: "", message: "It is nested too deeply" }] };
     throw error;

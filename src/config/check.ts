@@ -62,6 +62,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     upstreams: fields(config.upstreams),
     catalogs: fields(config.catalogs),
     lanes: fields(config.lanes),
+    upstreamHints: new Map(),
   };
   return [
     ...keyProblems(checker),
@@ -82,6 +83,8 @@ interface Checker {
   upstreams: Fields;
   catalogs: Fields;
   lanes: Fields;
+  /** By a name that no upstream has: thousands of models may have the same one. */
+  upstreamHints: Map<string, string>;
   drivers: Surroundings["drivers"];
   /** The catalog plugins. */
   plugins: Surroundings["catalogs"];
@@ -237,10 +240,12 @@ function* laneCatalogProblems(path: string, { catalog, upstreams }: Fields, chec
 }
 
 /** Whether there is the upstream that a lane names, and whether it serves the task. */
-function* servingProblems(path: string, name: unknown, task: unknown, { upstreams, drivers }: Checker): Problems {
+function* servingProblems(path: string, name: unknown, task: unknown, checker: Checker): Problems {
   if (typeof name !== "string") return;
+  const { upstreams, drivers, upstreamHints: hints } = checker;
   if (!Object.hasOwn(upstreams, name)) {
-    yield { path, message: `Cannot find upstream "${name}"${hint(name, Object.keys(upstreams))}` };
+    if (!hints.has(name)) hints.set(name, hint(name, Object.keys(upstreams)));
+    yield { path, message: `Cannot find upstream "${name}"${hints.get(name)}` };
     return;
   }
   const { driver } = fields(upstreams[name]);

@@ -1,5 +1,7 @@
 /** How many letters of a name may be wrong. */
 const TYPOS = 2;
+/** How many known names are listed. */
+const MOST_KNOWN = 50;
 
 /** The hint after an unknown name: the known one that was surely meant, else all known ones. */
 export function hint(name: string, known: readonly string[]): string {
@@ -12,7 +14,9 @@ export function hint(name: string, known: readonly string[]): string {
     .filter(({ candidate, distance }) => distance <= (Math.min(name.length, candidate.length) > 4 ? TYPOS : 1))
     .sort((a, b) => a.distance - b.distance);
   if (near) return `; did you mean "${near.candidate}"?`;
-  return known.length === 0 ? "" : `; known: ${known.map((each) => `"${each}"`).join(", ")}`;
+  if (known.length === 0) return "";
+  const more = known.length > MOST_KNOWN ? ` and ${known.length - MOST_KNOWN} more` : "";
+  return `; known: ${known.slice(0, MOST_KNOWN).map((each) => `"${each}"`).join(", ")}${more}`;
 }
 
 function folded(name: string): string {

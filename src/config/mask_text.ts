@@ -1,4 +1,5 @@
 /** Hides what is secret in the text of a configuration, and puts it back: the rest of the text stays as it is. */
+import type { Work } from "../util/work.ts";
 
 /** What stands in place of a secret. A text of the file that looks like it is hidden, too. */
 const HIDDEN = /^"\*\*\*(\d+)\*\*\*"$/;
@@ -23,14 +24,13 @@ export interface MaskedText {
   hidden: ReadonlyMap<string, Hidden>;
 }
 
-/** `secrets`: texts that are hidden wherever they stand. `first`: the number of the first that is hidden. */
-export function maskText(text: string, secrets: readonly string[], first = 1): MaskedText {
+/** `isSecret`: whether a text is hidden wherever it stands. `first`: the number of the first that is hidden. */
+export function* maskText(text: string, isSecret: (plain: string) => boolean, first = 1): Work<MaskedText> {
   const hidden = new Map<string, Hidden>();
-  const masked = replaceStrings(text, (token, isByPlace) => {
+  const masked = yield* replaceStrings(text, (token, isByPlace) => {
     const plain = unquoted(token);
-    const isSecret = isByPlace || HIDDEN.test(token) || isSecretUrl(plain) ||
-      secrets.some((secret) => plain.includes(secret));
-    if (!isSecret) return token;
+    const isHidden = isByPlace || HIDDEN.test(token) || isSecretUrl(plain) || isSecret(plain);
+    if (!isHidden) return token;
     const number = String(first + hidden.size);
     hidden.set(number, { token, isByPlace });
     return `"***${number}***"`;
@@ -42,9 +42,9 @@ export function maskText(text: string, secrets: readonly string[], first = 1): M
  * What was hidden is there again; of several masked texts, whichever it comes from. What is secret for its place comes back to such
  * a place only, because elsewhere it would be shown. `lost`: stands for nothing where it is.
  */
-export function unmaskText(text: string, ...masked: readonly MaskedText[]): { text: string; lost: string[] } {
+export function* unmaskText(text: string, ...masked: readonly MaskedText[]): Work<{ text: string; lost: string[] }> {
   const lost: string[] = [];
-  const whole = replaceStrings(text, (token, isByPlace) => {
+  const whole = yield* replaceStrings(text, (token, isByPlace) => {
     const [, number] = HIDDEN.exec(token) ?? [];
     if (number === undefined) return token;
     const found = masked.map(({ hidden }) => hidden.get(number)).find((one) => one !== undefined);
@@ -56,21 +56,26 @@ export function unmaskText(text: string, ...masked: readonly MaskedText[]): { te
 }
 
 /** `isByPlace`: whether whatever stands there is secret. */
-function replaceStrings(text: string, replace: (token: string, isByPlace: boolean) => string): string {
+function* replaceStrings(text: string, replace: (token: string, isByPlace: boolean) => string): Work<string> {
   /** The names of what is around. */
   const around: string[] = [];
   let name = "";
-  return text.replace(TOKEN, (token, at: number) => {
+  let replaced = "";
+  let copied = 0;
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    yield;
+    const end = index + token.length;
     if (token === "{" || token === "[") around.push(name);
     if (token === "}" || token === "]") name = around.pop() ?? "";
-    if (!token.startsWith('"')) return token;
-    if (isName(text, at + token.length)) {
-      name = unquoted(token);
-      return replace(token, false);
-    }
+    if (!token.startsWith('"')) continue;
+    const isProperty = isName(text, end);
+    if (isProperty) name = unquoted(token);
     const isHeader = around.at(-1) === "headers" && SECRET_HEADER.test(name);
-    return replace(token, isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
-  });
+    const isByPlace = !isProperty && (isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
+    replaced += text.slice(copied, index) + replace(token, isByPlace);
+    copied = end;
+  }
+  return replaced + text.slice(copied);
 }
 
 /** Servers of tools often want their key in the query. */

@@ -23,16 +23,18 @@ export interface ConsoleParts {
 /** The configuration file, and what operators can do with it. */
 export interface ConfigurationDesk {
   read(): ConfigurationFile;
+  /** Why the gateway does not use this text of the file. `undefined` if it does. */
+  waits(text: string): Promise<string | undefined>;
   /**
    * Checks what would happen if the gateway used `text`. Nothing is changed. `isLocal`: whether the operator would be admitted
    * without a key.
    */
-  check(text: string, by: { isLocal: boolean }): Checked;
+  check(text: string, by: { isLocal: boolean }): Promise<Checked>;
   /**
    * Replaces the file with `text` and uses it, if it is valid and the file still has `version`. Changes that need a restart are
    * written only with `atRestart`.
    */
-  apply(text: string, options: { version: string; atRestart: boolean; by: string }): Applied;
+  apply(text: string, options: { version: string; atRestart: boolean; by: string }): Promise<Applied>;
 }
 
 export interface ConfigurationFile {
@@ -46,8 +48,6 @@ export interface ConfigurationFile {
   former?: string;
   /** Why it cannot be changed here. Absent if it can. */
   why?: string;
-  /** Why the gateway does not use it. Absent if it does. */
-  waits?: string;
 }
 
 /** `paths`: the settings that differ from those in use. `warning`: what operators could no longer do here. */

@@ -4,6 +4,7 @@ import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
+import { step } from "../util/work.ts";
 import { Capture, type Room } from "./capture.ts";
 import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
 
@@ -78,7 +79,7 @@ export class Recorded {
   entry?: Omit<LogEntry, "cause">;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
-  readonly #secrets: readonly string[];
+  readonly #secrets: readonly (readonly string[])[];
 
   constructor({ id, started, request, url, caller, gateway, recorder }: RecordFacts, room: Room) {
     this.id = id;
@@ -87,7 +88,7 @@ export class Recorded {
     this.url = maskedUrl(url!.href);
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
-    this.#secrets = [...gateway.secrets, caller.token ?? ""];
+    this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
     this.#elapsedMs = recorder.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
@@ -95,8 +96,8 @@ export class Recorded {
     this.answer = new Capture(room);
   }
 
-  /** The secrets of the gateway and the caller at that time. */
-  secrets(): readonly string[] {
+  /** The secrets of the gateway at that time, and those of the caller. */
+  secrets(): readonly (readonly string[])[] {
     return this.#secrets;
   }
 
@@ -146,7 +147,7 @@ export class Recorded {
       answer: new Capture(this.#room),
     };
     if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
-    capture(request.body, call.body);
+    await step(() => capture(request.body, call.body));
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();

@@ -66,7 +66,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
   const dependent = gateway.running.add(ended);
   const id = `req_${gateway.newId()}`;
-  const hide = hideFor(NOBODY, gateway);
+  const hide = hiderFor(gateway.secrets);
   const recorder = new Recorder({
     entry: {
       time: timestamp(started),
@@ -126,26 +126,14 @@ export function withProtocol(
 export function withCaller(context: RequestContext, caller: Caller): RequestContext {
   const { recorder, gateway } = context;
   recorder.entry.key = caller.name;
-  const hide = hideFor(caller, gateway);
+  const { token } = caller;
+  const hide = token === undefined ? context.hide : hiderFor(gateway.secrets, [token]);
   // Creating an object from two others takes the engine several times as long as a changed copy of one.
   return { ...context, caller, hide, note: noterFor(hide, recorder) };
 }
 
 function noterFor(hide: Hide, recorder: Recorder): RequestContext["note"] {
   return (text) => recorder.note(hide(text));
-}
-
-/** The function that hides secrets for callers without a token, which is the same for all requests. */
-const hiders = new WeakMap<Gateway, Hide>();
-
-function hideFor({ token }: Caller, gateway: Gateway): Hide {
-  let hider = token === undefined ? hiders.get(gateway) : undefined;
-  if (hider) return hider;
-  return (text) => {
-    hider ??= hiderFor([...gateway.secrets, token ?? ""]);
-    if (token === undefined) hiders.set(gateway, hider);
-    return hider(text);
-  };
 }
 
 /** Whether the client prefers an error to an answer with notes. */

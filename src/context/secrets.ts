@@ -1,5 +1,7 @@
 /** An upstream's message may quote the credential that it received. It is hidden from everyone. */
 import { GatewayError } from "../errors.ts";
+import { addPlace, NOTHING_READ, WordFinder } from "../util/word_finder.ts";
+import { finishSync } from "../util/work.ts";
 
 /**
  * Shorter ones are placeholders for local servers, such as "none". Nobody keeps them secret, and ordinary text is full of them.
@@ -18,28 +20,61 @@ export type Hide = (text: string) => string;
  */
 export const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
 
-/** Returns a function that hides these secrets in every spelling, and all bearer tokens. */
-export function hiderFor(plain: readonly string[]): Hide {
-  const secrets = spellingsFor(plain);
+/** The finders of lists of secrets, because a gateway's list is the same for all of its requests. */
+const finders = new WeakMap<readonly string[], WordFinder>();
+
+/** What finds these secrets in every spelling. It is made once for each list. */
+export function finderOf(secrets: readonly string[]): WordFinder {
+  let finder = finders.get(secrets);
+  if (!finder) finders.set(secrets, finder = finishSync(WordFinder.of(spellingsFor(secrets))));
+  return finder;
+}
+
+/** Returns a function that hides the secrets of these lists in every spelling, and all bearer tokens. */
+export function hiderFor(...lists: readonly (readonly string[])[]): Hide {
   return (text) => {
     // Too short for a secret and not cut off. Most field names are.
     if (text.length < SHORTEST_MASKED && !text.endsWith("…")) return text;
-    const masked = secrets.reduce(mask, text);
+    let masked = text;
+    for (const list of lists) if (list.length > 0) masked = maskFound(masked, finderOf(list));
     return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
   };
 }
 
-/** The spellings to search for, longest first, because one may contain another. */
+function maskFound(text: string, finder: WordFinder): string {
+  const places: number[] = [];
+  const state = finder.find(text, 0, endOf(text), NOTHING_READ, places);
+  return maskPlaces(text, places, finder.lengthOf(state));
+}
+
+/** Where to stop reading a text: before the mark that it is cut off. */
+export function endOf(text: string): number {
+  return text.endsWith("…") ? text.length - 1 : text.length;
+}
+
+/** The text without its secrets. `begun`: the length of the beginning of a secret with which it ends. */
+export function maskPlaces(text: string, places: number[], begun: number): string {
+  const end = endOf(text);
+  if (end < text.length && begun >= SHORTEST_BEGINNING) addPlace(places, end - begun, end);
+  if (places.length === 0) return text;
+  let masked = "";
+  let copied = 0;
+  for (let at = 0; at < places.length; at += 2) {
+    masked += `${text.slice(copied, places[at])}***`;
+    copied = places[at + 1]!;
+  }
+  return masked + text.slice(copied);
+}
+
+/** The spellings to search for. */
 export function spellingsFor(plain: readonly string[]): string[] {
-  return [...new Set(plain.flatMap(spellingsOf))]
-    .filter(({ length }) => length >= SHORTEST_MASKED)
-    .sort((a, b) => b.length - a.length);
+  return [...new Set(plain.flatMap(spellingsOf))].filter(({ length }) => length >= SHORTEST_MASKED);
 }
 
 /** The spellings of a secret in JSON inside a JSON string, and in a URL. */
 function spellingsOf(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
-  const inUrl = encodeURIComponent(secret);
+  const inUrl = encodeURIComponent(secret.toWellFormed());
   const inLowerCase = inUrl.replaceAll(/%../g, (escape) => escape.toLowerCase());
   return [secret, inJson, inJson.replaceAll("/", "\\/"), inUrl, inLowerCase];
 }
@@ -50,18 +85,4 @@ export function withoutSecrets(error: GatewayError, hide: Hide): GatewayError {
   const param = details.param && hide(details.param);
   if (hide(message) === message && param === details.param) return error;
   return new GatewayError(code, hide(message), { ...details, param });
-}
-
-function mask(text: string, secret: string): string {
-  return maskEnd(text.includes(secret) ? text.replaceAll(secret, "***") : text, secret);
-}
-
-/** The text without the beginning of a secret that is cut off at its end. */
-export function maskEnd(text: string, secret: string): string {
-  if (!text.endsWith("…")) return text;
-  for (let length = secret.length - 1; length >= SHORTEST_BEGINNING; length--) {
-    const cut = `${secret.slice(0, length)}…`;
-    if (text.endsWith(cut)) return `${text.slice(0, -cut.length)}***`;
-  }
-  return text;
 }

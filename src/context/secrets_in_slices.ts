@@ -1,34 +1,51 @@
 /** Hides secrets in long texts slice by slice, with exactly the same result as in one pass. */
+import { GatewayError } from "../errors.ts";
+import { NOTHING_READ, WordFinder } from "../util/word_finder.ts";
 import type { Work } from "../util/work.ts";
-import { BEARER, maskEnd } from "./secrets.ts";
+import { BEARER, endOf, maskPlaces } from "./secrets.ts";
 
 /** The number of characters in a slice. */
 const SLICE_LENGTH = 262_144;
+/** The most characters of secrets that one request may bring, in all spellings: each takes 30 bytes while they are looked for. */
+const MOST_CHARACTERS = 2_000_000;
 
 const BEARER_WORD = /Bearer\s/gi;
 const BEARER_HERE = new RegExp(BEARER.source, "iy");
 
-/** `secrets`: spellings from `spellingsFor`. */
-export function* hideInSlices(text: string, secrets: readonly string[], length = SLICE_LENGTH): Work<string> {
+/** What finds the secrets that a request brings. Throws `request_too_large` if they are too many to hide all of them. */
+export function* finderFor(spellings: Iterable<string>): Work<WordFinder> {
+  const words = new Set<string>();
+  let characters = 0;
+  for (const spelling of spellings) {
+    if (!words.has(spelling)) characters += spelling.length;
+    words.add(spelling);
+    if (characters > MOST_CHARACTERS) {
+      const message =
+        `The request brings more than ${MOST_CHARACTERS} characters of credentials, too many to hide them all`;
+      throw new GatewayError("request_too_large", message);
+    }
+    yield;
+  }
+  return yield* WordFinder.of([...words]);
+}
+
+/** The text without what the finders find and without bearer tokens. */
+export function* hideInSlices(text: string, finders: readonly WordFinder[], length = SLICE_LENGTH): Work<string> {
   let hidden = text;
-  for (const secret of secrets) hidden = maskEnd(yield* replaceSecret(hidden, secret, length), secret);
+  for (const finder of finders) hidden = yield* hideFound(hidden, finder, length);
   return yield* replaceBearers(hidden, length);
 }
 
-/** A secret may span two slices, so each slice is searched together with enough of the next one. */
-function* replaceSecret(text: string, secret: string, length: number): Work<string> {
-  const pieces: string[] = [];
-  let copied = 0;
-  for (let at = 0; at < text.length;) {
-    const slice = text.slice(at, at + length + secret.length - 1);
-    for (let found = slice.indexOf(secret); found !== -1; found = slice.indexOf(secret, copied - at)) {
-      pieces.push(text.slice(copied, at + found));
-      copied = at + found + secret.length;
-    }
-    at = Math.max(at + length, copied);
+/** The text without what the finder finds. */
+export function* hideFound(text: string, finder: WordFinder, length = SLICE_LENGTH): Work<string> {
+  const end = endOf(text);
+  const places: number[] = [];
+  let state = NOTHING_READ;
+  for (let at = 0; at < end; at += length) {
+    state = finder.find(text, at, Math.min(at + length, end), state, places);
     yield;
   }
-  return pieces.length === 0 ? text : [...pieces, text.slice(copied)].join("***");
+  return maskPlaces(text, places, finder.lengthOf(state));
 }
 
 /** Slices are searched only for the word. Its token may be of any length. */

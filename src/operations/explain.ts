@@ -23,13 +23,13 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
  * changed for it, step by step, the calls that it would get, and what they leave out.
  * Throws the error that a strict request would get, where no target would serve it.
  */
-export function explainAll<K extends ModelOperation>(
+export async function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   targets: readonly Destination[],
   context: RequestContext,
   { steps = [], functions, beside }: ExplainOptions = {},
-): Response {
+): Promise<Response> {
   const { recorder } = context;
   const hosted = functions && { functions, isLast: false };
   recorder.entry.stream = false;
@@ -46,10 +46,15 @@ export function explainAll<K extends ModelOperation>(
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
-  const credentials = new Set(credentialsIn(input));
-  const text = JSON.stringify(explanation);
-  const masked = [...credentials].reduce((text, one) => text.replaceAll(JSON.stringify(one).slice(1, -1), "***"), text);
-  return new Response(masked, { headers: { "content-type": "application/json" } });
+  const plain = JSON.stringify(explanation);
+  const credentials = credentialsIn(input);
+  const text = credentials.length === 0 ? plain : await hideCredentials(plain, credentials, context);
+  return new Response(text, { headers: { "content-type": "application/json" } });
+}
+
+async function hideCredentials(text: string, credentials: readonly string[], { signal }: RequestContext) {
+  const { withoutCredentials } = await import("./explain_hidden.ts");
+  return await withoutCredentials(text, credentials, signal);
 }
 
 /** What a request gives the gateway for servers that hosted tools call. */

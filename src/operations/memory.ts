@@ -8,7 +8,7 @@ import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../tra
 import { markReasoning } from "../transforms/reasoning.ts";
 import { openReasoning, SEALED_PREFIX, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { GatewayError } from "../errors.ts";
-import { paced } from "../util/work.ts";
+import { finish, paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -61,10 +61,9 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
   const { input } = recalled;
   const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
-  const messages = goOnFromSealed(
-    input.messages,
-    ({ data }) => sealer.open(data, summaryWire(clientWire), owner)?.text,
-  );
+  const messages = await finish(goOnFromSealed(input.messages, function* ({ data }) {
+    return (yield* sealer.open(data, summaryWire(clientWire), owner))?.text;
+  }));
   return { ...recalled, input: { ...input, messages } };
 }
 
@@ -75,11 +74,14 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
   const sealer = await sealerFor(context);
   const { clientWire, caller: { owner } } = context;
   const found = new Map<string, string | undefined>();
-  for await (const one of paced(hits)) found.set(one, sealer?.open(one, clientWire, owner)?.text);
+  for await (const one of paced(hits)) {
+    const opened = sealer && await finish(sealer.open(one, clientWire, owner));
+    found.set(one, opened?.text);
+  }
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
   // One after the other: a long session has thousands.
   for await (const opaque of paced(sealed)) {
-    thoughts.set(opaque, sealer?.open(opaque.data, opaque.origin, context.caller.owner));
+    thoughts.set(opaque, sealer && await finish(sealer.open(opaque.data, opaque.origin, owner)));
   }
   const open = (closed: Message[]) => {
     // Without a sealer that is noted already, and nothing is known of other keys.

@@ -10,7 +10,7 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
-import { similarNames } from "../lanes/similar.ts";
+import { finish, othersTurn } from "../util/work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` where the caller may not use it. */
 export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
@@ -116,9 +116,12 @@ export async function explainError(
   const reason = isRefused ? await lane.explainRefusal(model, operation) : undefined;
   if (reason) return reason;
   if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
+  // A catalog is long, and the names of many requests at once may be misspelled.
+  await othersTurn();
   const task = TASK_OF[operation];
   const models = (await lane.list(() => {})).filter((one) => (!task || one.task === task) && mayAsk(one.id, caller));
-  const names = similarNames(model, models.map(({ id }) => id));
+  const { similarNames } = await import("../lanes/similar.ts");
+  const names = await finish(similarNames(model, models.map(({ id }) => id)));
   if (names.length === 0) return error;
   const meant = names.map((name) => `"${name}"`).join(" or ");
   return new GatewayError(code, `${message.replace(/\.$/, "")}. Did you mean ${meant}?`, details);

@@ -31,6 +31,14 @@ function telemetryOf(global: object): Telemetry | undefined {
   };
 }
 
+/** What was read is kept: Deno looks through all variables and all permissions each time, which are many where there are many keys. */
+const variables = new Map<string, string | undefined>();
+
+function variable(name: string): string | undefined {
+  if (!variables.has(name)) variables.set(name, Deno.env.get(name));
+  return variables.get(name);
+}
+
 export const deno: Platform = {
   get os() {
     return Deno.build.os;
@@ -45,7 +53,7 @@ export const deno: Platform = {
   get command() {
     return deno.env("LANEWAY_COMMAND") || "deno task start";
   },
-  env: (name) => Deno.env.get(name),
+  env: variable,
   get fetch() {
     return globalThis.fetch;
   },

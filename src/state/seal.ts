@@ -2,6 +2,7 @@
 import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
+import type { Work } from "../util/work.ts";
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";
 
@@ -9,7 +10,7 @@ export interface Sealer {
   /** One line of ASCII, which opens for the same owner on the same wire. */
   seal(thought: Thought, wire: string, owner: string): string;
   /** Nothing where it is not ours, or of another key, wire or owner, or not whole. */
-  open(sealed: string, wire: string, owner: string): Thought | undefined;
+  open(sealed: string, wire: string, owner: string): Work<Thought | undefined>;
 }
 
 /** The sealer; why there is none while the store does not give its key. */
@@ -92,6 +93,8 @@ async function keptKey(store: Store): Promise<Uint8Array> {
 const CIPHER = "aes-256-gcm";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
+/** How much is opened at once: whether it was sealed here is known only at its end. */
+const PIECE_BYTES = 1_000_000;
 
 /** `key`: 32 bytes. */
 export function createSealer(key: Uint8Array): Sealer {
@@ -105,16 +108,23 @@ export function createSealer(key: Uint8Array): Sealer {
       return SEALED_PREFIX + said.toString("base64url");
     },
 
-    open(sealed, wire, owner) {
+    *open(sealed, wire, owner) {
       if (!sealed.startsWith(SEALED_PREFIX)) return undefined;
       const bytes = buffers().from(sealed.slice(SEALED_PREFIX.length), "base64url");
       if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;
+      yield;
       try {
         const decipher = ciphers().createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
           .setAAD(bound(wire, owner))
           .setAuthTag(bytes.subarray(-TAG_BYTES));
-        const said = buffers().concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
-        return parseExactly(said.toString()) as Thought;
+        const pieces: Uint8Array[] = [];
+        const end = bytes.length - TAG_BYTES;
+        for (let at = IV_BYTES; at < end; at += PIECE_BYTES) {
+          pieces.push(decipher.update(bytes.subarray(at, Math.min(at + PIECE_BYTES, end))));
+          yield;
+        }
+        pieces.push(decipher.final());
+        return parseExactly(buffers().concat(pieces).toString()) as Thought;
       } catch {
         return undefined;
       }

@@ -2,6 +2,7 @@
 import type { CompactionRequest, Covered, SealedSummary } from "../canonical/compaction.ts";
 import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
+import type { Work } from "../util/work.ts";
 import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
 
 /** The request for a summary of a conversation. Its tools stay, so that the upstream's prefix cache still applies. */
@@ -55,14 +56,17 @@ export function holdsSummary(messages: readonly Message[]): boolean {
  * The messages from the last summary on that `open` can read; the same messages if there is none. Summaries by others
  * stay as they are.
  */
-export function goOnFromSealed(messages: Message[], open: (sealed: SealedSummary) => string | undefined): Message[] {
+export function* goOnFromSealed(
+  messages: Message[],
+  open: (sealed: SealedSummary) => Work<string | undefined>,
+): Work<Message[]> {
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at]!;
     if (message.role !== "assistant") continue;
     for (let index = message.content.length - 1; index >= 0; index--) {
       const part = message.content[index]!;
       const sealed = part.type === "opaque" ? part.sealed : undefined;
-      const summary = sealed && open(sealed);
+      const summary = sealed && (yield* open(sealed));
       if (!sealed || summary === undefined) continue;
       const [before, after] = [message.content.slice(0, index), message.content.slice(index + 1)];
       return replaced(

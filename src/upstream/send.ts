@@ -4,7 +4,7 @@ import { describeExcess, JSON_LIMITS, type JsonLimits, type Scan, scan } from ".
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { finish, type Work } from "../util/work.ts";
+import { finish, othersTurn, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -73,6 +73,9 @@ export interface Upstream {
 /** URL, method and headers of a call. */
 export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom" | "transport">;
 
+/** To write such a body as JSON takes noticeable time, and so does its encoding: others run in between. In characters. */
+const LONG_BODY = 1_000_000;
+
 /**
  * Makes one call and returns the response, whatever its status. It contains nothing of the client's request but what
  * the driver put there: no header, no credential.
@@ -81,8 +84,10 @@ export function send(call: Call, upstream: Service, signal: AbortSignal): Promis
   if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
   const { url, method, headers } = headOf(call, upstream);
   const body = bodyOf(call);
-  if (typeof body === "string") headers["content-type"] ??= "application/json";
-  return reach({ url, method, headers, body, signal }, upstream);
+  const request = { url, method, headers, body, signal };
+  if (typeof body !== "string") return reach(request, upstream);
+  headers["content-type"] ??= "application/json";
+  return body.length < LONG_BODY ? reach(request, upstream) : othersTurn().then(() => reach(request, upstream));
 }
 
 /** The URL and headers of a call below the base URL, including the secret. */
@@ -251,7 +256,9 @@ function* parseBody(
   // A model's answer "1.50" is text, and an unexpected stream is not JSON.
   if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
   const parseNumbers = hasLongNumbers ? parse : JSON.parse;
-  return (yield* parseLists(text, (part) => readJson(part, parseNumbers))) ?? parseOdd(text, limits, parse) ?? text;
+  const value = yield* parseLists(text, (part) => readJson(part, parseNumbers));
+  yield;
+  return value ?? parseOdd(text, limits, parse) ?? text;
 }
 
 /** Parses JSON with NaN and Infinity. */

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { hint } from "../../src/config/hint.ts";
 
 const known = ["hostname", "port", "baseUrl", "timeouts"];
@@ -19,6 +19,11 @@ for (
 
 Deno.test("hint: a name like none of them gets the whole list", () => {
   assertEquals(hint("colour", ["hostname", "port"]), '; known: "hostname", "port"');
+});
+
+Deno.test("hint: of very many names the first are listed", () => {
+  const text = hint("colour", Array.from({ length: 60 }, (_, index) => `upstream-${index}`));
+  assert(text.endsWith('"upstream-49" and 10 more'), text);
 });
 
 Deno.test("hint: short names are not confused with each other", () => {

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import type { Config } from "../../src/app.ts";
 import type { Permission } from "../../src/platform/platform.ts";
 import { applied, checked, FIRST, newRig, OPS, shown } from "./configuration_rig.ts";
+import { turnsDuring } from "../support/turns.ts";
 
 Deno.test("configuration: a change is checked, written with the file's mode, served by, and can be taken back", async () => {
   await using rig = await newRig();
@@ -23,6 +24,24 @@ Deno.test("configuration: a change is checked, written with the file's mode, ser
   assertEquals(rig.running().retry.rounds, 2);
   const names = Array.from(Deno.readDirSync(rig.file.replace(/[^/]*$/, "")), ({ name }) => name);
   assertEquals(names.filter((name) => name.includes("laneway")), ["gateway.json.laneway-former"], "No draft is left");
+});
+
+Deno.test("configuration: others have their turns while one with many models is looked at and checked", async () => {
+  const models = Array.from(
+    { length: 40 },
+    (_, index) => `"model-${index}": { "task": "chat", "targets": [{ "upstream": "fake", "model": "m" }] }`,
+  );
+  const text = FIRST.replace('"oss": {', `"oss": { "models": { ${models.join(", ")} },`);
+  await using rig = await newRig({ text });
+  const read = await shown(rig);
+  // One for each text that is masked and each step of the check.
+  const looks = await turnsDuring(() => shown(rig));
+  assert(looks >= 300, `${looks} turns`);
+  const checks = await turnsDuring(async () => assertEquals(await checked(rig, read.text), { paths: [] }));
+  assert(checks >= 600, `${checks} turns`);
+  const wrong = read.text.replaceAll('"upstream": "fake"', '"upstream": "fakr"');
+  const { problems } = await checked(rig, wrong);
+  assertEquals(problems.length, models.length);
 });
 
 Deno.test("configuration: what cannot be used is named and never written", async () => {

@@ -1,5 +1,8 @@
 /** What is recorded of requests, as the console is given it. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import process from "node:process";
+import { othersTurn } from "../../src/util/work.ts";
+import { turnsDuring } from "../support/turns.ts";
 import {
   CHAT,
   chatBody,
@@ -189,6 +192,73 @@ Deno.test("record: a secret is hidden however JSON spells it, where a text is cu
         assert(!shown.includes(secret), `${page} shows ${secret}`);
       }
     }
+  }
+});
+
+/** A request with tools of other servers, and as many credentials for each. */
+const withServers = (servers: number, credentials: number) => ({
+  model: "model",
+  input: "Hello",
+  tools: Array.from({ length: servers }, (_, server) => ({
+    type: "mcp",
+    server_label: `s${server}`,
+    server_url: `http://mcp.test/${server}`,
+    headers: Object.fromEntries(
+      Array.from({ length: credentials }, (_, index) => [`x-${index}`, `own-secret-${server}-${index}`]),
+    ),
+  })),
+});
+
+async function withManyServers(servers: number, credentials: number): Promise<{ app: TestApp; id: string }> {
+  const app = recorder();
+  await (await app.post("/oss/v1/responses", withServers(servers, credentials))).text();
+  const { data: [{ id }] } = await (await app.get("/console/api/records")).json();
+  return { app, id };
+}
+
+const LOOKS = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+
+Deno.test("record: a request with thousands of credentials costs one pass over its texts to look at or to explain", async () => {
+  const { app, id } = await withManyServers(500, 11);
+  // Of this thread alone: other files are tested in the same process.
+  const before = process.threadCpuUsage();
+  const texts = await Promise.all(LOOKS.map(async (page) => await (await app.get(`/console/api/${page}${id}`)).text()));
+  const explain = { "x-laneway-explain": "true" };
+  texts.push(await (await app.post("/oss/v1/responses", withServers(500, 11), explain)).text());
+  const { user, system } = process.threadCpuUsage(before);
+  for (const text of texts) assert(!text.includes("own-secret"));
+  assert(user + system < 2_000_000, `${user + system} µs of CPU`);
+});
+
+Deno.test("record: nobody's thread is held while secrets are hidden, and it ends once the operator has left", async () => {
+  const { app, id } = await withManyServers(20, 10);
+  for (const page of LOOKS) {
+    const look = (signal?: AbortSignal) =>
+      app.fetch(new Request(`http://gateway/console/api/${page}${id}`, { signal })).then((one) => one.text());
+    const whole = await turnsDuring(() => look());
+    assert(whole >= 200, `${page}: ${whole} turns`);
+    const left = new AbortController();
+    const cut = await turnsDuring(async () => {
+      const looked = look(left.signal).catch(() => {});
+      for (let turn = 0; turn < 20; turn++) await othersTurn();
+      left.abort();
+      await looked;
+    });
+    assert(cut < whole / 2, `${page}: ${cut} of ${whole} turns`);
+  }
+});
+
+Deno.test("record: a request with more credentials than can be hidden is not shown", async () => {
+  const { app, id } = await withManyServers(40, 1);
+  const long = { ...withServers(1, 1), tools: [{ type: "mcp", authorization: "long-secret-".repeat(180_000) }] };
+  await (await app.post("/oss/v1/responses", long)).text();
+  const { data } = await (await app.get("/console/api/records")).json();
+  for (const page of LOOKS) {
+    const answers = await Promise.all(
+      [data[0].id, id].map(async (one) => await (await app.get(`/console/api/${page}${one}`)).text()),
+    );
+    assertStringIncludes(answers[0]!, "too many to hide them all");
+    assert(!answers.some((one) => one.includes("-secret-")));
   }
 });
 

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { character } from "../support/arbitraries.ts";
 import fc from "fast-check";
 import type { Thought } from "../../src/transforms/sealing.ts";
+import { finishSync } from "../../src/util/work.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -18,6 +19,19 @@ function storeThat(ensure: Store["ensure"]): Store {
   return { ...createMemoryStore({ now: () => 0, limitBytes: 1_000 }), ensure };
 }
 
+Deno.test("a long text is opened in pieces, whether or not it was sealed here", () => {
+  const sealer = createSealer(KEY);
+  const sealed = sealer.seal({ text: "x".repeat(10_000_000) }, "w", "o");
+  for (const [text, isOurs] of [[sealed, true], [`lw1.${"A".repeat(sealed.length)}`, false]] as const) {
+    let turns = 0;
+    const work = sealer.open(text, "w", "o");
+    let opened = work.next();
+    for (; !opened.done; opened = work.next()) turns++;
+    assertEquals(opened.value?.text.length, isOurs ? 10_000_000 : undefined);
+    assert(turns >= 10, `${turns} turns`);
+  }
+});
+
 Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
   const sealer = createSealer(KEY);
   const thoughts = fc.record({ text: fc.string({ unit: character }) });
@@ -25,35 +39,35 @@ Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
     fc.property(thoughts, fc.string(), fc.string(), (thought, wire, owner) => {
       const sealed = sealer.seal(thought, wire, owner);
       assert(/^lw1\.[\w-]+$/.test(sealed));
-      assertEquals(sealer.open(sealed, wire, owner), thought);
+      assertEquals(finishSync(sealer.open(sealed, wire, owner)), thought);
     }),
     { seed: 1 },
   );
   const lone = { text: "\ud800 \0\n" };
-  assertEquals(sealer.open(sealer.seal(lone, "w", "o"), "w", "o"), lone);
+  assertEquals(finishSync(sealer.open(sealer.seal(lone, "w", "o"), "w", "o")), lone);
 });
 
 Deno.test("what somebody else signed, another key, wire or owner, and any change open nothing and throw nothing", () => {
   const sealer = createSealer(KEY);
   const sealed = sealer.seal(THOUGHT, "messages", "ann");
   const foreign = ["", "lw1.", "lw1", "lw2." + sealed.slice(4), "EqQBCgIYAhIk+==", "lw1.AAAA", sealed + "AAAA"];
-  for (const text of foreign) assertEquals(sealer.open(text, "messages", "ann"), undefined, text);
-  assertEquals(sealer.open(sealed, "responses", "ann"), undefined);
-  assertEquals(sealer.open(sealed, "messages", "bob"), undefined);
-  assertEquals(createSealer(KEY.slice().fill(8)).open(sealed, "messages", "ann"), undefined);
+  for (const text of foreign) assertEquals(finishSync(sealer.open(text, "messages", "ann")), undefined, text);
+  assertEquals(finishSync(sealer.open(sealed, "responses", "ann")), undefined);
+  assertEquals(finishSync(sealer.open(sealed, "messages", "bob")), undefined);
+  assertEquals(finishSync(createSealer(KEY.slice().fill(8)).open(sealed, "messages", "ann")), undefined);
   const bytes = Uint8Array.fromBase64(sealed.slice(4), { alphabet: "base64url" });
   for (const [at, byte] of bytes.entries()) {
     const changed = bytes.slice();
     changed[at] = byte ^ 1;
     const text = `lw1.${changed.toBase64({ alphabet: "base64url", omitPadding: true })}`;
-    assertEquals(sealer.open(text, "messages", "ann"), undefined, `byte ${at}`);
+    assertEquals(finishSync(sealer.open(text, "messages", "ann")), undefined, `byte ${at}`);
   }
-  assertEquals(sealer.open(sealed, "messages", "ann"), THOUGHT);
+  assertEquals(finishSync(sealer.open(sealed, "messages", "ann")), THOUGHT);
 });
 
 Deno.test("names of wires and owners do not run together", () => {
   const sealer = createSealer(KEY);
-  assertEquals(sealer.open(sealer.seal(THOUGHT, "a", "bc"), "ab", "c"), undefined);
+  assertEquals(finishSync(sealer.open(sealer.seal(THOUGHT, "a", "bc"), "ab", "c")), undefined);
 });
 
 Deno.test("the same thought sealed twice is two texts, so that nobody sees that it is the same", () => {
@@ -79,7 +93,10 @@ Deno.test("the configured secret is the key, and the store is not asked", async 
     ["s3cret", "s3cret", "another"].map((secret) => sealerOf(sealingOn(NEVER, { secret }).load)),
   );
   const sealed = one!.seal(THOUGHT, "w", "o");
-  assertEquals([same!.open(sealed, "w", "o"), other!.open(sealed, "w", "o")], [THOUGHT, undefined]);
+  assertEquals([finishSync(same!.open(sealed, "w", "o")), finishSync(other!.open(sealed, "w", "o"))], [
+    THOUGHT,
+    undefined,
+  ]);
 });
 
 Deno.test("two gateways on one file, at once and after a restart, have one key, which the file keeps", () =>
@@ -88,12 +105,12 @@ Deno.test("two gateways on one file, at once and after a restart, have one key, 
     const [one, two] = [open(), open()];
     const [first, second] = await Promise.all([one, two].map((store) => sealerOf(sealingOn(store).load)));
     const sealed = first!.seal(THOUGHT, "w", "o");
-    assertEquals(second!.open(sealed, "w", "o"), THOUGHT);
+    assertEquals(finishSync(second!.open(sealed, "w", "o")), THOUGHT);
     one.close();
     two.close();
     const three = open();
     const third = await sealerOf(sealingOn(three).load);
-    assertEquals(third.open(sealed, "w", "o"), THOUGHT);
+    assertEquals(finishSync(third.open(sealed, "w", "o")), THOUGHT);
     three.close();
   }));
 
@@ -130,7 +147,7 @@ for (
     failsYet = false;
     clock.ms += REST_MS;
     const sealed = (await sealerOf(load)).seal(THOUGHT, "w", "o");
-    assertEquals((await sealerOf(sealingOn(memory).load)).open(sealed, "w", "o"), THOUGHT);
+    assertEquals(finishSync((await sealerOf(sealingOn(memory).load)).open(sealed, "w", "o")), THOUGHT);
   });
 }
 

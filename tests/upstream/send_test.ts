@@ -122,3 +122,20 @@ Deno.test("send: a number that JSON has not costs no reply, beside sound of many
 });
 
 const JSON_TYPE = { headers: { "content-type": "application/json" } };
+
+Deno.test("others run between the writing of a long body and its sending, and a short one is sent at once", async () => {
+  for (const [length, mayWait] of [[2_000_000, true], [1_000, false]] as const) {
+    let hasTurned = false;
+    const body = {
+      toJSON() {
+        setTimeout(() => hasTurned = true);
+        return { text: "x".repeat(length) };
+      },
+    } as unknown as JsonObject;
+    const fetch: Fetch = () => {
+      assertEquals(hasTurned, mayWait);
+      return Promise.resolve(Response.json({}));
+    };
+    await (await send({ path: "x", body }, newUpstream({ transport: fetchTransport(fetch) }), NEVER)).body?.cancel();
+  }
+});

@@ -2,9 +2,10 @@
 import type { Capture } from "../../context/capture.ts";
 import { isSecretParameter } from "../../context/masking.ts";
 import type { Recorded } from "../../context/recorded.ts";
-import { SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
-import { hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
+import { finderOf, SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
+import { finderFor, hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
 import { isObject } from "../../util/merge.ts";
+import type { WordFinder } from "../../util/word_finder.ts";
 import type { Work } from "../../util/work.ts";
 
 /** Names of fields with credentials, in the descriptions of hosted tools and of servers of tools. */
@@ -19,21 +20,28 @@ const WRITTEN =
 /** The same text without secrets. A text may be as long as a body. */
 export type HideLong = (text: string) => Work<string>;
 
-export function hiderOf(recorded: Recorded): HideLong {
+/** Throws `request_too_large` if the request brings so many credentials that they cannot all be hidden. */
+export function* hiderOf(recorded: Recorded): Work<HideLong> {
   const { body, calls } = recorded;
   // What is missing of a body that is cut off may stand in what the gateway made of it.
   const bodies = body.kept < body.length ? [body, ...calls.map((call) => call.body)] : [body];
-  const credentials = bodies.flatMap((one) => credentialsIn(textIn(one)));
-  const known = spellingsFor(recorded.secrets());
-  const own = spellingsFor(credentials.flatMap((one) => [one, JSON.stringify(one).slice(1, -1)]));
-  return (text) => hideSpelled(text, known, own);
+  const credentials = new Set<string>();
+  for (const one of bodies) {
+    for (const credential of yield* credentialsIn(textIn(one))) credentials.add(credential);
+  }
+  const finders = [...recorded.secrets().map(finderOf), yield* finderFor(spelled(credentials))];
+  return (text) => hideSpelled(text, finders);
 }
 
-function* hideSpelled(text: string, known: readonly string[], own: readonly string[]): Work<string> {
-  const hidden = yield* hideInSlices(yield* hideInSlices(text, known), own);
+function* spelled(credentials: Iterable<string>): Iterable<string> {
+  for (const one of credentials) yield* spellingsFor([one, JSON.stringify(one).slice(1, -1)]);
+}
+
+function* hideSpelled(text: string, finders: readonly WordFinder[]): Work<string> {
+  const hidden = yield* hideInSlices(text, finders);
   const plain = yield* spellOut(hidden);
   if (plain === hidden) return hidden;
-  const hiddenPlain = yield* hideInSlices(yield* hideInSlices(plain, known), own);
+  const hiddenPlain = yield* hideInSlices(plain, finders);
   // The bytes stay as they came where they spell no secret.
   return hiddenPlain === plain ? hidden : hiddenPlain;
 }
@@ -43,18 +51,26 @@ function textIn(capture: Capture): string {
 }
 
 /** What a JSON text holds for servers that hosted tools call. Of one that is cut off, whatever looks like it. */
-function credentialsIn(text: string): string[] {
+function* credentialsIn(text: string): Work<Iterable<string>> {
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    return Array.from(text.matchAll(WRITTEN), ([, one, headers]) => one ?? headers ?? "")
-      .flatMap((found) => found.split('"')).filter(({ length }) => length >= SHORTEST_MASKED);
+    return yield* credentialsWrittenIn(text);
   }
   if (!isObject(body)) return [];
   const { tools, messages: _messages, input: _input, ...rest } = body;
   const hosted = Array.isArray(tools) ? tools.filter((tool) => !isFunction(tool)) : [];
-  return secretsUnder({ hosted, rest }).filter(({ length }) => length >= SHORTEST_MASKED);
+  return yield* secretsUnder({ hosted, rest });
+}
+
+function* credentialsWrittenIn(text: string): Work<Iterable<string>> {
+  const secrets = new Set<string>();
+  for (const [, one, headers] of text.matchAll(WRITTEN)) {
+    for (const found of (one ?? headers ?? "").split('"')) if (found.length >= SHORTEST_MASKED) secrets.add(found);
+    yield;
+  }
+  return secrets;
 }
 
 /** A function of the client's own describes what it takes, perhaps a token. */
@@ -63,16 +79,18 @@ function isFunction(tool: unknown): boolean {
 }
 
 /** Without recursion: what was refused because it is nested too deep is recorded, too. */
-function secretsUnder(root: object): string[] {
-  const secrets: string[] = [];
+function* secretsUnder(root: object): Work<Iterable<string>> {
+  const secrets = new Set<string>();
+  const add = (secret: string) => void (secret.length >= SHORTEST_MASKED && secrets.add(secret));
   const open: { value: object; isSecret: boolean }[] = [{ value: root, isSecret: false }];
   for (let one = open.pop(); one; one = open.pop()) {
     for (const [key, inner] of Object.entries(one.value)) {
       const isSecret = one.isSecret || CREDENTIAL.test(key);
       if (typeof inner === "object" && inner !== null) open.push({ value: inner, isSecret });
-      else if (typeof inner === "string" && isSecret) secrets.push(inner);
-      else if (typeof inner === "string" && ADDRESS.test(key)) secrets.push(...secretsInUrl(inner));
+      else if (typeof inner === "string" && isSecret) add(inner);
+      else if (typeof inner === "string" && ADDRESS.test(key)) secretsInUrl(inner).forEach(add);
     }
+    yield;
   }
   return secrets;
 }

@@ -47,7 +47,8 @@ function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Rec
 export async function record(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
-  const hide = hiderOf(one);
+  const { signal } = context;
+  const hide = await finish(hiderOf(one), signal);
   const found: { part: Shown; text: Found }[] = [];
   const shown = (capture: Capture) => {
     const part = partOf(capture);
@@ -74,9 +75,9 @@ export async function record(context: RequestContext): Promise<Response> {
     },
     entry,
   };
-  for (const { part, text } of found) part.text = await finish(masked(text, hide));
+  for (const { part, text } of found) part.text = await finish(masked(text, hide), signal);
   // What stands in heads, addresses and errors, too.
-  const text = await finish(hide(JSON.stringify(view)));
+  const text = await finish(hide(JSON.stringify(view)), signal);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
@@ -87,7 +88,9 @@ export async function recordedText(context: RequestContext): Promise<Response> {
   const capture = captureOf(part, one);
   const text = capture && textOf(capture);
   if (!text) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
-  return new Response(await finish(masked(text, hiderOf(one))), {
+  const { signal } = context;
+  const hide = await finish(hiderOf(one), signal);
+  return new Response(await finish(masked(text, hide), signal), {
     headers: {
       "content-type": "text/plain; charset=utf-8",
       "content-disposition": `attachment; filename="${one.id}.${part}.txt"`,

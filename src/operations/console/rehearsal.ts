@@ -4,6 +4,7 @@ import type { ExchangeOptions, FidelityRequest, Outcome } from "../../contract/f
 import type { Rehearse } from "../../context/rehearsal.ts";
 import { createMemoryStore } from "../../state/memory_store.ts";
 import { createSealing } from "../../state/seal.ts";
+import { finishSync } from "../../util/work.ts";
 
 interface RehearsalOptions extends Pick<ExchangeOptions, "headers"> {
   rehearse: Rehearse;
@@ -61,7 +62,7 @@ async function unsealed(
   if (!plain.includes("lw1.")) return plain;
   const { sealer } = await createSealing({ store, patienceMs: 1_000, now: () => 0 })();
   return plain.replace(/lw1\.[\w-]+/g, (sealed) => {
-    const opened = sealer!.open(sealed, client, "local");
+    const opened = finishSync(sealer!.open(sealed, client, "local"));
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });
 }

@@ -21,11 +21,11 @@ const OF_ANY_WIRE = /^x-laneway-/;
  */
 export async function requestAgain(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
-  const { gateway, url } = context;
+  const { gateway, url, signal } = context;
   const parsed = parseRecorded(one, gateway);
   const own = parsed.protocol.wire;
   const wire = url!.searchParams.get("wire") ?? own;
-  const hide = hiderOf(one);
+  const hide = await finish(hiderOf(one), signal);
   const { search, pathname } = new URL(one.url);
   const lane = parsed.params.lane;
   const headers = ownHeaders(one).filter(([name]) => wire === own || OF_ANY_WIRE.test(name));
@@ -38,7 +38,9 @@ export async function requestAgain(context: RequestContext): Promise<Response> {
     : writtenIn(wire, parsed, gateway);
   // As a text, because a browser rounds large numbers.
   const view = { wire, wires: wiresFor(parsed, gateway), lane, headers, ...again };
-  return new Response(await finish(hide(JSON.stringify(view))), { headers: { "content-type": "application/json" } });
+  return new Response(await finish(hide(JSON.stringify(view)), signal), {
+    headers: { "content-type": "application/json" },
+  });
 }
 
 /** The wires that the request can be written in, its own first. */

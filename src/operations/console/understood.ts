@@ -29,26 +29,29 @@ export interface Parsed {
 /** `?id=`: the request in canonical form, what each transform changes of it for each target, and each answer in canonical form. */
 export async function understood(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
-  const hideFirst = hiderOf(one);
+  const { signal } = context;
+  const hideFirst = await finish(hiderOf(one), signal);
   const parsed = await attempted(() => parseRecorded(one, context.gateway));
   const explanation = await attempted(() => explained(one, context.gateway));
   const answers = await Promise.all(
     one.calls.map((call) => attempted(() => answerOf(call, parsed.value, context.gateway))),
   );
   // Meanwhile the record may have got another call, or been forgotten.
-  const hideLast = hiderOf(one);
+  const hideLast = await finish(hiderOf(one), signal);
   function* hide(text: string): Work<string> {
     return yield* hideLast(yield* hideFirst(text));
   }
   const asked = one.calls.map((call) => askedNow(call, explanation.value));
   const calls: object[] = [];
   for (const [index, texts] of asked.entries()) {
-    const isAsExplained = texts && await finish(isOneOf(texts, hide));
+    const isAsExplained = texts && await finish(isOneOf(texts, hide), signal);
     calls.push({ answer: answers[index]?.value, problem: answers[index]?.problem, isAsExplained });
   }
   const { input, notes } = parsed.value ?? {};
   const view = { input, notes, problem: parsed.problem, explanation, calls };
-  return new Response(await finish(hide(JSON.stringify(view))), { headers: { "content-type": "application/json" } });
+  return new Response(await finish(hide(JSON.stringify(view)), signal), {
+    headers: { "content-type": "application/json" },
+  });
 }
 
 async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; problem?: string }> {
