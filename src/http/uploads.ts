@@ -1,7 +1,8 @@
 /** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
-import { type BodyLimits, readJsonBody } from "./body.ts";
+import { finish } from "../util/work.ts";
+import { type BodyLimits, parseBody, readJsonBody, tooLarge } from "./body.ts";
 import { readFormBody } from "./multipart.ts";
 
 /** A form from a client, and the memory reserved for it. */
@@ -14,6 +15,13 @@ export interface Upload {
 /** JSON from a client, and the memory reserved for it. */
 export interface JsonUpload {
   body: unknown;
+  /** Releases the memory. */
+  release(): void;
+}
+
+/** The size of a text, and the memory reserved for it. */
+export interface HeldText {
+  bytes: number;
   /** Releases the memory. */
   release(): void;
 }
@@ -34,6 +42,10 @@ export interface Uploads {
    * server. `copy` receives its bytes.
    */
   readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
+  /** Reserves memory for JSON that has arrived, in the same room and with the same errors. */
+  hold(text: string): HeldText;
+  /** Parses JSON within the limits of a body. Throws `invalid_request`. */
+  parse(text: string): Promise<unknown>;
 }
 
 export interface UploadLimits {
@@ -47,6 +59,8 @@ export interface UploadLimits {
 const SMALL = 1 / 256;
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
+
+const encoder = new TextEncoder();
 
 export function createUploads({ form, json, totalBytes }: UploadLimits, room: Room = { taken: 0 }): Uploads {
   /** Reserves `bytes` in total for a body that already holds `held`. */
@@ -101,6 +115,16 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
         throw refusal;
       }
     },
+
+    hold(text) {
+      // Nothing is allocated for a text that is too long in any case.
+      const bytes = text.length > json.limitBytes ? text.length : encoder.encode(text).length;
+      if (bytes > json.limitBytes) throw tooLarge("message", json.limitBytes);
+      take(bytes, 0);
+      return { bytes, release: () => void (room.taken -= bytes) };
+    },
+
+    parse: async (text) => await finish(parseBody(text, json.json)),
   };
 }
 

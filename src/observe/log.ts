@@ -36,6 +36,8 @@ export interface LogEntry {
   /** Whether the cost rests on tokens that the gateway estimated. */
   costEstimated?: true;
   notes?: readonly string[];
+  /** Whether it is counted, but not printed, because many like it are. */
+  isRepeated?: true;
   /** The trace that its spans are in, where the gateway makes spans. */
   traceId?: string;
 }

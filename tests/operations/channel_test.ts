@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { Channel } from "../../src/operations/channel.ts";
+import { deno } from "../../src/platform/deno.ts";
 import { within } from "../support/wait.ts";
 
 /** When the gateway closes a connection, and which of its functions are called. */
@@ -13,8 +14,8 @@ for (const [when, calls] of Object.entries(WHEN)) {
     const log: string[] = [];
     const isClosed = Promise.withResolvers<void>();
     const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
-      const { socket, response } = Deno.upgradeWebSocket(request);
-      const channel = new Channel(socket, {
+      const { socket, response, drop } = deno.upgrade!(request);
+      const channel = new Channel({ socket, drop }, {
         sendStallMs: 1_000,
         onMessage() {
           log.push("message");
@@ -25,7 +26,6 @@ for (const [when, calls] of Object.entries(WHEN)) {
           // Messages may come on until the client has closed its end, too.
           socket.dispatchEvent(new MessageEvent("message", { data: "late" }));
         },
-        onLinger: () => log.push("linger"),
         onClosed() {
           log.push("closed");
           isClosed.resolve();

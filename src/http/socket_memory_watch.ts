@@ -1,0 +1,120 @@
+/**
+ * Ends WebSockets when what has arrived on them takes too much memory. Deno (2.9.6) collects a message of any length, in one frame
+ * or in many, before it shows anything of it, so its memory is all that can be measured.
+ */
+import { BoundedMap } from "../util/bounded_map.ts";
+import { repeat, TimeLimit } from "../util/time_limit.ts";
+import type { OpenSocket } from "./sockets.ts";
+
+/** In bytes. */
+export interface MemoryFacts {
+  /** All that the process uses. */
+  memory(): number;
+  /** The part of it that is not managed by the engine, such as what arrives on connections. */
+  unmanaged(): number;
+  /** What the process may use. */
+  limit(): number;
+}
+
+/** How often memory is read, and how often while it is short, in milliseconds. */
+const LOOK_MS = 100;
+const SHORT_LOOK_MS = 20;
+/** How long a caller whose sockets took the memory may open no others, in milliseconds. */
+const BAR_MS = 60_000;
+const MOST_BARRED = 1_000;
+/**
+ * The memory for messages that are not complete, as shares of the limit: what all else leaves of `TOGETHER`, but no less than `LEAST`
+ * and no more than `MOST`.
+ */
+const [LEAST, MOST, TOGETHER] = [1 / 16, 1 / 4, 7 / 8];
+/** A caller took the memory if the end of its sockets frees this part of it. */
+const GUILTY = 1 / 4;
+
+export class SocketMemoryWatch {
+  readonly #sockets: ReadonlySet<OpenSocket>;
+  readonly #facts: MemoryFacts;
+  /** The unmanaged memory that the sockets do not take. */
+  #base = 0;
+  /** The caller whose sockets have just been ended, and how much unmanaged memory there was before. */
+  #ended: { owner: string; before: number } | undefined;
+  /** Until when callers are barred, in milliseconds by a monotonic clock. */
+  readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
+  /** Sockets that were ended and are not closed yet. */
+  readonly #dropped = new WeakSet<OpenSocket>();
+  #stopLooking = () => {};
+  #nextLook: TimeLimit | undefined;
+
+  constructor(sockets: ReadonlySet<OpenSocket>, facts: MemoryFacts) {
+    this.#sockets = sockets;
+    this.#facts = facts;
+  }
+
+  /** Whether memory is short. No sockets should be opened then. */
+  get isShort(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** How many seconds the caller must wait before it may open sockets. */
+  barredSeconds(owner: string): number {
+    const until = this.#barred.get(owner);
+    if (until === undefined) return 0;
+    const ms = until - performance.now();
+    if (ms <= 0) this.#barred.delete(owner);
+    return Math.max(0, Math.ceil(ms / 1_000));
+  }
+
+  /** Call it when the first socket has opened. */
+  start(): void {
+    this.#base = this.#facts.unmanaged();
+    this.#stopLooking = repeat(LOOK_MS, () => this.#look());
+  }
+
+  /** Call it when the last socket has closed. */
+  stop(): void {
+    this.#judge(this.#facts.unmanaged());
+    this.#stopLooking();
+    this.#nextLook?.cancel();
+  }
+
+  #look(): void {
+    const unmanaged = this.#facts.unmanaged();
+    this.#judge(unmanaged);
+    if (unmanaged - this.#base <= this.#roomBytes(unmanaged)) return;
+    const sockets = this.#nextToEnd();
+    if (sockets.length === 0) {
+      // What is left is taken by something else.
+      this.#base = unmanaged;
+      return;
+    }
+    this.#ended = { owner: sockets[0]!.owner, before: unmanaged };
+    for (const socket of sockets) {
+      this.#dropped.add(socket);
+      socket.drop();
+    }
+    this.#nextLook?.cancel();
+    this.#nextLook = new TimeLimit(SHORT_LOOK_MS, () => this.#look());
+  }
+
+  #roomBytes(unmanaged: number): number {
+    const limit = this.#facts.limit();
+    const others = this.#facts.memory() - (unmanaged - this.#base);
+    return Math.min(limit * MOST, Math.max(limit * LEAST, limit * TOGETHER - others));
+  }
+
+  /** Bars the caller whose sockets were ended if that has freed much. */
+  #judge(unmanaged: number): void {
+    if (!this.#ended) return;
+    const { owner, before } = this.#ended;
+    this.#ended = undefined;
+    const isGuilty = before - unmanaged >= (before - this.#base) * GUILTY;
+    if (isGuilty) this.#barred.set(owner, performance.now() + BAR_MS);
+  }
+
+  /** The sockets of the caller that has most: those that answer nothing, or all if each answers something. */
+  #nextToEnd(): readonly OpenSocket[] {
+    const open = [...this.#sockets].filter((socket) => !this.#dropped.has(socket));
+    const idle = open.filter((socket) => socket.isIdle);
+    const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);
+    return [...byOwner.values()].reduce((most, one) => one.length > most.length ? one : most, []);
+  }
+}
