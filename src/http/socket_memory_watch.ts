@@ -4,7 +4,14 @@
  */
 import { BoundedMap } from "../util/bounded_map.ts";
 import { repeat, TimeLimit } from "../util/time_limit.ts";
-import type { OpenSocket } from "./sockets.ts";
+
+export interface WatchedSocket {
+  readonly owner: string;
+  /** Whether it has no requests to answer. */
+  readonly isIdle: boolean;
+  /** Closes it because memory is short, without waiting for the client, and frees what has arrived of its next message. */
+  drop(): void;
+}
 
 /** In bytes. */
 export interface MemoryFacts {
@@ -19,32 +26,35 @@ export interface MemoryFacts {
 /** How often memory is read, and how often while it is short, in milliseconds. */
 const LOOK_MS = 100;
 const SHORT_LOOK_MS = 20;
+/** How long the memory of sockets that were ended may take to be free, in milliseconds. */
+const FREE_MS = 1_000;
 /** How long a caller whose sockets took the memory may open no others, in milliseconds. */
 const BAR_MS = 60_000;
 const MOST_BARRED = 1_000;
 /**
- * The memory for messages that are not complete, as shares of the limit: what all else leaves of `TOGETHER`, but no less than `LEAST`
- * and no more than `MOST`.
+ * The memory for messages that are not complete: what all else leaves of `IN_ALL` of the limit, but no more than `MOST` of it, and no
+ * less than the platform takes for one message.
  */
-const [LEAST, MOST, TOGETHER] = [1 / 16, 1 / 4, 7 / 8];
+const [MOST, IN_ALL] = [1 / 4, 7 / 8];
+const LEAST_BYTES = 64 * 2 ** 20;
 /** A caller took the memory if the end of its sockets frees this part of it. */
 const GUILTY = 1 / 4;
 
 export class SocketMemoryWatch {
-  readonly #sockets: ReadonlySet<OpenSocket>;
+  readonly #sockets: ReadonlySet<WatchedSocket>;
   readonly #facts: MemoryFacts;
   /** The unmanaged memory that the sockets do not take. */
   #base = 0;
-  /** The caller whose sockets have just been ended, and how much unmanaged memory there was before. */
-  #ended: { owner: string; before: number } | undefined;
+  /** The sockets that have just been ended, all of one caller, when that was, and how much unmanaged memory there was before. */
+  #ended: { owner: string; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
   /** Until when callers are barred, in milliseconds by a monotonic clock. */
   readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
   /** Sockets that were ended and are not closed yet. */
-  readonly #dropped = new WeakSet<OpenSocket>();
+  readonly #dropped = new WeakSet<WatchedSocket>();
   #stopLooking = () => {};
   #nextLook: TimeLimit | undefined;
 
-  constructor(sockets: ReadonlySet<OpenSocket>, facts: MemoryFacts) {
+  constructor(sockets: ReadonlySet<WatchedSocket>, facts: MemoryFacts) {
     this.#sockets = sockets;
     this.#facts = facts;
   }
@@ -77,6 +87,7 @@ export class SocketMemoryWatch {
   }
 
   #look(): void {
+    if (this.#isFreeing()) return this.#lookSoon();
     const unmanaged = this.#facts.unmanaged();
     this.#judge(unmanaged);
     if (unmanaged - this.#base <= this.#roomBytes(unmanaged)) return;
@@ -86,19 +97,28 @@ export class SocketMemoryWatch {
       this.#base = unmanaged;
       return;
     }
-    this.#ended = { owner: sockets[0]!.owner, before: unmanaged };
+    this.#ended = { owner: sockets[0]!.owner, sockets, at: performance.now(), before: unmanaged };
     for (const socket of sockets) {
       this.#dropped.add(socket);
       socket.drop();
     }
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
     this.#nextLook?.cancel();
     this.#nextLook = new TimeLimit(SHORT_LOOK_MS, () => this.#look());
+  }
+
+  #isFreeing(): boolean {
+    if (!this.#ended || performance.now() - this.#ended.at > FREE_MS) return false;
+    return this.#ended.sockets.some((socket) => this.#sockets.has(socket));
   }
 
   #roomBytes(unmanaged: number): number {
     const limit = this.#facts.limit();
     const others = this.#facts.memory() - (unmanaged - this.#base);
-    return Math.min(limit * MOST, Math.max(limit * LEAST, limit * TOGETHER - others));
+    return Math.max(LEAST_BYTES, Math.min(limit * MOST, limit * IN_ALL - others));
   }
 
   /** Bars the caller whose sockets were ended if that has freed much. */
@@ -111,7 +131,7 @@ export class SocketMemoryWatch {
   }
 
   /** The sockets of the caller that has most: those that answer nothing, or all if each answers something. */
-  #nextToEnd(): readonly OpenSocket[] {
+  #nextToEnd(): readonly WatchedSocket[] {
     const open = [...this.#sockets].filter((socket) => !this.#dropped.has(socket));
     const idle = open.filter((socket) => socket.isIdle);
     const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);

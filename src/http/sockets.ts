@@ -3,19 +3,14 @@ import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { type Capacity, Shares } from "../util/shares.ts";
 import { KeptItems } from "./kept_items.ts";
-import { type MemoryFacts, SocketMemoryWatch } from "./socket_memory_watch.ts";
+import { type MemoryFacts, SocketMemoryWatch, type WatchedSocket } from "./socket_memory_watch.ts";
 
 /** The view that the whole gateway has of an open socket. */
-export interface OpenSocket {
-  readonly owner: string;
-  /** Whether it has no requests to answer. */
-  readonly isIdle: boolean;
+export interface OpenSocket extends WatchedSocket {
   /** Closes it once it has no more requests to answer. */
   retire(): void;
   /** Closes it immediately. */
   abort(): void;
-  /** Closes it because memory is short, without waiting for the client, and frees what has arrived of its next message. */
-  drop(): void;
 }
 
 /** When to try again, in seconds. */

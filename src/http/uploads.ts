@@ -1,8 +1,7 @@
 /** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
-import { finish } from "../util/work.ts";
-import { type BodyLimits, parseBody, readJsonBody, tooLarge } from "./body.ts";
+import { type BodyLimits, readJsonBody, tooLarge } from "./body.ts";
 import { readFormBody } from "./multipart.ts";
 
 /** A form from a client, and the memory reserved for it. */
@@ -44,8 +43,6 @@ export interface Uploads {
   readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
   /** Reserves memory for JSON that has arrived, in the same room and with the same errors. */
   hold(text: string): HeldText;
-  /** Parses JSON within the limits of a body. Throws `invalid_request`. */
-  parse(text: string): Promise<unknown>;
 }
 
 export interface UploadLimits {
@@ -59,8 +56,6 @@ export interface UploadLimits {
 const SMALL = 1 / 256;
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
-
-const encoder = new TextEncoder();
 
 export function createUploads({ form, json, totalBytes }: UploadLimits, room: Room = { taken: 0 }): Uploads {
   /** Reserves `bytes` in total for a body that already holds `held`. */
@@ -117,14 +112,9 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
     },
 
     hold(text) {
-      // Nothing is allocated for a text that is too long in any case.
-      const bytes = text.length > json.limitBytes ? text.length : encoder.encode(text).length;
-      if (bytes > json.limitBytes) throw tooLarge("message", json.limitBytes);
-      take(bytes, 0);
+      const bytes = take(sizeWithin(json.limitBytes, text), 0);
       return { bytes, release: () => void (room.taken -= bytes) };
     },
-
-    parse: async (text) => await finish(parseBody(text, json.json)),
   };
 }
 
@@ -133,6 +123,15 @@ function mostBytesOf(headers: Headers, limitBytes: number): number {
   const declared = Number(headers.get("content-length") ?? NaN);
   const isDeclared = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
   return isDeclared ? declared : limitBytes;
+}
+
+const encoder = new TextEncoder();
+
+/** The bytes of a text. Throws `request_too_large`, before anything is allocated if its characters alone are too many. */
+function sizeWithin(limitBytes: number, text: string): number {
+  const bytes = text.length > limitBytes ? text.length : encoder.encode(text).length;
+  if (bytes > limitBytes) throw tooLarge("message", limitBytes);
+  return bytes;
 }
 
 function sizeOf(fields: readonly FormField[]): number {

@@ -13,7 +13,9 @@ export interface Arrival {
 }
 
 export interface ArrivalsOptions {
-  uploads: Pick<Uploads, "hold" | "parse">;
+  hold: Uploads["hold"];
+  /** Throws `invalid_request`. */
+  parse(text: string): unknown | Promise<unknown>;
   /** Rejects only if the message was refused. Its memory is given back then. */
   onMessage(arrival: Arrival): Promise<void>;
   onRefused(thrown: unknown): Promise<void>;
@@ -42,7 +44,7 @@ export class Arrivals {
     try {
       if (typeof data !== "string") throw new GatewayError("invalid_request", "Expected a text message");
       if (data === "") throw new GatewayError("invalid_request", "The message is empty: expected a JSON object");
-      this.#push({ text: data, held: this.#options.uploads.hold(data) });
+      this.#push({ text: data, held: this.#options.hold(data) });
     } catch (refused) {
       this.refuse(refused);
     }
@@ -76,7 +78,7 @@ export class Arrivals {
     const { bytes: size, release } = one.held;
     this.#isReading = true;
     try {
-      const body = await this.#options.uploads.parse(one.text);
+      const body = await this.#options.parse(one.text);
       this.#isReading = false;
       await this.#options.onMessage({ body, size, release });
     } catch (thrown) {

@@ -5,8 +5,9 @@ import type { Upgraded } from "../platform/platform.ts";
 const MOST_BUFFERED = 1_048_576;
 /** How often it is looked whether they are sent, in milliseconds. */
 const LOOK_MS = 20;
-/** How long a client has to confirm the close, in milliseconds. */
+/** How long a client has to confirm the close, in milliseconds, and how long the platform has to send it. */
 const CLOSE_MS = 2_000;
+const END_MS = 5;
 
 export interface ChannelOptions {
   /** How long the client may take nothing, in milliseconds. */
@@ -73,7 +74,8 @@ export class Channel {
   /** The same without waiting for the client to confirm it. */
   end(code: number, reason: string): void {
     this.close(code, reason);
-    this.#drop();
+    clearTimeout(this.#closing);
+    this.#closing = setTimeout(this.#drop, END_MS);
   }
 
   #end(): void {

@@ -5,11 +5,12 @@ import { openContext, type RequestContext, withCaller, withProtocol } from "../c
 import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
+import { parseBody } from "../http/body.ts";
 import type { OpenSocket } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { sourceOf } from "../util/event_source.ts";
-import { step } from "../util/work.ts";
+import { finish, step } from "../util/work.ts";
 import { type Arrival, Arrivals } from "./arrivals.ts";
 import { Channel } from "./channel.ts";
 import { describeError } from "./describe_error.ts";
@@ -65,7 +66,8 @@ export class Connection implements OpenSocket {
       longest: limits.bodyBytes,
     });
     this.#arrivals = new Arrivals({
-      uploads,
+      hold: uploads.hold,
+      parse: (text) => finish(parseBody(text, limits.json)),
       onMessage: (arrival) => this.#queue(arrival),
       onRefused: (thrown) => this.#refuse(thrown),
     });

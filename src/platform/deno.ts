@@ -38,8 +38,10 @@ function telemetryOf(global: object): Telemetry | undefined {
 function drop(socket: WebSocket): void {
   const rid = Object.getOwnPropertySymbols(socket).find(({ description }) => description === "[[rid]]");
   const { internal } = Deno as unknown as { internal: symbol };
-  const internals = (Deno as unknown as Record<symbol, { core?: { tryClose?(id: unknown): void } } | undefined>)[internal];
-  if (rid) internals?.core?.tryClose?.((socket as unknown as Record<symbol, unknown>)[rid]);
+  const internals =
+    (Deno as unknown as Record<symbol, { core?: { tryClose?(id: unknown): void } } | undefined>)[internal];
+  const id = rid && (socket as unknown as Record<symbol, unknown>)[rid];
+  if (id !== undefined) internals?.core?.tryClose?.(id);
 }
 
 export const deno: Platform = {

@@ -15,13 +15,14 @@ function newRig(onMessage: (arrival: Arrival) => void = ({ release }) => release
   const log: string[] = [];
   let held = 0;
   const arrivals = new Arrivals({
-    uploads: {
-      hold(text) {
-        if (text === "too much") throw new GatewayError("unavailable", text);
-        held += text.length;
-        return { bytes: text.length, release: () => held -= text.length };
-      },
-      parse: (text) => text === "broken" ? Promise.reject(new Error(text)) : Promise.resolve(text),
+    hold(text) {
+      if (text === "too much") throw new GatewayError("unavailable", text);
+      held += text.length;
+      return { bytes: text.length, release: () => held -= text.length };
+    },
+    parse(text) {
+      if (text === "broken") throw new Error(text);
+      return text;
     },
     async onMessage(arrival) {
       await Promise.resolve();
@@ -50,7 +51,14 @@ Deno.test("arrivals: messages are read in order, one a turn, refused ones too", 
   rig.arrivals.refuse(new Error("six"));
   await withOthers(rig);
   const happened = rig.log.filter((entry) => entry !== "others");
-  assertEquals(happened, ["read one", "refused broken", "refused too much", "read four", "refused Expected a text message", "refused six"]);
+  assertEquals(happened, [
+    "read one",
+    "refused broken",
+    "refused too much",
+    "read four",
+    "refused Expected a text message",
+    "refused six",
+  ]);
   for (const [at, entry] of rig.log.entries()) {
     assert(entry === "others" || (rig.log[at + 1] ?? "others") === "others", rig.log.join(", "));
   }

@@ -1,7 +1,7 @@
 /** Odd and hostile frames in a WebSocket: the gateway answers or closes, and goes on. */
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { delay, until } from "../support/wait.ts";
+import { delay } from "../support/wait.ts";
 import { type Setting, type SettingOptions, withGateway } from "./gateway.ts";
 import { frame, OPCODE, RawWebSocket } from "./raw_websocket.ts";
 
@@ -33,10 +33,6 @@ function test(
 }
 
 const typeOf = (events: JsonObject[]) => events.at(-1)!.type;
-const errorOf = (events: JsonObject[]) => {
-  const { status, error } = events.at(-1)!;
-  return [status, (error as JsonObject).code];
-};
 
 test("a message in many frames is one message, with a ping in between", async (open) => {
   const client = await open();

@@ -69,6 +69,14 @@ Deno.test("socket shares: the only key gets all sockets", async () => {
   });
 });
 
+Deno.test("socket shares: by default as many sockets are open as messages fit into half of the memory", async () => {
+  for (const [memoryBytes, sockets] of [[600, 10], [100, 8]] as const) {
+    await withKeys(named(1), { memoryBytes: memoryBytes * 2 ** 20 }, async (rig) => {
+      assertEquals((await openAll(rig, "key0")).sockets.length, sockets);
+    });
+  }
+});
+
 for (const count of [2, 20]) {
   Deno.test(`socket shares: one key that takes all it can leaves sockets for each of ${count - 1} others`, async () => {
     await withKeys(named(count), { sockets: SOCKETS }, async (rig) => {
@@ -114,3 +122,34 @@ Deno.test("refused messages are charged to the key's requests per minute, and le
     assertEquals(app.logs.map((entry) => entry.status), [101, 400, 200]);
   }, { requestsPerMinute: 6 });
 });
+
+/** Leaves a conversation of about so many characters to a new socket, and returns how to go on from it. */
+async function converse({ open }: Rig, key: string, length: number): Promise<() => Promise<unknown>> {
+  const client = await open(key) as RawWebSocket;
+  await client.send({ ...CREATE, input: "x".repeat(length), generate: false });
+  const { id } = (await client.turn()).at(-1)!.response as { id: string };
+  return async () => {
+    await client.send({ ...CREATE, input: [], previous_response_id: id });
+    const { type, error } = (await client.turn()).at(-1)!;
+    return (error as { code?: string } | undefined)?.code ?? type;
+  };
+}
+
+const FORGOTTEN = "previous_response_not_found";
+
+for (const count of [1, 2, 20]) {
+  Deno.test(`socket shares: what idle sockets of ${count} keys remember is bounded, and each key keeps its latest`, async () => {
+    const names = named(count);
+    await withKeys(names, { sockets: SOCKETS, socketBytes: 100_000 }, async (rig) => {
+      const greedy = [];
+      for (let times = 0; times < 12; times++) greedy.push(await converse(rig, "key0", 9_000));
+      const others = [];
+      for (const name of names.slice(1)) others.push(await converse(rig, name, 500));
+      // Of 100,000 bytes it may keep three quarters where there are others; each takes a little more than its characters.
+      const first = greedy.length - (count === 1 ? 10 : 7);
+      assertEquals(await greedy[first - 1]!(), FORGOTTEN);
+      assertEquals(await greedy[first]!(), "response.completed");
+      for (const goOn of others) assertEquals(await goOn(), "response.completed");
+    });
+  });
+}
