@@ -118,9 +118,14 @@ function createWatch(world: World): Pick<Gateway, Watching> {
 }
 
 /** The WebSockets, which the gateway's end closes. */
-function createSockets({ keep, draining, stop, platform, config }: World, load: Load): Sockets {
+function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): Sockets {
   const sockets = keep("sockets", null, () => {
-    const sockets = new Sockets({ memory: () => platform.memory(), unmanaged: () => platform.unmanagedMemory() });
+    const sockets = new Sockets({
+      memory: () => platform.memory(),
+      unmanaged: () => platform.unmanagedMemory(),
+      onShort: (key, closed, bytes) =>
+        warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
+    });
     draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
     stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
     return sockets;

@@ -7,6 +7,8 @@ import { repeat, TimeLimit } from "../util/time_limit.ts";
 
 export interface WatchedSocket {
   readonly owner: string;
+  /** The name of the owner's key. */
+  readonly key: string;
   /** Whether it has no requests to answer. */
   readonly isIdle: boolean;
   /** Closes it because memory is short, without waiting for the client, and frees what has arrived of its next message. */
@@ -21,6 +23,8 @@ export interface MemoryFacts {
   unmanaged(): number;
   /** What the process may use. */
   limit(): number;
+  /** Called when sockets are ended. `bytes`: what messages that are not complete take on all sockets. */
+  onShort(key: string, closed: number, bytes: number): void;
 }
 
 /** How often memory is read, and how often while it is short, in milliseconds. */
@@ -97,7 +101,9 @@ export class SocketMemoryWatch {
       this.#base = unmanaged;
       return;
     }
-    this.#ended = { owner: sockets[0]!.owner, sockets, at: performance.now(), before: unmanaged };
+    const [{ owner, key }] = sockets as [WatchedSocket];
+    this.#facts.onShort(key, sockets.length, unmanaged - this.#base);
+    this.#ended = { owner, sockets, at: performance.now(), before: unmanaged };
     for (const socket of sockets) {
       this.#dropped.add(socket);
       socket.drop();

@@ -42,8 +42,23 @@ export interface LogEntry {
   traceId?: string;
 }
 
-/** What operators should look at: a budget that comes to its end. */
-export interface Warning {
+/** What operators should look at. */
+export type Warning = BudgetWarning | SocketsWarning;
+
+/** WebSockets were closed because messages that are not complete took too much memory. */
+export interface SocketsWarning {
+  /** ISO 8601. */
+  time: string;
+  warning: "sockets";
+  /** The name of the key whose WebSockets they were. */
+  key: string;
+  closed: number;
+  /** What such messages took on all WebSockets, as far as it can be measured. */
+  bytes: number;
+}
+
+/** A budget comes to its end. */
+export interface BudgetWarning {
   /** ISO 8601. */
   time: string;
   warning: "budget";

@@ -1,5 +1,5 @@
 /** One WebSocket: its messages are answered in the order of their lanes. */
-import type { Exchange, WireRequest } from "../contract/context.ts";
+import type { WireRequest } from "../contract/context.ts";
 import type { SocketLimit, SocketMessage } from "../contract/socket.ts";
 import { openContext, type RequestContext, withCaller, withProtocol } from "../context/request_context.ts";
 import { listAsRunning } from "../context/running.ts";
@@ -9,16 +9,13 @@ import { parseBody } from "../http/body.ts";
 import type { OpenSocket } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
-import { sourceOf } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";
 import { type Arrival, Arrivals } from "./arrivals.ts";
 import { Channel } from "./channel.ts";
 import { describeError } from "./describe_error.ts";
-import { type Incoming, openExchange } from "./incoming.ts";
-import { recall } from "./memory.ts";
-import { resolve } from "./resolve.ts";
-import { type Session, SocketMemory } from "./session.ts";
-import { respondWithStream } from "./stream.ts";
+import type { Incoming } from "./incoming.ts";
+import { SocketMemory } from "./session.ts";
+import { warmUp } from "./warm_up.ts";
 
 /** How many answers are made at once, how many lanes there may be beside the one without a name, and how many messages may wait. */
 const MOST_AT_ONCE = 16;
@@ -92,6 +89,10 @@ export class Connection implements OpenSocket {
 
   get owner(): string {
     return this.#options.context.caller.owner;
+  }
+
+  get key(): string {
+    return this.#options.context.caller.name;
   }
 
   get isIdle(): boolean {
@@ -277,20 +278,4 @@ function withoutInput({ input: _input, previous_response_id: _previous, ...rest 
 /** The protocol whose events are a line each, with nothing between them. */
 function inLines(protocol: Protocol<"generate">): Protocol<"generate"> {
   return { ...protocol, keepAlive: undefined, stream: { ...protocol.stream!, framing: "ndjson" } };
-}
-
-/** Keeps what the next request goes on from, and answers nothing. */
-async function warmUp(asked: Incoming<"generate">, session: Session): Promise<Response> {
-  const { protocol, input: { model }, lane, context } = asked;
-  await resolve("generate", model, lane, context);
-  const { input } = await recall(asked.input, context, session);
-  const exchange: Exchange<"generate"> = { ...openExchange(asked, input), stored: false };
-  session.keep(exchange.id);
-  const usage = { inputTokens: 0, outputTokens: 0 };
-  return await respondWithStream(
-    protocol,
-    exchange,
-    sourceOf([{ type: "start", model, inputTokens: 0 }, { type: "finish", finish: { reason: "stop" }, usage }]),
-    context,
-  );
 }

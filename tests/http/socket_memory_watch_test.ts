@@ -10,6 +10,7 @@ const CAPACITY = { total: 100, isShared: true };
 
 class FakeSocket implements OpenSocket {
   readonly owner: string;
+  readonly key: string;
   /** What has arrived of a message, in MiB. */
   arrived = 0;
   isIdle = true;
@@ -18,6 +19,7 @@ class FakeSocket implements OpenSocket {
 
   constructor(owner: string, rig: Rig) {
     this.owner = owner;
+    this.key = `key of ${owner}`;
     this.#rig = rig;
   }
 
@@ -38,7 +40,9 @@ class Rig {
   readonly sockets: Sockets = new Sockets({
     memory: () => (this.heap * MIB) + this.#unmanaged(),
     unmanaged: () => this.#unmanaged(),
+    onShort: (key, closed, bytes) => void this.warnings.push([key, closed, bytes / MIB]),
   });
+  readonly warnings: [key: string, closed: number, mib: number][] = [];
 
   constructor() {
     this.sockets.limitBytes = () => LIMIT;
@@ -95,6 +99,7 @@ for (const others of [0, 1, 19]) {
       for (const socket of greedy) socket.arrived = 60;
       await pass(200);
       assertEquals([dropped(greedy), dropped(rest)], [10, 0]);
+      assertEquals(rig.warnings, [["key of greedy", 10, 600]]);
       assertEquals(rig.refusal("greedy"), "rate_limit");
       for (const { owner } of rest) assertEquals(rig.refusal(owner), undefined);
       for (const socket of rest) rig.sockets.delete(socket);
