@@ -2,15 +2,15 @@
 import { GatewayError } from "../errors.ts";
 import { type RequestContext, shuttingDown } from "../context/request_context.ts";
 import type { Gateway } from "../context/gateway.ts";
-import { Connection } from "./connection.ts";
 import { generate } from "./generate.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** Throws `upgrade_required` where the platform has no WebSockets. */
-// deno-lint-ignore require-await -- what it throws is a rejection, as with every operation
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
   const { gateway, recorder, caller } = context;
   const { sockets, draining } = gateway;
+  // Loaded with the first socket.
+  const { Connection } = await import("./connection.ts");
   if (draining.aborted) throw shuttingDown();
   sockets.checkRoom(caller.owner, { total: mostSockets(gateway), isShared: gateway.hasSeveralCallers });
   const upgraded = upgrade(context);
