@@ -123,8 +123,8 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
   }),
   socketBytes: z.int().min(0).default(67_108_864).meta({
     description:
-      "Bytes of the conversations that all WebSockets remember between two requests. The oldest ones of a caller are " +
-      "forgotten first.",
+      "Bytes of the conversations that all WebSockets remember between two requests, and of their latest messages. The " +
+      "oldest ones of a caller are forgotten first.",
   }),
   backgroundResponses: z.int().min(0).default(100).meta({
     description: "Concurrent background responses. Further ones get 503; with 0, all of them.",

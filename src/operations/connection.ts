@@ -61,6 +61,7 @@ export class Connection implements OpenSocket {
       capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
       owner: this.owner,
       longest: limits.bodyBytes,
+      onFull: () => this.retire(),
     });
     this.#arrivals = new Arrivals({
       hold: uploads.hold,
@@ -118,6 +119,7 @@ export class Connection implements OpenSocket {
   }
 
   #take(data: unknown): void {
+    this.#memory.countText(typeof data === "string" ? data.length : 0);
     const beyond = this.#arrivals.size + this.#waiting - MOST_WAITING;
     if (beyond < 0) return this.#arrivals.add(data);
     if (beyond >= MOST_REFUSED) return this.#channel.close(1008, "Too many messages are waiting");

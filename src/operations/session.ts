@@ -27,6 +27,8 @@ interface Entry extends KeptItem {
 
 /** What an object of a conversation takes beside its characters, in bytes. */
 const PART_BYTES = 256;
+/** The characters of a message that is not worth counting. */
+const SMALL_TEXT = 65_536;
 
 export interface SocketMemoryOptions {
   /** What the sockets of all callers remember. */
@@ -36,11 +38,14 @@ export interface SocketMemoryOptions {
   owner: string;
   /** The limit for one conversation. */
   longest: number;
+  /** Called when the socket should end, because that alone makes room. */
+  onFull(): void;
 }
 
 export class SocketMemory {
   readonly #entries = new Map<string, Entry>();
   readonly #options: SocketMemoryOptions;
+  #latest: KeptItem | undefined;
 
   constructor(options: SocketMemoryOptions) {
     this.#options = options;
@@ -48,6 +53,15 @@ export class SocketMemory {
 
   clear(): void {
     for (const id of this.#entries.keys()) this.#forget(id);
+    this.countText(0);
+  }
+
+  /** Counts the text of the latest message. Deno (2.9.6) holds it until the next one comes. `length`: in characters. */
+  countText(length: number): void {
+    const { kept, owner, capacity, onFull } = this.#options;
+    if (this.#latest) kept.delete(owner, this.#latest);
+    this.#latest = length <= SMALL_TEXT ? undefined : { size: length, forget: onFull };
+    if (this.#latest && !kept.keep(owner, this.#latest, capacity)) onFull();
   }
 
   /** What a warm-up prepared for the request that names it. */

@@ -2,7 +2,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { until } from "../support/wait.ts";
-import { RawWebSocket } from "./raw_websocket.ts";
+import { OPCODE, RawWebSocket } from "./raw_websocket.ts";
 
 interface Rig {
   app: TestApp;
@@ -153,3 +153,19 @@ for (const count of [1, 2, 20]) {
     });
   });
 }
+
+Deno.test("socket shares: idle sockets whose latest messages take too much are closed, the oldest first", async () => {
+  await withKeys(named(1), { socketBytes: 450_000 }, async ({ open }) => {
+    const clients: RawWebSocket[] = [];
+    for (let times = 0; times < 6; times++) {
+      const client = await open("key0") as RawWebSocket;
+      clients.push(client);
+      await client.send({ ...CREATE, input: "x".repeat(100_000), generate: false });
+      assertEquals((await client.turn()).at(-1)!.type, "response.completed");
+    }
+    assertEquals((await clients[0]!.readToEnd())?.opcode, OPCODE.close);
+    // After a short message nothing is left of the long one.
+    await clients.at(-1)!.send(CREATE);
+    assertEquals((await clients.at(-1)!.turn()).at(-1)!.type, "response.completed");
+  });
+});
