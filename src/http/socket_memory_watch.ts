@@ -41,6 +41,8 @@ const MOST_BARRED = 1_000;
  */
 const [MOST, IN_ALL] = [1 / 4, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
+/** If there is still this much more once a caller's sockets are ended, all others' are, too: more would arrive in the meantime. */
+const FAR_BEYOND = 1.5;
 /** A caller took the memory if the end of its sockets frees this part of it. */
 const GUILTY = 1 / 4;
 
@@ -49,8 +51,10 @@ export class SocketMemoryWatch {
   readonly #facts: MemoryFacts;
   /** The unmanaged memory that the sockets do not take. */
   #base = 0;
-  /** The sockets that have just been ended, all of one caller, when that was, and how much unmanaged memory there was before. */
-  #ended: { owner: string; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
+  /**
+   * The sockets that have just been ended, when that was, how much unmanaged memory there was before, and the owner if all are of one.
+   */
+  #ended: { owner: string | undefined; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
   /** Until when callers are barred, in milliseconds by a monotonic clock. */
   readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
   /** Sockets that were ended and are not closed yet. */
@@ -93,21 +97,28 @@ export class SocketMemoryWatch {
   #look(): void {
     if (this.#isFreeing()) return this.#lookSoon();
     const unmanaged = this.#facts.unmanaged();
+    const isAgain = this.isShort;
     this.#judge(unmanaged);
-    if (unmanaged - this.#base <= this.#roomBytes(unmanaged)) return;
-    const sockets = this.#nextToEnd();
-    if (sockets.length === 0) {
-      // What is left is taken by something else.
-      this.#base = unmanaged;
-      return;
+    const arrived = unmanaged - this.#base;
+    const room = this.#roomBytes(unmanaged);
+    if (arrived <= room) return;
+    const next = this.#nextToEnd();
+    // If there are none, something else takes what is left.
+    if (next.length === 0) this.#base = unmanaged;
+    else this.#end(isAgain && arrived > room * FAR_BEYOND ? next : next.slice(0, 1), arrived, unmanaged);
+  }
+
+  /** Ends the sockets of these callers. */
+  #end(callers: readonly WatchedSocket[][], arrived: number, before: number): void {
+    for (const sockets of callers) {
+      this.#facts.onShort(sockets[0]!.key, sockets.length, arrived);
+      for (const socket of sockets) {
+        this.#dropped.add(socket);
+        socket.drop();
+      }
     }
-    const [{ owner, key }] = sockets as [WatchedSocket];
-    this.#facts.onShort(key, sockets.length, unmanaged - this.#base);
-    this.#ended = { owner, sockets, at: performance.now(), before: unmanaged };
-    for (const socket of sockets) {
-      this.#dropped.add(socket);
-      socket.drop();
-    }
+    const owner = callers.length === 1 ? callers[0]![0]!.owner : undefined;
+    this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before };
     this.#lookSoon();
   }
 
@@ -133,14 +144,14 @@ export class SocketMemoryWatch {
     const { owner, before } = this.#ended;
     this.#ended = undefined;
     const isGuilty = before - unmanaged >= (before - this.#base) * GUILTY;
-    if (isGuilty) this.#barred.set(owner, performance.now() + BAR_MS);
+    if (isGuilty && owner !== undefined) this.#barred.set(owner, performance.now() + BAR_MS);
   }
 
-  /** The sockets of the caller that has most: those that answer nothing, or all if each answers something. */
-  #nextToEnd(): readonly WatchedSocket[] {
+  /** By caller, the one with most first: the sockets that answer nothing, or all if each answers something. */
+  #nextToEnd(): WatchedSocket[][] {
     const open = [...this.#sockets].filter((socket) => !this.#dropped.has(socket));
     const idle = open.filter((socket) => socket.isIdle);
     const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);
-    return [...byOwner.values()].reduce((most, one) => one.length > most.length ? one : most, []);
+    return [...byOwner.values()].sort((one, other) => other.length - one.length);
   }
 }

@@ -125,6 +125,23 @@ test(
   },
 );
 
+test(
+  "where the end of one frees far too little, all that answer nothing are ended, and nobody is barred",
+  async (rig, pass) => {
+    const names = Array.from({ length: 20 }, (_, at) => `caller ${at}`);
+    const sockets = names.flatMap((name) => rig.add(name));
+    const [busy] = rig.add("busy");
+    busy!.isIdle = false;
+    for (const socket of sockets) socket.arrived = 40;
+    await pass(100);
+    assertEquals([dropped(sockets), busy!.isDropped], [1, false]);
+    await pass(20);
+    assertEquals([dropped(sockets), busy!.isDropped], [20, false]);
+    await pass(20);
+    assertEquals(names.filter((name) => rig.refusal(name) !== undefined), []);
+  },
+);
+
 test("those that answer something come last", async (rig, pass) => {
   const busy = rig.add("busy", 5);
   for (const socket of busy) socket.isIdle = false;

@@ -5,13 +5,14 @@ import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { type GatewayProcess, startGateway, statusOf } from "../support/gateway_process.ts";
 import { delay } from "../support/wait.ts";
+import { report, scaled } from "./scale.ts";
 
 const MIB = 2 ** 20;
-const MEMORY = 768 * MIB;
+const MEMORY = 1_024 * MIB;
 /** As many sockets as the gateway opens by default with so much memory. */
-const SOCKETS = 12;
+const SOCKETS = 17;
 /** How long the clients try, in milliseconds. */
-const ATTACK_MS = 4_000;
+const ATTACK_MS = scaled(20_000, 3_000);
 
 const secretOf = (key: string) => `secret-of-${key}-1a2b3c`;
 const CHAT = JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] });
@@ -70,8 +71,7 @@ async function attack(attackers: number, send: (typeof MESSAGES)[string]): Promi
     for (const client of clients) client.close();
     await attacking;
     const peak = peakKb(gateway.pid)! / 1024;
-    // deno-lint-ignore no-console -- figures that people want to see
-    console.log(
+    report(
       `${(sent / MIB).toFixed(0)} MiB were sent, ${peak.toFixed(0)} MiB held at most, ${statuses.length} others served`,
     );
     assert(statuses.length > 0);
