@@ -169,7 +169,7 @@ function createWorld(options: AppOptions): World {
     monotonic,
     newId: options.newId ?? randomId,
     log(entry) {
-      log(entry);
+      if (!entry.isRepeated) log(entry);
       meter?.count({ type: "request", entry });
       usage?.count(entry);
       feed?.end(entry);

@@ -3,7 +3,7 @@ import type { Config } from "../config/schema.ts";
 import { hasSeveralCallers, takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
-import { createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
+import { createLoad, defaultMemoryBytes, type Load } from "../http/load_shedding.ts";
 import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
@@ -68,6 +68,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       }),
   );
   const upstreams = createUpstreams(world);
+  const guards = createGuards(world, ledger);
   return {
     answer: handle,
     service: createService({
@@ -83,14 +84,14 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     upstreams,
     secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
-    ...createGuards(world, ledger),
+    ...guards,
     ...createRouting(world),
     hosted: createHosted(world),
     hostedLimits: config.hostedTools,
     ...createMemory(world),
     ...createCounting(world, sources),
     limits: { ...config.limits, json: jsonLimitsOf(config) },
-    sockets: createSockets(world),
+    sockets: createSockets(world, guards.load),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
@@ -117,13 +118,20 @@ function createWatch(world: World): Pick<Gateway, Watching> {
 }
 
 /** The WebSockets, which the gateway's end closes. */
-function createSockets({ keep, draining, stop }: World): Sockets {
-  return keep("sockets", null, () => {
-    const sockets = new Sockets();
+function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): Sockets {
+  const sockets = keep("sockets", null, () => {
+    const sockets = new Sockets({
+      memory: () => platform.memory(),
+      unmanaged: () => platform.unmanagedMemory(),
+      onShort: (key, closed, bytes) =>
+        warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
+    });
     draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
     stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
     return sockets;
   });
+  sockets.limitBytes = () => load.limitBytes(config.limits);
+  return sockets;
 }
 
 /** What decides whether a request is let in. */

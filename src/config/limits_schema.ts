@@ -116,8 +116,15 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
       "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an " +
       "upstream error.",
   }),
-  sockets: z.int().min(0).default(500).meta({
-    description: "Open WebSockets, of all callers. Further ones get 503.",
+  sockets: z.int().min(0).optional().meta({
+    description:
+      "Open WebSockets, of all callers. Further ones get 503. By default as many as messages of bodyBytes fit into half " +
+      "of memoryBytes, but no more than 500 and no less than 8.",
+  }),
+  socketBytes: z.int().min(0).default(67_108_864).meta({
+    description:
+      "Bytes of the conversations that all WebSockets remember between two requests, and of their latest messages. The " +
+      "oldest ones of a caller are forgotten first.",
   }),
   backgroundResponses: z.int().min(0).default(100).meta({
     description: "Concurrent background responses. Further ones get 503; with 0, all of them.",

@@ -73,7 +73,8 @@ export interface Gateway {
     headerBytes: number;
     bodyBytes: number;
     sendStallMs: number;
-    sockets: number;
+    sockets?: number;
+    socketBytes: number;
   };
   continuity: Continuity;
   runs: Runs;

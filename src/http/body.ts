@@ -35,19 +35,20 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
   limits.copy?.add(bytes, true);
-  return await finish(parseBytes(bytes, limits.json));
+  return await finish(parseBody(bytes, limits.json));
 }
 
-function* parseBytes(bytes: Uint8Array, limits = JSON_LIMITS): Work<unknown> {
-  const text = decodeText(bytes);
+/** Parses JSON. Throws `invalid_request`. */
+export function* parseBody(body: Uint8Array | string, limits = JSON_LIMITS): Work<unknown> {
+  const text = typeof body === "string" ? body : decodeText(body);
   yield;
   // Checked before parsing, because 89 compressed bytes can describe ten million objects.
   const { excess, hasLongNumbers } = yield* scan(text, limits);
   if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
   yield;
-  const body = parseJson(text, hasLongNumbers);
+  const value = parseJson(text, hasLongNumbers);
   yield;
-  return body;
+  return value;
 }
 
 /** The whole body after decompression. `expected` describes what an empty body should have been. */
@@ -230,7 +231,7 @@ async function decompress(bytes: Uint8Array, coding: string, limitBytes: number)
   }
 }
 
-function tooLarge(what: string, limitBytes: number): GatewayError {
+export function tooLarge(what: string, limitBytes: number): GatewayError {
   const limit = limitBytes < 2 ** 20
     ? `${limitBytes} bytes`
     : `${Number((limitBytes / 2 ** 20).toFixed(1))} MiB (${limitBytes} bytes)`;

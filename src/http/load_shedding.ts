@@ -16,6 +16,8 @@ export interface Load {
   acquire(limits: LoadLimits): () => void;
   /** How many requests are running a model. */
   running(): number;
+  /** The memory in bytes above which no requests are admitted. */
+  limitBytes(limits: LoadLimits): number;
 }
 
 /** How long a reading of memory and descriptors is valid, in milliseconds. */
@@ -93,6 +95,7 @@ export function createLoad(
   return {
     check,
     running: () => running,
+    limitBytes: ({ memoryBytes }) => memoryBytes ?? (known ??= limit()),
     acquire(limits) {
       check(limits);
       running++;

@@ -1,43 +1,71 @@
-/** The open WebSockets of all callers. */
+/** The open WebSockets of all callers: how many each caller may have, and which are ended when memory runs short. */
 import { GatewayError } from "../errors.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
+import { type Capacity, Shares } from "../util/shares.ts";
+import { KeptItems } from "./kept_items.ts";
+import { type MemoryFacts, SocketMemoryWatch, type WatchedSocket } from "./socket_memory_watch.ts";
 
 /** The view that the whole gateway has of an open socket. */
-export interface OpenSocket {
+export interface OpenSocket extends WatchedSocket {
   /** Closes it once it has no more requests to answer. */
   retire(): void;
   /** Closes it immediately. */
   abort(): void;
 }
 
+/** When to try again, in seconds. */
+const RETRY_AFTER = "5";
+/** How often a caller's refused messages leave a line in the log, in milliseconds. */
+const LOG_MS = 1_000;
+const MOST_LOGGED = 1_000;
+
 export class Sockets {
   readonly #open = new Set<OpenSocket>();
-  /** Sockets whose clients do not confirm the close. They use memory, but nothing waits for them. */
-  readonly #lingering = new Set<OpenSocket>();
+  readonly #shares = new Shares();
+  readonly #watch: SocketMemoryWatch;
+  readonly #logged = new BoundedMap<string, { at: number; left: number }>(MOST_LOGGED);
   #empty = Promise.withResolvers<void>();
+  /** What the sockets remember from one request to the next. */
+  readonly kept: KeptItems = new KeptItems();
+  /** The memory that the process may use, in bytes. Set with each configuration. */
+  limitBytes = () => Infinity;
+
+  /** `memory`: where messages are collected that are not complete yet. */
+  constructor(memory: Omit<MemoryFacts, "limit">) {
+    this.#watch = new SocketMemoryWatch(this.#open, { ...memory, limit: () => this.limitBytes() });
+  }
 
   get size(): number {
     return this.#open.size;
   }
 
-  /** Throws `unavailable` if too many are open. */
-  checkRoom(most: number): void {
-    if (this.#open.size + this.#lingering.size < most) return;
-    throw new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: "5" });
+  /** Throws `unavailable` if too many are open, and `rate_limit` if the caller has its share of them. */
+  checkRoom(owner: string, capacity: Capacity): void {
+    const waitS = this.#watch.barredSeconds(owner);
+    if (waitS > 0) {
+      const message = "Your WebSockets took too much memory with messages that were not complete: use HTTP";
+      throw new GatewayError("rate_limit", message, { retryAfter: String(waitS) });
+    }
+    const refused = this.#shares.refusal(owner, 1, capacity);
+    if (refused === "share") {
+      const message = "You have your share of the gateway's WebSockets: close one, or use HTTP";
+      throw new GatewayError("rate_limit", message, { retryAfter: RETRY_AFTER });
+    }
+    if (!refused && !this.#watch.isShort) return;
+    throw new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: RETRY_AFTER });
   }
 
   add(socket: OpenSocket): void {
+    this.#shares.add(socket.owner, 1);
     this.#open.add(socket);
-  }
-
-  linger(socket: OpenSocket): void {
-    this.delete(socket);
-    this.#lingering.add(socket);
+    if (this.#open.size === 1) this.#watch.start();
   }
 
   delete(socket: OpenSocket): void {
-    this.#lingering.delete(socket);
-    this.#open.delete(socket);
+    if (!this.#open.delete(socket)) return;
+    this.#shares.add(socket.owner, -1);
     if (this.#open.size > 0) return;
+    this.#watch.stop();
     this.#empty.resolve();
     this.#empty = Promise.withResolvers();
   }
@@ -51,8 +79,22 @@ export class Sockets {
     for (const socket of this.#open) socket.abort();
   }
 
-  /** Resolves once all sockets are closed, except those that linger. */
+  /** Resolves once all sockets are closed. */
   async settled(): Promise<void> {
     if (this.#open.size > 0) await this.#empty.promise;
+  }
+
+  /**
+   * How many of the caller's refused messages are not in the log since its last line. `undefined` if the next one is not to be there
+   * either. `now`: milliseconds by a monotonic clock.
+   */
+  countRefusal(owner: string, now: number): number | undefined {
+    const logged = this.#logged.get(owner);
+    if (logged && now - logged.at < LOG_MS) {
+      logged.left++;
+      return undefined;
+    }
+    this.#logged.set(owner, { at: now, left: 0 });
+    return logged?.left ?? 0;
   }
 }

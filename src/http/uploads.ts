@@ -1,7 +1,7 @@
 /** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
-import { type BodyLimits, readJsonBody } from "./body.ts";
+import { type BodyLimits, readJsonBody, tooLarge } from "./body.ts";
 import { readFormBody } from "./multipart.ts";
 
 /** A form from a client, and the memory reserved for it. */
@@ -14,6 +14,13 @@ export interface Upload {
 /** JSON from a client, and the memory reserved for it. */
 export interface JsonUpload {
   body: unknown;
+  /** Releases the memory. */
+  release(): void;
+}
+
+/** The size of a text, and the memory reserved for it. */
+export interface HeldText {
+  bytes: number;
   /** Releases the memory. */
   release(): void;
 }
@@ -34,6 +41,8 @@ export interface Uploads {
    * server. `copy` receives its bytes.
    */
   readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
+  /** Reserves memory for JSON that has arrived, in the same room and with the same errors. */
+  hold(text: string): HeldText;
 }
 
 export interface UploadLimits {
@@ -101,6 +110,11 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
         throw refusal;
       }
     },
+
+    hold(text) {
+      const bytes = take(sizeWithin(json.limitBytes, text), 0);
+      return { bytes, release: () => void (room.taken -= bytes) };
+    },
   };
 }
 
@@ -109,6 +123,15 @@ function mostBytesOf(headers: Headers, limitBytes: number): number {
   const declared = Number(headers.get("content-length") ?? NaN);
   const isDeclared = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
   return isDeclared ? declared : limitBytes;
+}
+
+const encoder = new TextEncoder();
+
+/** The bytes of a text. Throws `request_too_large`, before anything is allocated if its characters alone are too many. */
+function sizeWithin(limitBytes: number, text: string): number {
+  const bytes = text.length > limitBytes ? text.length : encoder.encode(text).length;
+  if (bytes > limitBytes) throw tooLarge("message", limitBytes);
+  return bytes;
 }
 
 function sizeOf(fields: readonly FormField[]): number {

@@ -36,12 +36,29 @@ export interface LogEntry {
   /** Whether the cost rests on tokens that the gateway estimated. */
   costEstimated?: true;
   notes?: readonly string[];
+  /** Whether it is counted, but not printed, because many like it are. */
+  isRepeated?: true;
   /** The trace that its spans are in, where the gateway makes spans. */
   traceId?: string;
 }
 
-/** What operators should look at: a budget that comes to its end. */
-export interface Warning {
+/** What operators should look at. */
+export type Warning = BudgetWarning | SocketsWarning;
+
+/** WebSockets were closed because messages that are not complete took too much memory. */
+export interface SocketsWarning {
+  /** ISO 8601. */
+  time: string;
+  warning: "sockets";
+  /** The name of the key whose WebSockets they were. */
+  key: string;
+  closed: number;
+  /** What such messages took on all WebSockets, as far as it can be measured. */
+  bytes: number;
+}
+
+/** A budget comes to its end. */
+export interface BudgetWarning {
   /** ISO 8601. */
   time: string;
   warning: "budget";

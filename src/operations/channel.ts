@@ -1,13 +1,13 @@
 /** The gateway's end of a WebSocket: what it sends waits for the client, and a client that takes nothing is given up. */
+import type { Upgraded } from "../platform/platform.ts";
 
 /** Characters that may wait to be sent: beyond it, nothing more is read of upstreams. */
 const MOST_BUFFERED = 1_048_576;
-/** Characters of them that a client may cause by itself, with messages that are refused. */
-const MOST_REFUSALS = 4 * MOST_BUFFERED;
 /** How often it is looked whether they are sent, in milliseconds. */
 const LOOK_MS = 20;
-/** How long a client has to answer that the connection is closed, in milliseconds. */
+/** How long a client has to confirm the close, in milliseconds, and how long the platform has to send it. */
 const CLOSE_MS = 2_000;
+const END_MS = 5;
 
 export interface ChannelOptions {
   /** How long the client may take nothing, in milliseconds. */
@@ -15,19 +15,19 @@ export interface ChannelOptions {
   onMessage(data: unknown): void;
   /** Nothing is sent any more, and nothing read. */
   onEnd(): void;
-  /** The client did not answer that the connection is closed. Deno (2.9.6) has no way to close it then. */
-  onLinger(): void;
   onClosed(): void;
 }
 
 export class Channel {
   readonly #socket: WebSocket;
+  readonly #drop: () => void;
   readonly #options: ChannelOptions;
   #isOver = false;
-  #lingering: ReturnType<typeof setTimeout> | undefined;
+  #closing: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(socket: WebSocket, options: ChannelOptions) {
+  constructor({ socket, drop }: Pick<Upgraded, "socket" | "drop">, options: ChannelOptions) {
     this.#socket = socket;
+    this.#drop = drop;
     this.#options = options;
     socket.onmessage = ({ data }) => {
       // Messages come on until the client has closed its end, too.
@@ -35,7 +35,7 @@ export class Channel {
     };
     socket.onerror = () => {}; // it closes, too
     socket.onclose = () => {
-      clearTimeout(this.#lingering);
+      clearTimeout(this.#closing);
       this.#end();
       options.onClosed();
     };
@@ -47,12 +47,6 @@ export class Channel {
 
   send(text: string): void {
     if (!this.#isOver && this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
-  }
-
-  /** The same for an answer that nobody waits with. A client that only makes mistakes and never reads is given up. */
-  refuse(text: string): void {
-    if (this.#socket.bufferedAmount > MOST_REFUSALS) this.close(1008, "Too many answers were not read");
-    this.send(text);
   }
 
   /** Resolves once the client has taken enough. One that takes nothing for long is given up. */
@@ -74,7 +68,14 @@ export class Channel {
     // Deno (2.9.6) sends no close to a client whose connection is just being made.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.onopen = close;
     else close();
-    this.#lingering = setTimeout(this.#options.onLinger, CLOSE_MS);
+    this.#closing = setTimeout(this.#drop, CLOSE_MS);
+  }
+
+  /** The same without waiting for the client to confirm it. */
+  end(code: number, reason: string): void {
+    this.close(code, reason);
+    clearTimeout(this.#closing);
+    this.#closing = setTimeout(this.#drop, END_MS);
   }
 
   #end(): void {

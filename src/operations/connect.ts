@@ -1,28 +1,35 @@
 /** A connection that stays: requests and answers are messages in it, and what is not stored is remembered as long as it lasts. */
 import { GatewayError } from "../errors.ts";
 import { type RequestContext, shuttingDown } from "../context/request_context.ts";
-import { Connection } from "./connection.ts";
+import type { Gateway } from "../context/gateway.ts";
 import { generate } from "./generate.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** Throws `upgrade_required` where the platform has no WebSockets. */
-// deno-lint-ignore require-await -- what it throws is a rejection, as with every operation
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
-  const { gateway, recorder } = context;
-  const { sockets, limits, draining } = gateway;
+  const { gateway, recorder, caller } = context;
+  const { sockets, draining } = gateway;
+  // Loaded with the first socket.
+  const { Connection } = await import("./connection.ts");
   if (draining.aborted) throw shuttingDown();
-  sockets.checkRoom(limits.sockets);
+  sockets.checkRoom(caller.owner, { total: mostSockets(gateway), isShared: gateway.hasSeveralCallers });
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
   }
-  const connection = new Connection(upgraded.socket, { speech: protocol.socket, wire, lane, context, generate });
+  const connection = new Connection(upgraded, { speech: protocol.socket, wire, lane, context, generate });
   sockets.add(connection);
-  const onLinger = () => sockets.linger(connection);
-  const onClosed = () => sockets.delete(connection);
-  Object.assign(connection, { onLinger, onClosed } satisfies Partial<Connection>);
   recorder.close(upgraded.response.status);
   return upgraded.response;
+}
+
+/** The most sockets by default, and the least. */
+const [MOST_SOCKETS, LEAST_SOCKETS] = [500, 8];
+
+/** How many sockets may be open: as many as messages of the largest size fit into half of the memory. */
+function mostSockets({ limits, load }: Gateway): number {
+  const fitting = Math.floor(load.limitBytes(limits) / 2 / limits.bodyBytes);
+  return limits.sockets ?? Math.min(MOST_SOCKETS, Math.max(LEAST_SOCKETS, fitting));
 }
 
 /** Nothing where the platform has no WebSockets, or the request came over no connection of its own. */

@@ -1,28 +1,28 @@
 /** One WebSocket: its messages are answered in the order of their lanes. */
-import type { Exchange, WireRequest } from "../contract/context.ts";
+import type { WireRequest } from "../contract/context.ts";
 import type { SocketLimit, SocketMessage } from "../contract/socket.ts";
 import { openContext, type RequestContext, withCaller, withProtocol } from "../context/request_context.ts";
 import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
+import { parseBody } from "../http/body.ts";
 import type { OpenSocket } from "../http/sockets.ts";
+import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
-import { sourceOf } from "../util/event_source.ts";
-import { step } from "../util/work.ts";
+import { finish, step } from "../util/work.ts";
+import { type Arrival, Arrivals } from "./arrivals.ts";
 import { Channel } from "./channel.ts";
 import { describeError } from "./describe_error.ts";
-import { type Incoming, openExchange } from "./incoming.ts";
-import { recall } from "./memory.ts";
-import { resolve } from "./resolve.ts";
-import { type Session, SocketMemory } from "./session.ts";
-import { respondWithStream } from "./stream.ts";
+import type { Incoming } from "./incoming.ts";
+import { SocketMemory } from "./session.ts";
+import { warmUp } from "./warm_up.ts";
 
 /** How many answers are made at once, how many lanes there may be beside the one without a name, and how many messages may wait. */
 const MOST_AT_ONCE = 16;
 const MOST_LANES = 32;
 const MOST_WAITING = 256;
-
-const encoder = new TextEncoder();
+/** How many messages in a row may be refused. */
+const MOST_REFUSED = 20;
 
 export interface ConnectionOptions {
   speech: SocketEndpoint;
@@ -33,52 +33,71 @@ export interface ConnectionOptions {
   generate(asked: Incoming<"generate">): Promise<Response>;
 }
 
-interface Waiting {
+interface Waiting extends Omit<Arrival, "body"> {
   message: SocketMessage;
-  /** Bytes. */
-  size: number;
-  /** Gives back the memory that was set aside for it. */
-  release(): void;
 }
 
 export class Connection implements OpenSocket {
-  onLinger = () => {};
-  onClosed = () => {};
   readonly #channel: Channel;
+  readonly #arrivals: Arrivals;
   readonly #options: ConnectionOptions;
   readonly #memory: SocketMemory;
-  /** Messages are read in their order. */
-  #reading: Promise<void> = Promise.resolve();
   /** What waits, by its lane; a lane is there from its first message on. */
   readonly #lanes = new Map<string, Waiting[]>();
   /** The lanes that are being answered. */
   readonly #busy = new Map<string, RequestContext | undefined>();
-  /** Messages that are not answered yet, nor being answered. */
+  /** Messages that are read, but not being answered yet. */
   #waiting = 0;
+  /** Messages refused since the last one that was not. */
+  #refused = 0;
   #isOld = false;
   #isRetired = false;
 
-  constructor(socket: WebSocket, options: ConnectionOptions) {
+  constructor(upgraded: Upgraded, options: ConnectionOptions) {
     this.#options = options;
-    const { limits, pace } = options.context.gateway;
-    this.#memory = new SocketMemory(limits.bodyBytes);
+    const { limits, pace, sockets, uploads, hasSeveralCallers } = options.context.gateway;
+    this.#memory = new SocketMemory({
+      kept: sockets.kept,
+      capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
+      owner: this.owner,
+      longest: limits.bodyBytes,
+      onFull: () => this.retire(),
+    });
+    this.#arrivals = new Arrivals({
+      hold: uploads.hold,
+      parse: (text) => finish(parseBody(text, limits.json)),
+      onMessage: (arrival) => this.#queue(arrival),
+      onRefused: (thrown) => this.#refuse(thrown),
+    });
     const age = setTimeout(() => {
       this.#isOld = true;
       this.#closeIfIdle();
     }, pace.socketMs);
-    this.#channel = new Channel(socket, {
+    this.#channel = new Channel(upgraded, {
       sendStallMs: limits.sendStallMs,
       onMessage: (data) => this.#take(data),
       onEnd: () => {
         clearTimeout(age);
+        this.#arrivals.clear();
         for (const lane of this.#lanes.values()) for (const { release } of lane) release();
         this.#lanes.clear();
         this.#memory.clear();
         for (const context of this.#busy.values()) context?.leave();
       },
-      onLinger: () => this.onLinger(),
-      onClosed: () => this.onClosed(),
+      onClosed: () => sockets.delete(this),
     });
+  }
+
+  get owner(): string {
+    return this.#options.context.caller.owner;
+  }
+
+  get key(): string {
+    return this.#options.context.caller.name;
+  }
+
+  get isIdle(): boolean {
+    return this.#busy.size + this.#waiting + this.#arrivals.size === 0;
   }
 
   retire(): void {
@@ -90,53 +109,38 @@ export class Connection implements OpenSocket {
     this.#channel.close(1001, "The gateway is shutting down");
   }
 
+  drop(): void {
+    this.#channel.end(1013, "The gateway is short of memory: try again later, or use HTTP");
+  }
+
   #closeIfIdle(): void {
-    if (!this.#isOld && !this.#isRetired || this.#busy.size + this.#waiting > 0) return;
+    if (!this.#isOld && !this.#isRetired || !this.isIdle) return;
     this.#channel.close(1000, this.#isOld ? "The connection is too old" : "The gateway asks for a new connection");
   }
 
   #take(data: unknown): void {
-    const { gateway, request: { url } } = this.#options.context;
-    if (this.#waiting >= MOST_WAITING) {
-      return void this.#refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
-    }
-    if (typeof data !== "string") {
-      return void this.#refuse(new GatewayError("invalid_request", "Expected a text message"));
-    }
-    const body = encoder.encode(data);
-    const { length: size } = body;
-    const headers = { "content-length": String(size) };
-    this.#waiting++;
-    // Memory is set aside for it at once, also while others are read before it.
-    const reading = gateway.uploads.readJson(new Request(url, { method: "POST", headers, body }));
-    this.#reading = Promise.allSettled([reading, this.#reading]).then(([read]) => {
-      if (read.status === "rejected") {
-        this.#waiting--;
-        return void this.#refuse(read.reason);
-      }
-      const { body, release } = read.value;
-      if (!this.#queue(body, size, release)) {
-        this.#waiting--;
-        release();
-        this.#closeIfIdle();
-      }
-    });
+    this.#memory.countText(typeof data === "string" ? data.length : 0);
+    const beyond = this.#arrivals.size + this.#waiting - MOST_WAITING;
+    if (beyond < 0) return this.#arrivals.add(data);
+    if (beyond >= MOST_REFUSED) return this.#channel.close(1008, "Too many messages are waiting");
+    this.#arrivals.refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
   }
 
-  /** Whether it is going to be answered. */
-  #queue(body: unknown, size: number, release: () => void): boolean {
+  async #queue({ body, size, release }: Arrival): Promise<void> {
     let name: string | undefined;
     try {
-      const message = this.#options.speech.read(body);
-      if (!message || this.#channel.isOver) return false;
-      name = message.lane;
-      this.#laneOf(name ?? "").push({ message, size, release });
+      const message = this.#channel.isOver ? undefined : this.#options.speech.read(body);
+      name = message?.lane;
+      if (message) {
+        this.#laneOf(name ?? "").push({ message, size, release });
+        this.#waiting++;
+        return this.#next();
+      }
     } catch (thrown) {
-      void this.#refuse(thrown, name);
-      return false;
+      await this.#refuse(thrown, name);
     }
-    this.#next();
-    return true;
+    release();
+    this.#closeIfIdle();
   }
 
   /** What waits in the lane. Throws where the connection has reached a limit. */
@@ -206,6 +210,7 @@ export class Connection implements OpenSocket {
         session,
       };
       const response = await (isWarmUp ? warmUp(asked, session) : this.#options.generate(asked));
+      this.#refused = 0;
       await this.#send(response, message.lane);
       if (recorder.failure) this.#memory.evict(name, previous);
     } catch (thrown) {
@@ -230,11 +235,24 @@ export class Connection implements OpenSocket {
     const error = await describeError(thrown, context);
     const response = speech.protocol.serializeError(error, { requestId: context.id });
     const { status, headers } = response;
+    this.#countRefusal(status, context);
     context.recorder.fail(error);
     context.recorder.close(status);
     const limit = thrown instanceof LimitReached ? thrown.limit : undefined;
-    this.#channel.refuse(speech.writeError({ status, headers, body: await response.json(), limit }, lane));
+    this.#channel.send(speech.writeError({ status, headers, body: await response.json(), limit }, lane));
+    if (this.#refused >= MOST_REFUSED) this.#channel.close(1008, "Too many messages in a row were refused");
     this.#closeIfIdle();
+  }
+
+  /** A message that was refused before it was admitted is charged to its caller all the same, unless a limit was reached. */
+  #countRefusal(status: number, { gateway, recorder }: RequestContext): void {
+    if (recorder.asked > 0) return;
+    this.#refused++;
+    const { caller } = this.#options.context;
+    if (!recorder.isMetered && status < 500 && status !== 429) void gateway.admission(caller)?.takeCall();
+    const unlogged = gateway.sockets.countRefusal(caller.owner, gateway.monotonic());
+    if (unlogged === undefined) recorder.entry.isRepeated = true;
+    else if (unlogged > 0) recorder.note(`${unlogged} refused messages before this one are not in the log`);
   }
 }
 
@@ -262,20 +280,4 @@ function withoutInput({ input: _input, previous_response_id: _previous, ...rest 
 /** The protocol whose events are a line each, with nothing between them. */
 function inLines(protocol: Protocol<"generate">): Protocol<"generate"> {
   return { ...protocol, keepAlive: undefined, stream: { ...protocol.stream!, framing: "ndjson" } };
-}
-
-/** Keeps what the next request goes on from, and answers nothing. */
-async function warmUp(asked: Incoming<"generate">, session: Session): Promise<Response> {
-  const { protocol, input: { model }, lane, context } = asked;
-  await resolve("generate", model, lane, context);
-  const { input } = await recall(asked.input, context, session);
-  const exchange: Exchange<"generate"> = { ...openExchange(asked, input), stored: false };
-  session.keep(exchange.id);
-  const usage = { inputTokens: 0, outputTokens: 0 };
-  return await respondWithStream(
-    protocol,
-    exchange,
-    sourceOf([{ type: "start", model, inputTokens: 0 }, { type: "finish", finish: { reason: "stop" }, usage }]),
-    context,
-  );
 }

@@ -2,8 +2,10 @@
 import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
+import type { KeptItem, KeptItems } from "../http/kept_items.ts";
 import type { Recalled } from "../state/continuity.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
+import type { Capacity } from "../util/shares.ts";
 
 /** One request's view of it. */
 export interface Session {
@@ -13,27 +15,53 @@ export interface Session {
   keep(id: string, response?: GenerateResponse, target?: string): void;
 }
 
-interface Entry {
+interface Entry extends KeptItem {
   lane: string;
   /** The whole conversation, without what was an instruction for one answer only. */
   messages: Message[];
-  /** Characters of what clients sent for it, and of its answers. */
-  size: number;
+  /** Of what clients sent for it, and of its answers. */
+  characters: number;
   /** What a warm-up prepared beside the conversation. */
   prepared?: JsonObject;
 }
 
+/** What an object of a conversation takes beside its characters, in bytes. */
+const PART_BYTES = 256;
+/** The characters of a message that is not worth counting. */
+const SMALL_TEXT = 65_536;
+
+export interface SocketMemoryOptions {
+  /** What the sockets of all callers remember. */
+  kept: KeptItems;
+  capacity: Capacity;
+  /** The owner of the socket. */
+  owner: string;
+  /** The limit for one conversation. */
+  longest: number;
+  /** Called when the socket should end, because that alone makes room. */
+  onFull(): void;
+}
+
 export class SocketMemory {
   readonly #entries = new Map<string, Entry>();
-  readonly #longest: number;
+  readonly #options: SocketMemoryOptions;
+  #latest: KeptItem | undefined;
 
-  /** `longest`: how long all conversations may be together, in characters. The oldest ones are forgotten first. */
-  constructor(longest: number) {
-    this.#longest = longest;
+  constructor(options: SocketMemoryOptions) {
+    this.#options = options;
   }
 
   clear(): void {
-    this.#entries.clear();
+    for (const id of this.#entries.keys()) this.#forget(id);
+    this.countText(0);
+  }
+
+  /** Counts the text of the latest message. Deno (2.9.6) holds it until the next one comes. `length`: in characters. */
+  countText(length: number): void {
+    const { kept, owner, capacity, onFull } = this.#options;
+    if (this.#latest) kept.delete(owner, this.#latest);
+    this.#latest = length <= SMALL_TEXT ? undefined : { size: length, forget: onFull };
+    if (this.#latest && !kept.keep(owner, this.#latest, capacity)) onFull();
   }
 
   /** What a warm-up prepared for the request that names it. */
@@ -43,7 +71,7 @@ export class SocketMemory {
 
   /** `size`: characters of the request. `prepared`: the request itself, where it is a warm-up. */
   open(lane: string, size: number, prepared?: JsonObject): Session {
-    let kept: Omit<Entry, "lane"> = { messages: [], size };
+    let kept: Pick<Entry, "messages" | "characters"> = { messages: [], characters: size };
     return {
       recall: async (input, fromStore) => {
         const { at = 0, previous } = input.memory ?? {};
@@ -51,30 +79,36 @@ export class SocketMemory {
         const recalled = entry && !input.memory?.references ? goOn(input, entry, at) : await fromStore();
         const messages = recalled.input.messages.slice(at);
         if (previous !== undefined) refuseOrphans(recalled.added.messages, messages);
-        kept = { messages, size: size + (entry?.size ?? 0) };
+        kept = { messages, characters: size + (entry?.characters ?? 0) };
         return recalled;
       },
       keep: (id, response, target = "") => {
         const content = (response?.content ?? []).map((part) => markReasoning(part, target));
-        const answered = kept.size + JSON.stringify(content).length;
-        for (const [other, entry] of this.#entries) if (entry.lane === lane) this.#entries.delete(other);
-        if (answered > this.#longest) return;
+        const characters = kept.characters + JSON.stringify(content).length;
+        for (const [other, entry] of this.#entries) if (entry.lane === lane) this.#forget(other);
         const said: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
-        this.#entries.set(id, { lane, messages: [...kept.messages, ...said], size: answered, prepared });
-        let all = 0;
-        for (const { size } of this.#entries.values()) all += size;
-        for (const [oldest, { size }] of this.#entries) {
-          if (all <= this.#longest) break;
-          this.#entries.delete(oldest);
-          all -= size;
-        }
+        this.#keep(id, { lane, characters, messages: [...kept.messages, ...said], prepared });
       },
     };
   }
 
+  #keep(id: string, entry: Omit<Entry, "size" | "forget">): void {
+    const { kept, owner, capacity, longest } = this.#options;
+    if (entry.characters > longest) return;
+    const parts = entry.messages.reduce((sum, { content }) => sum + 1 + content.length, 0);
+    const item = { ...entry, size: entry.characters + parts * PART_BYTES, forget: () => void this.#entries.delete(id) };
+    if (kept.keep(owner, item, capacity)) this.#entries.set(id, item);
+  }
+
+  #forget(id: string): void {
+    const entry = this.#entries.get(id);
+    this.#entries.delete(id);
+    if (entry) this.#options.kept.delete(this.#options.owner, entry);
+  }
+
   /** An answer from which going on failed, in its own lane, is not gone on from again. */
   evict(lane: string, id: unknown): void {
-    if (typeof id === "string" && this.#entries.get(id)?.lane === lane) this.#entries.delete(id);
+    if (typeof id === "string" && this.#entries.get(id)?.lane === lane) this.#forget(id);
   }
 }
 

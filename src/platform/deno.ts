@@ -39,6 +39,19 @@ function variable(name: string): string | undefined {
   return variables.get(name);
 }
 
+/**
+ * Deno (2.9.6) has no public way to end a WebSocket whose client does not confirm the close, or is in the middle of a message. This is
+ * what its own time-out for pings does. Without these internals nothing happens, and the client decides when the connection ends.
+ */
+function drop(socket: WebSocket): void {
+  const rid = Object.getOwnPropertySymbols(socket).find(({ description }) => description === "[[rid]]");
+  const { internal } = Deno as unknown as { internal: symbol };
+  const internals =
+    (Deno as unknown as Record<symbol, { core?: { tryClose?(id: unknown): void } } | undefined>)[internal];
+  const id = rid && (socket as unknown as Record<symbol, unknown>)[rid];
+  if (id !== undefined) internals?.core?.tryClose?.(id);
+}
+
 export const deno: Platform = {
   get os() {
     return Deno.build.os;
@@ -79,9 +92,16 @@ export const deno: Platform = {
   readText: (path) => Deno.readTextFileSync(path),
   modifiedAt: (path) => Deno.statSync(path).mtime?.getTime() ?? 0,
   memory: () => Deno.memoryUsage().rss,
+  unmanagedMemory() {
+    const { rss, heapTotal, external } = Deno.memoryUsage();
+    return rss - heapTotal - external;
+  },
   parentId: () => Deno.ppid,
   serve: (options) => Promise.try(serve, options),
-  upgrade: (request) => Deno.upgradeWebSocket(request, { idleTimeout: 2 * PING_S }),
+  upgrade(request) {
+    const upgraded = Deno.upgradeWebSocket(request, { idleTimeout: 2 * PING_S });
+    return { ...upgraded, drop: () => drop(upgraded.socket) };
+  },
   get telemetry() {
     return telemetryOf(globalThis);
   },

@@ -36,6 +36,10 @@ export const node: Platform = {
   readText: (path) => readFileSync(path, "utf8"),
   modifiedAt: (path) => statSync(path).mtimeMs,
   memory: () => process.memoryUsage.rss(),
+  unmanagedMemory() {
+    const { rss, heapTotal, external } = process.memoryUsage();
+    return rss - heapTotal - external;
+  },
   parentId: () => process.ppid,
   serve,
   get telemetry() {

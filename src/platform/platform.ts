@@ -38,6 +38,8 @@ export interface Platform {
   modifiedAt(path: string): number;
   /** The bytes of memory that the process takes. */
   memory(): number;
+  /** Those of them that the engine does not manage, such as what has arrived on connections and is not read yet. */
+  unmanagedMemory(): number;
   /** The process that started this one, or what took its place once it had ended. */
   parentId(): number;
   /** Serves until it is shut down. Throws where the port cannot be taken; `code` is `EADDRINUSE` where another has it. */
@@ -46,7 +48,7 @@ export interface Platform {
    * Makes a WebSocket of a request that asks for one, which is open once the response is returned. Throws where the request did not
    * come over a connection of this platform's. Absent where the runtime serves none.
    */
-  upgrade?(request: Request): { socket: WebSocket; response: Response };
+  upgrade?(request: Request): Upgraded;
   /** OpenTelemetry, where the process was started with it. */
   readonly telemetry?: Telemetry;
   /** Calls `run` in so many milliseconds. A process that has nothing else to do waits for it. It cannot be cancelled. */
@@ -63,6 +65,13 @@ export interface Telemetry {
   readonly isAutomatic: boolean;
   /** A whole number, as the runtime's exporter takes it. */
   integer(value: number): AttributeValue;
+}
+
+export interface Upgraded {
+  socket: WebSocket;
+  response: Response;
+  /** Ends the connection without waiting for the client, and frees what has arrived of a message that is not complete. */
+  drop(): void;
 }
 
 export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGBREAK";

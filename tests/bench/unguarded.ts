@@ -16,7 +16,7 @@ class NoBreaker extends Breaker {
 }
 
 const breaker = new NoBreaker(Date.now);
-const load: Load = { check() {}, acquire: () => () => {}, running: () => 0 };
+const load: Load = { check() {}, acquire: () => () => {}, running: () => 0, limitBytes: () => Infinity };
 const env = (name: string) => Deno.env.get(name);
 const { config } = loadConfig({ path: Deno.args[0], ...pluginFacts(), env });
 // An app takes these over from the one before it.

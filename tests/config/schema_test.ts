@@ -52,7 +52,7 @@ Deno.test("schema: what is left out gets its default", () => {
       answerText: 8_388_608,
       streamBytes: 256 * 1024 * 1024,
       frameBytes: 32 * 1024 * 1024,
-      sockets: 500,
+      socketBytes: 64 * 1024 * 1024,
       backgroundResponses: 100,
       backgroundMs: 3_600_000,
       backgroundEvents: 64 * 1024 * 1024,

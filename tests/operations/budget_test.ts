@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Price } from "../../src/contract/destination.ts";
-import type { Warning } from "../../src/observe/log.ts";
+import type { BudgetWarning, Warning } from "../../src/observe/log.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import {
@@ -293,7 +293,7 @@ Deno.test("budget: headers, /usage and /metrics show what is left", async () => 
 });
 
 Deno.test("budget: a warning comes once in a period, whoever spends", async () => {
-  const warnings: Warning[] = [];
+  const warnings: BudgetWarning[] = [];
   const store = newStore();
   const clock = { ms: NOW };
   const setting = {
@@ -301,7 +301,7 @@ Deno.test("budget: a warning comes once in a period, whoever spends", async () =
     store,
     now: () => clock.ms,
     monotonic: () => clock.ms,
-    warn: (warning: Warning) => void warnings.push(warning),
+    warn: (warning: Warning) => void warnings.push(warning as BudgetWarning),
   };
   const apps = [newGateway(setting), newGateway(setting)];
   try {

@@ -1,5 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { Channel } from "../../src/operations/channel.ts";
+import { deno } from "../../src/platform/deno.ts";
+import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
 import { within } from "../support/wait.ts";
 
 /** When the gateway closes a connection, and which of its functions are called. */
@@ -13,8 +15,8 @@ for (const [when, calls] of Object.entries(WHEN)) {
     const log: string[] = [];
     const isClosed = Promise.withResolvers<void>();
     const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
-      const { socket, response } = Deno.upgradeWebSocket(request);
-      const channel = new Channel(socket, {
+      const { socket, response, drop } = deno.upgrade!(request);
+      const channel = new Channel({ socket, drop }, {
         sendStallMs: 1_000,
         onMessage() {
           log.push("message");
@@ -25,7 +27,6 @@ for (const [when, calls] of Object.entries(WHEN)) {
           // Messages may come on until the client has closed its end, too.
           socket.dispatchEvent(new MessageEvent("message", { data: "late" }));
         },
-        onLinger: () => log.push("linger"),
         onClosed() {
           log.push("closed");
           isClosed.resolve();
@@ -43,6 +44,34 @@ for (const [when, calls] of Object.entries(WHEN)) {
       await within(20_000, isClosed.promise);
       assertEquals([code, reason, log], [1000, "Too old", calls]);
     } finally {
+      await server.shutdown();
+    }
+  });
+}
+
+/** How the gateway ends a connection whose client is in the middle of a message and confirms nothing. */
+const HOW: Record<string, (channel: Channel) => void> = {
+  "is closed, once it has had some time to confirm it": (channel) => channel.close(1000, "Too old"),
+  "is ended at once": (channel) => channel.end(1013, "Short of memory"),
+};
+
+for (const [what, run] of Object.entries(HOW)) {
+  Deno.test(`channel: a connection ${what}, although its client is in the middle of a message`, async () => {
+    const isClosed = Promise.withResolvers<void>();
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+      const { response, ...upgraded } = deno.upgrade!(request);
+      const options = { sendStallMs: 1_000, onMessage() {}, onEnd() {}, onClosed: () => isClosed.resolve() };
+      const channel = new Channel(upgraded, options);
+      upgraded.socket.onopen = () => run(channel);
+      return response;
+    });
+    const client = await RawWebSocket.open(server.addr.port);
+    try {
+      await client.write(frame(OPCODE.text, "{", { claimedLength: 2 ** 20 }));
+      assertEquals((await client.readToEnd())?.opcode, OPCODE.close);
+      await within(20_000, isClosed.promise);
+    } finally {
+      client.close();
       await server.shutdown();
     }
   });

@@ -50,7 +50,8 @@ export class RawWebSocket {
     this.#connection = connection;
   }
 
-  static async open(port: number, path = "/oss/v1/responses"): Promise<RawWebSocket> {
+  /** Throws with the head of the answer where the handshake is refused. */
+  static async open(port: number, path = "/oss/v1/responses", key?: string): Promise<RawWebSocket> {
     const socket = new RawWebSocket(await Deno.connect({ hostname: "127.0.0.1", port }));
     const lines = [
       `GET ${path} HTTP/1.1`,
@@ -59,11 +60,15 @@ export class RawWebSocket {
       "upgrade: websocket",
       "sec-websocket-version: 13",
       "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+      ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
     ];
     await socket.write(encoder.encode(`${lines.join("\r\n")}\r\n\r\n`));
     let head = "";
     while (!head.endsWith("\r\n\r\n")) head += decoder.decode(await socket.#take(1));
-    if (!head.startsWith("HTTP/1.1 101 ")) throw new Error(head);
+    if (!head.startsWith("HTTP/1.1 101 ")) {
+      socket.close();
+      throw new Error(head);
+    }
     return socket;
   }
 

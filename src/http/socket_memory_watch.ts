@@ -1,0 +1,157 @@
+/**
+ * Ends WebSockets when what has arrived on them takes too much memory. Deno (2.9.6) collects a message of any length, in one frame
+ * or in many, before it shows anything of it, so its memory is all that can be measured.
+ */
+import { BoundedMap } from "../util/bounded_map.ts";
+import { repeat, TimeLimit } from "../util/time_limit.ts";
+
+export interface WatchedSocket {
+  readonly owner: string;
+  /** The name of the owner's key. */
+  readonly key: string;
+  /** Whether it has no requests to answer. */
+  readonly isIdle: boolean;
+  /** Closes it because memory is short, without waiting for the client, and frees what has arrived of its next message. */
+  drop(): void;
+}
+
+/** In bytes. */
+export interface MemoryFacts {
+  /** All that the process uses. */
+  memory(): number;
+  /** The part of it that is not managed by the engine, such as what arrives on connections. */
+  unmanaged(): number;
+  /** What the process may use. */
+  limit(): number;
+  /** Called when sockets are ended. `bytes`: what messages that are not complete take on all sockets. */
+  onShort(key: string, closed: number, bytes: number): void;
+}
+
+/** How often memory is read, and how often while it is short, in milliseconds. */
+const LOOK_MS = 100;
+const SHORT_LOOK_MS = 20;
+/** How long the memory of sockets that were ended may take to be free, in milliseconds. */
+const FREE_MS = 1_000;
+/** How long a caller whose sockets took the memory may open no others, in milliseconds. */
+const BAR_MS = 60_000;
+const MOST_BARRED = 1_000;
+/**
+ * The memory for messages that are not complete: what all else leaves of `IN_ALL` of the limit, but no more than `MOST` of it, and no
+ * less than the platform takes for one message.
+ */
+const [MOST, IN_ALL] = [1 / 4, 7 / 8];
+const LEAST_BYTES = 64 * 2 ** 20;
+/** If there is still this much more once a caller's sockets are ended, all others' are, too: more would arrive in the meantime. */
+const FAR_BEYOND = 1.5;
+/** A caller took the memory if the end of its sockets frees this part of it. */
+const GUILTY = 1 / 4;
+
+export class SocketMemoryWatch {
+  readonly #sockets: ReadonlySet<WatchedSocket>;
+  readonly #facts: MemoryFacts;
+  /** The unmanaged memory that the sockets do not take. */
+  #base = 0;
+  /**
+   * The sockets that have just been ended, when that was, how much unmanaged memory there was before, and the owner if all are of one.
+   */
+  #ended: { owner: string | undefined; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
+  /** Until when callers are barred, in milliseconds by a monotonic clock. */
+  readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
+  /** Sockets that were ended and are not closed yet. */
+  readonly #dropped = new WeakSet<WatchedSocket>();
+  #stopLooking = () => {};
+  #nextLook: TimeLimit | undefined;
+
+  constructor(sockets: ReadonlySet<WatchedSocket>, facts: MemoryFacts) {
+    this.#sockets = sockets;
+    this.#facts = facts;
+  }
+
+  /** Whether memory is short. No sockets should be opened then. */
+  get isShort(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** How many seconds the caller must wait before it may open sockets. */
+  barredSeconds(owner: string): number {
+    const until = this.#barred.get(owner);
+    if (until === undefined) return 0;
+    const ms = until - performance.now();
+    if (ms <= 0) this.#barred.delete(owner);
+    return Math.max(0, Math.ceil(ms / 1_000));
+  }
+
+  /** Call it when the first socket has opened. */
+  start(): void {
+    this.#base = this.#facts.unmanaged();
+    this.#stopLooking = repeat(LOOK_MS, () => this.#look());
+  }
+
+  /** Call it when the last socket has closed. */
+  stop(): void {
+    this.#judge(this.#facts.unmanaged());
+    this.#stopLooking();
+    this.#nextLook?.cancel();
+  }
+
+  #look(): void {
+    if (this.#isFreeing()) return this.#lookSoon();
+    const unmanaged = this.#facts.unmanaged();
+    const isAgain = this.isShort;
+    this.#judge(unmanaged);
+    const arrived = unmanaged - this.#base;
+    const room = this.#roomBytes(unmanaged);
+    if (arrived <= room) return;
+    const next = this.#nextToEnd();
+    // If there are none, something else takes what is left.
+    if (next.length === 0) this.#base = unmanaged;
+    else this.#end(isAgain && arrived > room * FAR_BEYOND ? next : next.slice(0, 1), arrived, unmanaged);
+  }
+
+  /** Ends the sockets of these callers. */
+  #end(callers: readonly WatchedSocket[][], arrived: number, before: number): void {
+    for (const sockets of callers) {
+      this.#facts.onShort(sockets[0]!.key, sockets.length, arrived);
+      for (const socket of sockets) {
+        this.#dropped.add(socket);
+        socket.drop();
+      }
+    }
+    const owner = callers.length === 1 ? callers[0]![0]!.owner : undefined;
+    this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before };
+    this.#lookSoon();
+  }
+
+  #lookSoon(): void {
+    this.#nextLook?.cancel();
+    this.#nextLook = new TimeLimit(SHORT_LOOK_MS, () => this.#look());
+  }
+
+  #isFreeing(): boolean {
+    if (!this.#ended || performance.now() - this.#ended.at > FREE_MS) return false;
+    return this.#ended.sockets.some((socket) => this.#sockets.has(socket));
+  }
+
+  #roomBytes(unmanaged: number): number {
+    const limit = this.#facts.limit();
+    const others = this.#facts.memory() - (unmanaged - this.#base);
+    return Math.max(LEAST_BYTES, Math.min(limit * MOST, limit * IN_ALL - others));
+  }
+
+  /** Bars the caller whose sockets were ended if that has freed much. */
+  #judge(unmanaged: number): void {
+    if (!this.#ended) return;
+    const { owner, before } = this.#ended;
+    this.#ended = undefined;
+    const isGuilty = before - unmanaged >= (before - this.#base) * GUILTY;
+    if (isGuilty && owner !== undefined) this.#barred.set(owner, performance.now() + BAR_MS);
+  }
+
+  /** By caller, the one with most first: the sockets that answer nothing, or all if each answers something. */
+  #nextToEnd(): WatchedSocket[][] {
+    const open = [...this.#sockets].filter((socket) => !this.#dropped.has(socket));
+    const idle = open.filter((socket) => socket.isIdle);
+    const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);
+    return [...byOwner.values()].sort((one, other) => other.length - one.length);
+  }
+}

@@ -1,0 +1,176 @@
+/** Which sockets are ended when what arrives on them takes too much memory, with memory that is made up. */
+import { assert, assertEquals } from "@std/assert";
+import type { GatewayError } from "../../src/errors.ts";
+import { type OpenSocket, Sockets } from "../../src/http/sockets.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
+
+const MIB = 2 ** 20;
+const LIMIT = 1_600 * MIB;
+const CAPACITY = { total: 100, isShared: true };
+
+class FakeSocket implements OpenSocket {
+  readonly owner: string;
+  readonly key: string;
+  /** What has arrived of a message, in MiB. */
+  arrived = 0;
+  isIdle = true;
+  isDropped = false;
+  readonly #rig: Rig;
+
+  constructor(owner: string, rig: Rig) {
+    this.owner = owner;
+    this.key = `key of ${owner}`;
+    this.#rig = rig;
+  }
+
+  retire(): void {}
+  abort(): void {}
+  drop(): void {
+    this.isDropped = true;
+    this.arrived = 0;
+    this.#rig.sockets.delete(this);
+  }
+}
+
+class Rig {
+  /** In MiB. */
+  heap = 50;
+  other = 100;
+  readonly open: FakeSocket[] = [];
+  readonly sockets: Sockets = new Sockets({
+    memory: () => (this.heap * MIB) + this.#unmanaged(),
+    unmanaged: () => this.#unmanaged(),
+    onShort: (key, closed, bytes) => void this.warnings.push([key, closed, bytes / MIB]),
+  });
+  readonly warnings: [key: string, closed: number, mib: number][] = [];
+
+  constructor() {
+    this.sockets.limitBytes = () => LIMIT;
+  }
+
+  #unmanaged(): number {
+    return this.open.reduce((sum, { arrived }) => sum + arrived, this.other) * MIB;
+  }
+
+  add(owner: string, count = 1): FakeSocket[] {
+    const added = Array.from({ length: count }, () => new FakeSocket(owner, this));
+    for (const socket of added) {
+      this.sockets.checkRoom(owner, CAPACITY);
+      this.sockets.add(socket);
+      this.open.push(socket);
+    }
+    return added;
+  }
+
+  refusal(owner: string): string | undefined {
+    try {
+      this.sockets.checkRoom(owner, CAPACITY);
+    } catch (error) {
+      return (error as GatewayError).code;
+    }
+  }
+}
+
+const dropped = (sockets: readonly FakeSocket[]) => sockets.filter(({ isDropped }) => isDropped).length;
+
+function test(name: string, run: (rig: Rig, pass: (ms: number) => Promise<void>) => Promise<void>): void {
+  Deno.test(`socket memory: ${name}`, async () => {
+    await withFakeClock(async (clock) => {
+      const rig = new Rig();
+      await run(rig, (ms) => clock.advance(ms));
+      for (const socket of rig.open) rig.sockets.delete(socket);
+    });
+  });
+}
+
+test("what arrives within the room ends nothing", async (rig, pass) => {
+  const sockets = rig.add("a", 6);
+  for (const socket of sockets) socket.arrived = 60;
+  await pass(1_000);
+  assertEquals(dropped(sockets), 0);
+});
+
+for (const others of [0, 1, 19]) {
+  test(
+    `a caller that takes too much loses its sockets, and each of ${others} others keeps its own`,
+    async (rig, pass) => {
+      const greedy = rig.add("greedy", 10);
+      const rest = Array.from({ length: others }, (_, at) => rig.add(`other ${at}`)).flat();
+      for (const socket of greedy) socket.arrived = 60;
+      await pass(200);
+      assertEquals([dropped(greedy), dropped(rest)], [10, 0]);
+      assertEquals(rig.warnings, [["key of greedy", 10, 600]]);
+      assertEquals(rig.refusal("greedy"), "rate_limit");
+      for (const { owner } of rest) assertEquals(rig.refusal(owner), undefined);
+      for (const socket of rest) rig.sockets.delete(socket);
+      await pass(61_000);
+      assertEquals(rig.refusal("greedy"), undefined);
+    },
+  );
+}
+
+test(
+  "a caller whose end frees nothing is not barred, and the next one is ended until enough is free",
+  async (rig, pass) => {
+    const many = rig.add("many", 5);
+    const [one] = rig.add("one");
+    one!.arrived = 500;
+    await pass(100);
+    assertEquals([dropped(many), one!.isDropped], [5, false]);
+    assertEquals(rig.refusal("other"), "unavailable");
+    await pass(20);
+    assert(one!.isDropped);
+    await pass(20);
+    assertEquals([rig.refusal("many"), rig.refusal("one")], [undefined, "rate_limit"]);
+  },
+);
+
+test(
+  "where the end of one frees far too little, all that answer nothing are ended, and nobody is barred",
+  async (rig, pass) => {
+    const names = Array.from({ length: 20 }, (_, at) => `caller ${at}`);
+    const sockets = names.flatMap((name) => rig.add(name));
+    const [busy] = rig.add("busy");
+    busy!.isIdle = false;
+    for (const socket of sockets) socket.arrived = 40;
+    await pass(100);
+    assertEquals([dropped(sockets), busy!.isDropped], [1, false]);
+    await pass(20);
+    assertEquals([dropped(sockets), busy!.isDropped], [20, false]);
+    await pass(20);
+    assertEquals(names.filter((name) => rig.refusal(name) !== undefined), []);
+  },
+);
+
+test("those that answer something come last", async (rig, pass) => {
+  const busy = rig.add("busy", 5);
+  for (const socket of busy) socket.isIdle = false;
+  const [idle] = rig.add("idle");
+  idle!.arrived = 450;
+  await pass(200);
+  assertEquals([dropped(busy), idle!.isDropped], [0, true]);
+  for (const socket of busy) socket.arrived = 100;
+  await pass(200);
+  assertEquals(dropped(busy), 5);
+});
+
+test("what something else takes ends sockets once, not again and again", async (rig, pass) => {
+  const before = rig.add("a", 3);
+  rig.other = 900;
+  await pass(500);
+  assertEquals(dropped(before), 3);
+  const after = rig.add("a", 3);
+  await pass(500);
+  assertEquals(dropped(after), 0);
+});
+
+test("the room is smaller when all else leaves little, and is never none", async (rig, pass) => {
+  rig.heap = 1_202;
+  const [socket] = rig.add("a");
+  socket!.arrived = 98;
+  await pass(500);
+  assert(!socket!.isDropped);
+  socket!.arrived = 110;
+  await pass(200);
+  assert(socket!.isDropped);
+});
