@@ -1,11 +1,11 @@
 /** Hides what is secret in the text of a configuration, and puts it back: the rest of the text stays as it is. */
+import { isSecretHeader, isSecretParameter } from "../util/urls_and_headers.ts";
 
 /** What stands in place of a secret. A text of the file that looks like it is hidden, too. */
 const HIDDEN = /^"\*\*\*(\d+)\*\*\*"$/;
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
 /** Where a text is a secret that should have been a reference. */
 const SECRET_NAME = /^(secret|password|token|api_?key|authorization)$/i;
-const SECRET_HEADER = /auth|key|token|secret|cookie|password/i;
 /** The one text that a secret may be: whatever the client brings. */
 const FROM_CLIENT = '"client"';
 const WITH_CREDENTIALS = /:\/\/[^/\s]*@/;
@@ -68,15 +68,15 @@ function replaceStrings(text: string, replace: (token: string, isByPlace: boolea
       name = unquoted(token);
       return replace(token, false);
     }
-    const isHeader = around.at(-1) === "headers" && SECRET_HEADER.test(name);
+    const isHeader = around.at(-1) === "headers" && isSecretHeader(name);
     return replace(token, isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
   });
 }
 
-/** Servers of tools often want their key in the query. */
+/** Some services want their key in the query. */
 function isSecretUrl(text: string): boolean {
   const names = URL.parse(text)?.searchParams.keys() ?? [];
-  return WITH_CREDENTIALS.test(text) || [...names].some((name) => SECRET_HEADER.test(name));
+  return WITH_CREDENTIALS.test(text) || [...names].some(isSecretParameter);
 }
 
 /** The text that is meant: a secret can be written with escapes. A string whose end is missing is what it is. */

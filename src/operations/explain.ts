@@ -3,7 +3,6 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
-import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask, type AskOptions } from "./attempt.ts";
@@ -23,13 +22,14 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
  * changed for it, step by step, the calls that it would get, and what they leave out.
  * Throws the error that a strict request would get, where no target would serve it.
  */
-export function explainAll<K extends ModelOperation>(
+export async function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   targets: readonly Destination[],
   context: RequestContext,
   { steps = [], functions, beside }: ExplainOptions = {},
-): Response {
+): Promise<Response> {
+  const { explain } = await import("../upstream/explain.ts");
   const { recorder } = context;
   const hosted = functions && { functions, isLast: false };
   recorder.entry.stream = false;

@@ -458,3 +458,31 @@ Deno.test("doctor: clients that were connected still call this gateway, or are n
     assertMatch(finding!.message, words);
   }
 });
+
+Deno.test("doctor: asks a server for its models as the gateway does, with the secret in its header and the query", async () => {
+  for (
+    const [fields, header, search] of [
+      [{ driver: "messages" }, "x-api-key", ""],
+      [
+        { secret: { env: "LOCAL_TOKEN", header: "api-key" }, baseUrl: "http://server.test/openai?api-version=1" },
+        "api-key",
+        "?api-version=1",
+      ],
+    ] as const
+  ) {
+    const listed: [Headers, string][] = [];
+    const answer = but("models", (url, body, headers) => {
+      listed.push([headers, url.search]);
+      return healthy(url, body, headers);
+    });
+    await findingsOf({ config: upstream(fields), answer });
+    const [[headers, query] = []] = listed;
+    assertEquals([headers?.get(header), headers?.get("authorization"), query], [SECRET, null, search]);
+    assertEquals(headers?.get("anthropic-version"), "2023-06-01");
+  }
+  const refused = await findingsOf({
+    config: upstream({ driver: "messages" }),
+    answer: () => failing(401, "no"),
+  });
+  assertMatch(problemsIn(refused)[0]!.cure!, /another header than x-api-key, set "header"/);
+});

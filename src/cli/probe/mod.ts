@@ -4,7 +4,7 @@ import { hiderFor } from "../../context/secrets.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
-import { readArguments } from "../flags.ts";
+import { readArguments, toHeaderName } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { printable } from "../../util/printable.ts";
@@ -22,6 +22,7 @@ what agents need, and the entry in "upstreams" to use for it, with a reason for 
 
   --model <name>        the model to ask; default: the first that the server lists
   --secret-env <name>   the variable that holds the server's secret
+  --secret-header <h>   the header for the secret; default: the usual ones are tried
   --write <name>        add the entry to the configuration, under this name, and a
                         lane of this name for its models, if it has none yet
   --json                print everything as JSON
@@ -30,6 +31,7 @@ what agents need, and the entry in "upstreams" to use for it, with a reason for 
 const OPTIONS = {
   model: { type: "string" },
   "secret-env": { type: "string" },
+  "secret-header": { type: "string" },
   write: { type: "string" },
   json: { type: "boolean" },
   help: { type: "boolean" },
@@ -46,12 +48,13 @@ export async function probe(args: readonly string[], config: string | undefined,
   if (url === undefined || more.length > 0 || !isAddress(url)) {
     throw new UsageError("Expected the base URL of one server: probe http://127.0.0.1:8080/v1");
   }
-  const { model, write, "secret-env": variable } = values;
+  const { model, write, "secret-env": variable, "secret-header": named } = values;
+  const header = toHeaderName(named);
   // A server may repeat the secret that it was sent.
   const hide = hiderFor(variable === undefined ? [] : [platform.env(variable) ?? ""]);
   checkName(write);
   try {
-    const secret = secretIn(variable, platform.env);
+    const secret = secretIn(variable, header, platform.env);
     const examined = await examineServer({ url, model, secret, patienceMs: PATIENCE_MS });
     print(hide(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server")));
     if (write !== undefined) {
@@ -80,11 +83,11 @@ function isAddress(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 }
 
-function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
+function secretIn(name: string | undefined, header: string | undefined, env: Program["platform"]["env"]) {
   if (name === undefined) return undefined;
   const value = env(name);
   if (!value) throw new ProbeError(`The variable ${name} is not set here`);
-  return { env: name, value };
+  return { env: name, value, header };
 }
 
 /** What was found, the entry as it can be copied, and a reason for each of its settings. */
