@@ -6,7 +6,7 @@ import type { Call } from "../../contract/call.ts";
 import { headOf, type Upstream } from "../../upstream/send.ts";
 import { type BaseUrl, splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { readText } from "../../util/read_text.ts";
-import { type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
+import { type Examined, notSetUp, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 import { whyUnreached } from "./reach.ts";
 
@@ -20,6 +20,7 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
   const { config, plugins, platform: { env } } = examined;
   const { drivers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
+  const unneeded = notSetUp(examined);
   const lost = new Map<string, string>();
   const visits = Object.entries(config.upstreams).flatMap(
     ([name, { driver: driverName, baseUrl, secret, headers }]) => {
@@ -27,6 +28,7 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
       const reference = secret === "client" ? undefined : secret;
       const own = reference && env(reference.env);
       if (reference && !own) lost.set(name, `${reference.env} is not set`);
+      if (unneeded.has(name)) return [];
       const level: "error" | "warning" = used.has(name) ? "error" : "warning";
       const driver = drivers.find((one) => one.name === driverName);
       const [listing] = driver?.models?.listing() ?? [];

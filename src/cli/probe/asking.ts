@@ -13,6 +13,8 @@ export interface Asked {
   access?: { value: string; place: SecretPlace };
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
+  /** Called before each request. */
+  onAsk?(): void;
 }
 
 /** How much of an answer is read, in characters. */
@@ -25,13 +27,14 @@ export class ProbeError extends Error {}
 const MOST_SILENT = 2;
 
 /** What it returns throws `ProbeError` where the server has stopped answering. */
-export function asking({ baseUrl, query, access, patienceMs }: Asked): ProbeAsk {
+export function asking({ baseUrl, query, access, patienceMs, onAsk }: Asked): ProbeAsk {
   let silent = 0;
   const { value = "", place } = access ?? {};
   const auth: Record<string, string> = place
     ? { [place.header]: place.scheme ? `${place.scheme} ${value}` : value }
     : {};
   return async (path, body, headers) => {
+    onAsk?.();
     const signal = AbortSignal.timeout(patienceMs);
     const type: Record<string, string> = body ? { "content-type": "application/json" } : {};
     const began = performance.now();

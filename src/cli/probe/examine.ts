@@ -33,11 +33,14 @@ export interface ProbeOptions {
   /** `header`: where the secret goes. Absent: the usual headers are tried. */
   secret?: { env: string; value: string; header?: string };
   patienceMs: number;
+  /** Called before each request. */
+  onAsk?(): void;
 }
 
 /** Throws `ProbeError`. */
-export async function examineServer({ url, model: wanted, secret, patienceMs }: ProbeOptions): Promise<Examined> {
-  const { baseUrl, query, place, ask, list } = await findBase(url, secret, patienceMs);
+export async function examineServer({ model: wanted, ...options }: ProbeOptions): Promise<Examined> {
+  const { secret } = options;
+  const { baseUrl, query, place, ask, list } = await findBase(options);
   const models = modelsIn(list);
   const kind = await findKind(ask, list);
   const model = wanted ?? models[0] ?? kind.model;
@@ -86,12 +89,13 @@ interface Base {
 }
 
 /** The address as it is, or with `/v1` behind it: where models are listed. */
-async function findBase(url: string, secret: ProbeOptions["secret"], patienceMs: number): Promise<Base> {
+async function findBase(options: Omit<ProbeOptions, "model">): Promise<Base> {
+  const { url } = options;
   const { baseUrl: plain, query } = splitBaseUrl(url);
   const found: Base[] = [];
   const isWhole = query !== undefined || /\/v\d+$/.test(plain);
   for (const baseUrl of isWhole ? [plain] : [`${plain}/v1`, plain]) {
-    const base = await findAccess({ baseUrl, query }, secret, patienceMs);
+    const base = await findAccess({ baseUrl, query }, options);
     if (modelsIn(base.list).length > 0) return base;
     found.push(base);
   }
@@ -104,8 +108,7 @@ async function findBase(url: string, secret: ProbeOptions["secret"], patienceMs:
 /** Lists the models, with the secret in each place until it is accepted. */
 async function findAccess(
   { baseUrl, query }: Pick<Base, "baseUrl" | "query">,
-  secret: ProbeOptions["secret"],
-  patienceMs: number,
+  { secret, ...others }: Omit<ProbeOptions, "model" | "url">,
 ): Promise<Base> {
   const { header } = secret ?? {};
   const places = secret === undefined
@@ -115,7 +118,7 @@ async function findAccess(
     : [secretPlaces.find((place) => place.header === header) ?? { header }];
   for (const place of places) {
     const access = secret && place && { value: secret.value, place };
-    const ask = asking({ baseUrl: `${baseUrl}/`, query, access, patienceMs });
+    const ask = asking({ ...others, baseUrl: `${baseUrl}/`, query, access });
     const list = await ask(listing.path, undefined, listing.headers);
     if (list.status !== 401 && list.status !== 403) return { baseUrl, query, place, ask, list };
     if (place === places.at(-1)) throw new ProbeError(refused(list, secret));

@@ -6,6 +6,7 @@ import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
 import { readArguments, toHeaderName } from "../flags.ts";
 import { invocation } from "../invocation.ts";
+import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { printable } from "../../util/printable.ts";
 import { ProbeError } from "./asking.ts";
@@ -13,6 +14,9 @@ import { type Examined, examineServer } from "./examine.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */
 const PATIENCE_MS = 60_000;
+
+/** How many requests most servers get. */
+const USUAL_REQUESTS = 40;
 
 const help = (program: string) =>
   `Usage: ${program} probe <base URL> [options]
@@ -55,7 +59,11 @@ export async function probe(args: readonly string[], config: string | undefined,
   checkName(write);
   try {
     const secret = secretIn(variable, header, platform.env);
-    const examined = await examineServer({ url, model, secret, patienceMs: PATIENCE_MS });
+    const examined = await withProgress(platform, `Asking ${new URL(url).host}`, (show) => {
+      let requests = 0;
+      const onAsk = () => show(`Asking ${new URL(url).host}: request ${++requests} of about ${USUAL_REQUESTS}`);
+      return examineServer({ url, model, secret, patienceMs: PATIENCE_MS, onAsk });
+    });
     print(hide(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server")));
     if (write !== undefined) {
       say(writeEntry(config ?? (platform.env("LANEWAY_CONFIG") || "gateway.json"), write, examined));
