@@ -33,6 +33,8 @@ export interface RecordedCall {
   upstream: string;
   driver: string;
   reason: AttemptReason;
+  /** Whether an earlier call was answered: then it may hold more than the client sent, such as the result of a hosted tool. */
+  isFollowUp?: true;
   method: string;
   url: string;
   headers: HeaderList;
@@ -147,6 +149,7 @@ export class Recorded {
     const call: RecordedCall = {
       ...facts,
       at: this.#elapsedMs(),
+      ...this.calls.some(({ status = 0 }) => status >= 200 && status < 300) && { isFollowUp: true },
       method: request.method,
       url: maskedUrl(request.url),
       headers: maskedHeaders(request.headers, secretHeader),
