@@ -70,10 +70,10 @@ export async function explainModel(model: string, { url, lane, key }: GatewayAdd
     headers: { "content-type": "application/json", "x-laneway-explain": "true" },
     body,
   });
-  const told = json(answer?.text ?? "");
-  if (!answer || !isJsonObject(told)) return { isEmbedded: false };
-  if (OF_THE_MODEL.includes(answer.status)) return { obstacle: messageIn(told), isEmbedded: false };
-  const targets = Array.isArray(told.targets) ? told.targets.filter(isJsonObject) : [];
+  const explanation = json(answer?.text ?? "");
+  if (!answer || !isJsonObject(explanation)) return { isEmbedded: false };
+  if (OF_THE_MODEL.includes(answer.status)) return { obstacle: messageIn(explanation), isEmbedded: false };
+  const targets = Array.isArray(explanation.targets) ? explanation.targets.filter(isJsonObject) : [];
   const usable = targets.filter(({ error }) => error === undefined);
   if (targets.length > 0 && usable.length === 0) return { obstacle: messageIn(targets[0]!), isEmbedded: false };
   const isEmbedded = usable.length > 0 &&
