@@ -1,4 +1,5 @@
 /** What a command is doing, in one line on the terminal that goes away. In a pipe nothing is shown. */
+import type { StandardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 
 /** Changes what is shown. */
@@ -6,13 +7,22 @@ export type Show = (text: string) => void;
 
 const CLEAR = "\r\x1b[K";
 
+/** How long a line that was printed before may take, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+interface Shown {
+  platform: Pick<Platform, "isTerminal" | "write">;
+  streams: Pick<StandardStreams, "flush">;
+}
+
 /** Shows `text`, and for how long `run` has been running, until it has ended. `text` fits on a line. */
 export async function withProgress<T>(
-  { isTerminal, write }: Pick<Platform, "isTerminal" | "write">,
+  { platform: { isTerminal, write }, streams }: Shown,
   text: string,
   run: (show: Show) => Promise<T>,
 ): Promise<T> {
   if (!isTerminal("stderr")) return await run(() => {});
+  await streams.flush(FLUSH_MS);
   const encoder = new TextEncoder();
   const began = performance.now();
   let shown = text;

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { probe } from "../../src/cli/probe/mod.ts";
 import { withProgress } from "../../src/cli/progress.ts";
+import type { Platform } from "../../src/platform/platform.ts";
 import { deno } from "../../src/platform/deno.ts";
 import { chatServer, withServer } from "./probed.ts";
 
@@ -20,9 +21,23 @@ function terminalOf(isTerminal: boolean) {
   };
 }
 
+function programAt(platform: Pick<Platform, "isTerminal" | "write">, flush = () => Promise.resolve()) {
+  return { platform, streams: { flush } };
+}
+
+Deno.test("progress: what was printed before is on the terminal first", async () => {
+  const terminal = terminalOf(true);
+  const printed = Promise.withResolvers<void>();
+  const running = withProgress(programAt(terminal, () => printed.promise), "Working", () => Promise.resolve(7));
+  await Promise.resolve();
+  assertEquals(terminal.text(), "");
+  printed.resolve();
+  assertEquals([await running, terminal.text()], [7, `${CLEAR}Working (0 s)${CLEAR}`]);
+});
+
 Deno.test("progress: it is shown at once, changes in place, and is gone at the end, whatever the end is", async () => {
   const terminal = terminalOf(true);
-  const result = await withProgress(terminal, "Working", (show) => {
+  const result = await withProgress(programAt(terminal), "Working", (show) => {
     assertEquals(terminal.text(), `${CLEAR}Working (0 s)`);
     show("Nearly there");
     return Promise.resolve(7);
@@ -31,13 +46,17 @@ Deno.test("progress: it is shown at once, changes in place, and is gone at the e
   assertMatch(terminal.text().replaceAll(CLEAR, "|"), /\|Nearly there \(\d+ s\)\|$/);
   assert(!terminal.text().includes("\n"));
   const failing = terminalOf(true);
-  await assertRejects(() => withProgress(failing, "Working", () => Promise.reject(new Error("lost"))), Error, "lost");
+  await assertRejects(
+    () => withProgress(programAt(failing), "Working", () => Promise.reject(new Error("lost"))),
+    Error,
+    "lost",
+  );
   assert(failing.text().endsWith(CLEAR));
 });
 
 Deno.test("progress: a terminal that is gone keeps nobody from the result", async () => {
   const gone = { isTerminal: () => true, write: () => Promise.reject(new Error("EIO")) };
-  assertEquals(await withProgress(gone, "Working", () => Promise.resolve(7)), 7);
+  assertEquals(await withProgress(programAt(gone), "Working", () => Promise.resolve(7)), 7);
 });
 
 Deno.test("probe: the requests are counted on a terminal, and a pipe gets the report alone", () =>

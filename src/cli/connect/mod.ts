@@ -47,7 +47,7 @@ export async function connect(
     patienceMs,
     program: invocation(platform),
     print,
-    during: (text, run) => withProgress(platform, text, run),
+    during: (text, run) => withProgress(program, text, run),
   };
   if (options.list) {
     print(listOf(desk));

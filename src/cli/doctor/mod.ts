@@ -62,7 +62,7 @@ export async function doctor(args: string[], path: string | undefined, listen: L
   const examination = { platform, plugins, path, listen, descriptors, now: Date.now, patienceMs: PATIENCE_MS };
   const text = "Checking the gateway, its upstreams and their models";
   const findings = await withProgress(
-    platform,
+    program,
     text,
     () => examine({ ...examination, only: { lane, model } }, quick ?? false),
   );

@@ -59,7 +59,7 @@ export async function probe(args: readonly string[], config: string | undefined,
   checkName(write);
   try {
     const secret = secretIn(variable, header, platform.env);
-    const examined = await withProgress(platform, `Asking ${new URL(url).host}`, (show) => {
+    const examined = await withProgress(program, `Asking ${new URL(url).host}`, (show) => {
       let requests = 0;
       const onAsk = () => show(`Asking ${new URL(url).host}: request ${++requests} of about ${USUAL_REQUESTS}`);
       return examineServer({ url, model, secret, patienceMs: PATIENCE_MS, onAsk });
