@@ -98,6 +98,7 @@ export const messagesProtocols: readonly AnyProtocol[] = [messages, countTokens,
 export const messagesDriver: Driver = {
   name: WIRE,
   wire: WIRE,
+  secret: { header: "x-api-key" },
   counters: ["count_tokens"],
   operations: {
     countTokens: countOperation,

@@ -1,6 +1,7 @@
 /** The options of the command line. */
 import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
+import { HEADER_NAME } from "../util/urls_and_headers.ts";
 import { UsageError } from "./program.ts";
 
 export interface Flags extends Listen {
@@ -81,4 +82,10 @@ const MOST_WORKERS = 256;
 function toWorkers(text: string): number {
   if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MOST_WORKERS) return Number(text);
   throw new UsageError(`Cannot use workers "${text}": expected a number from 1 to ${MOST_WORKERS}`);
+}
+
+/** In lower case. Throws `UsageError`. */
+export function toHeaderName(text: string | undefined): string | undefined {
+  if (text === undefined || HEADER_NAME.test(text)) return text?.toLowerCase();
+  throw new UsageError(`"${text}" cannot be the name of a header`);
 }

@@ -9,6 +9,8 @@ import { within } from "../lanes/within.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { TokenizerFiles } from "../tokens/tokenizer_files.ts";
 import { fetchFile } from "../upstream/file.ts";
+import { splitBaseUrl } from "../util/urls_and_headers.ts";
+import { secretPlaceOf } from "./upstreams.ts";
 import { readReply, send, type Service, type Upstream } from "../upstream/send.ts";
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
@@ -43,7 +45,8 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
       if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
       const service = {
         name,
-        baseUrl,
+        ...splitBaseUrl(baseUrl),
+        secretPlace: secretPlaceOf(secret),
         secret: secret && env(secret.env) || undefined,
         headers: {},
         resultsFrom: filesFrom,

@@ -60,11 +60,11 @@ function searchOf(
   }
   const backend = searchBackends.find((one) => one.name === name);
   if (!backend) throw new Error(`Cannot find search backend "${name}"`);
-  const value = secret && env(secret.env);
-  const { header, scheme } = backend.secret ?? {};
-  const headers = value && header ? { [header]: scheme ? `${scheme} ${value}` : value } : {};
+  const value = backend.secret && secret && env(secret.env);
+  const access = { baseUrl, secret: value || undefined, secretPlace: backend.secret };
   const transport = transports.get(config.transport);
-  return { find: findBy(backend, { name: `search ${name}`, baseUrl, headers, resultsFrom: [], transport }), timeoutMs };
+  const service = { name: `search ${name}`, ...access, headers: {}, resultsFrom: [], transport };
+  return { find: findBy(backend, service), timeoutMs };
 }
 
 function serverOf(

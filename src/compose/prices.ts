@@ -1,4 +1,5 @@
 import { createPrices, type Prices } from "../lanes/prices.ts";
+import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import type { Source } from "./catalogs.ts";
 import type { World } from "./world.ts";
 
@@ -7,7 +8,11 @@ export function createListedPrices({ config, keep, now }: World, sources: Readon
   const { upstreams, catalogs, observe, transport } = config;
   const priced = () =>
     Object.entries(upstreams).map(([name, { baseUrl, providers, prices = "" }]) =>
-      [name, { baseUrl, choosesProvider: providers !== undefined, list: sources.get(prices)?.list }] as const
+      [name, {
+        baseUrl: baseUrl && splitBaseUrl(baseUrl).baseUrl,
+        choosesProvider: providers !== undefined,
+        list: sources.get(prices)?.list,
+      }] as const
     );
   return keep("prices", [upstreams, catalogs, observe.priceLibrary, transport], () =>
     createPrices({

@@ -1,7 +1,7 @@
 import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
-import { isSecretHeader } from "../upstream/explain.ts";
+import { isSecretHeader, isSecretParameter, splitBaseUrl } from "../util/urls_and_headers.ts";
 
 type Env = (name: string) => string | undefined;
 
@@ -11,7 +11,7 @@ interface Secret {
   value: string;
 }
 
-/** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
+/** All that is secret: what the configuration names, and what of headers and base URLs has a name that says so. */
 export function secretsOf(
   { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
   env: Env,
@@ -24,6 +24,8 @@ export function secretsOf(
   const given = [
     ...headersOf("upstreams", upstreams),
     ...headersOf("hostedTools.mcp.servers", mcp.servers),
+    ...parametersOf("upstreams", upstreams),
+    ...parametersOf("catalogs", catalogs),
   ];
   return [...named, ...given].filter(({ value }) => value !== "");
 }
@@ -33,6 +35,13 @@ function headersOf(path: string, services: Record<string, { headers: Record<stri
     Object.entries(headers).filter(([header]) => isSecretHeader(header)).flatMap(([header, words]) =>
       words.split(/\s+/).map((value) => ({ name: `${path}.${service}.headers.${header}`, value }))
     )
+  );
+}
+
+function parametersOf(path: string, services: Record<string, { baseUrl?: string }>): Secret[] {
+  return Object.entries(services).flatMap(([service, { baseUrl = "" }]) =>
+    [...new URLSearchParams(splitBaseUrl(baseUrl).query)].filter(([name]) => isSecretParameter(name))
+      .map(([name, value]) => ({ name: `${path}.${service}.baseUrl?${name}`, value }))
   );
 }
 

@@ -1,9 +1,11 @@
 import type { Config } from "../config/schema.ts";
+import type { SecretPlace } from "../contract/call.ts";
 import type { Driver } from "../contract/driver.ts";
 import { ConcurrencyLimit } from "../routing/concurrency.ts";
 import { SharedConcurrencyLimit } from "../routing/shared_concurrency.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { Refusals } from "../upstream/unsupported_fields.ts";
+import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import type { World } from "./world.ts";
 
 type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "concurrency">;
@@ -49,10 +51,19 @@ function createUpstream(
   const own = secret === "client" ? undefined : secret;
   const value = own && env(own.env);
   const access = {
+    ...baseUrl !== undefined && splitBaseUrl(baseUrl),
     secret: value,
+    secretPlace: secretPlaceOf(own, driver),
     missingSecret: own && !value ? own.env : undefined,
     takesTokens: secret === "client",
   };
-  const service = { name, driver, baseUrl, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
+  const service = { name, driver, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
   return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
+}
+
+/** Where a service's secret goes, from the configuration or else the driver. Absent: a bearer token. */
+export function secretPlaceOf(secret: { header?: string } | undefined, driver?: Driver): SecretPlace | undefined {
+  const header = secret?.header?.toLowerCase();
+  if (header === undefined) return driver?.secret;
+  return header === "authorization" ? undefined : { header };
 }

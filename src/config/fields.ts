@@ -1,5 +1,6 @@
 /** Kinds of fields that several sections of the configuration have. */
 import { z } from "zod";
+import { HEADER_NAME } from "../util/urls_and_headers.ts";
 import { hint } from "./hint.ts";
 
 /** One line for each unknown key, in the order of the issue's `keys`. */
@@ -37,18 +38,47 @@ export const secretSchema = z.strictObject({
   description: "Where the secret is. The secret itself is never in the configuration.",
 });
 
-export const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true })
+const urlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true });
+
+export const baseUrlSchema = urlSchema
   .refine((text) => {
     const { username, password, search, hash } = new URL(text);
     return username + password + search + hash === "";
   }, "Expected a URL without credentials, query and fragment")
   .overwrite((text) => text.replace(/\/+$/, ""))
   .meta({
-    description: "The URL to which paths are appended, usually ending in /v1. Required by drivers that make calls.",
+    description: "The URL to which paths are appended, usually ending in /v1.",
     examples: ["http://127.0.0.1:8080/v1"],
   });
 
-export const headerNameSchema = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header");
+/** Also with a query, which some services expect in every call. */
+export const serviceUrlSchema = urlSchema
+  .refine((text) => {
+    const { username, password, hash } = new URL(text);
+    return username + password + hash === "";
+  }, "Expected a URL without credentials and fragment")
+  .overwrite((text) => text.replace(/^([^?]*?)\/+(?=\?|$)/, "$1"))
+  .meta({
+    description:
+      "The URL to which paths are appended, usually ending in /v1. Its query, if any, follows each path. Required by " +
+      "drivers that make calls.",
+    examples: ["http://127.0.0.1:8080/v1"],
+  });
+
+export const headerNameSchema = z.string().regex(HEADER_NAME, "Expected the name of a header");
+
+/** The secret of a service, and the header that it goes in. */
+export const serviceSecretSchema = z.strictObject({
+  ...secretSchema.shape,
+  header: headerNameSchema.optional().meta({
+    description:
+      "The header that carries the secret, such as api-key. In authorization it is a bearer token. By default the " +
+      "driver chooses: x-api-key for messages, else authorization.",
+    examples: ["api-key"],
+  }),
+}, { error: secretError }).meta({
+  description: "Where the secret is, and how it is sent. The secret itself is never in the configuration.",
+});
 
 const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
 

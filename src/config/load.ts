@@ -15,6 +15,8 @@ export interface LoadedConfig {
   source: string;
   /** The file that it came from; none for the built-in one. */
   file?: string;
+  /** The upstreams of the built-in configuration that the file does not mention. */
+  inherited: readonly string[];
 }
 
 export interface LoadOptions extends Surroundings {
@@ -40,21 +42,24 @@ export class ConfigError extends Error {
 
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
-  const { written, source, file } = readConfig(options);
-  return { config: parseConfig(written, source, options), source, file };
+  const { written, source, file, inherited } = readConfig(options);
+  return { config: parseConfig(written, source, options), source, file, inherited };
 }
 
 /** The configuration as it is written, merged but not checked. Throws a `ConfigError` where it cannot be read. */
 export function readConfig(
   options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env">,
-): { written: unknown; source: string; file?: string } {
+): { written: unknown } & Pick<LoadedConfig, "source" | "file" | "inherited"> {
   const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
-  const whole = isJsonObject(value) && value.extends === "default"
-    ? mergeJson(DEFAULT, { ...value, extends: null })
-    : value;
+  const isExtended = isJsonObject(value) && value.extends === "default";
+  const whole = isExtended ? mergeJson(DEFAULT, { ...value, extends: null }) : value;
+  const own = isExtended && isJsonObject(value.upstreams) ? Object.keys(value.upstreams) : [];
+  const inherited = isExtended || file === undefined
+    ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !own.includes(name))
+    : [];
   // What has the wrong type stays, for the schema to refuse.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
-  return { written: canListen ? mergeJson(whole, { listen: options.listen }) : whole, source, file };
+  return { written: canListen ? mergeJson(whole, { listen: options.listen }) : whole, source, file, inherited };
 }
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */

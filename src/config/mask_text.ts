@@ -1,4 +1,5 @@
 /** Hides what is secret in the text of a configuration, and puts it back: the rest of the text stays as it is. */
+import { isSecretHeader, isSecretParameter } from "../util/urls_and_headers.ts";
 import type { Work } from "../util/work.ts";
 
 /** What stands in place of a secret. A text of the file that looks like it is hidden, too. */
@@ -6,7 +7,6 @@ const HIDDEN = /^"\*\*\*(\d+)\*\*\*"$/;
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
 /** Where a text is a secret that should have been a reference. */
 const SECRET_NAME = /^(secret|password|token|api_?key|authorization)$/i;
-const SECRET_HEADER = /auth|key|token|secret|cookie|password/i;
 /** The one text that a secret may be: whatever the client brings. */
 const FROM_CLIENT = '"client"';
 const WITH_CREDENTIALS = /:\/\/[^/\s]*@/;
@@ -70,7 +70,7 @@ function* replaceStrings(text: string, replace: (token: string, isByPlace: boole
     if (!token.startsWith('"')) continue;
     const isProperty = isName(text, end);
     if (isProperty) name = unquoted(token);
-    const isHeader = around.at(-1) === "headers" && SECRET_HEADER.test(name);
+    const isHeader = around.at(-1) === "headers" && isSecretHeader(name);
     const isByPlace = !isProperty && (isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
     replaced += text.slice(copied, index) + replace(token, isByPlace);
     copied = end;
@@ -78,10 +78,10 @@ function* replaceStrings(text: string, replace: (token: string, isByPlace: boole
   return replaced + text.slice(copied);
 }
 
-/** Servers of tools often want their key in the query. */
+/** Some services want their key in the query. */
 function isSecretUrl(text: string): boolean {
   const names = URL.parse(text)?.searchParams.keys() ?? [];
-  return WITH_CREDENTIALS.test(text) || [...names].some((name) => SECRET_HEADER.test(name));
+  return WITH_CREDENTIALS.test(text) || [...names].some(isSecretParameter);
 }
 
 /** The text that is meant: a secret can be written with escapes. A string whose end is missing is what it is. */

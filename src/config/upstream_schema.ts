@@ -1,7 +1,15 @@
 /** The sections of the configuration for upstreams and catalogs. */
 import { z } from "zod";
 import { quirkFields } from "../contract/quirks.ts";
-import { baseUrlSchema, headerNameSchema, milliseconds, object, origins, secretError, secretSchema } from "./fields.ts";
+import {
+  headerNameSchema,
+  milliseconds,
+  object,
+  origins,
+  secretError,
+  serviceSecretSchema,
+  serviceUrlSchema,
+} from "./fields.ts";
 
 const timeoutsSchema = object("How long to wait for the upstream, in milliseconds.", {
   headMs: milliseconds(120_000, "Until the head of a streamed answer."),
@@ -19,11 +27,11 @@ export const upstreamSchema = object("A service that runs models.", {
     description: "The driver that speaks its API, such as chat.",
     examples: ["chat", "sandbox"],
   }),
-  baseUrl: baseUrlSchema.optional(),
-  secret: z.union([z.literal("client"), secretSchema], { error: secretError }).optional().meta({
+  baseUrl: serviceUrlSchema.optional(),
+  secret: z.union([z.literal("client"), serviceSecretSchema], { error: secretError }).optional().meta({
     description:
-      "Sent as a bearer token. If its variable is not set, requests to this upstream get 503. With client, the " +
-      "caller's own token is sent, to this upstream only.",
+      "Sent in the header that the driver's servers expect, unless another one is named. If its variable is not set, " +
+      "requests to this upstream get 503. With client, the caller's own token is sent, to this upstream only.",
   }),
   headers: z.record(
     headerNameSchema,
@@ -107,9 +115,10 @@ export const upstreamSchema = object("A service that runs models.", {
 
 export const catalogSchema = object("A service that lists models.", {
   plugin: z.string().meta({ description: "The catalog plugin that reads its list.", examples: ["hub"] }),
-  baseUrl: baseUrlSchema,
-  secret: secretSchema.optional().meta({
-    description: "Sent as a bearer token if its variable is set. Clients' secrets are never sent.",
+  baseUrl: serviceUrlSchema,
+  secret: serviceSecretSchema.optional().meta({
+    description:
+      "Sent as a bearer token, unless a header is named, if its variable is set. Clients' secrets are never sent.",
   }),
   filesFrom: origins("https://files.example.com")
     .meta({

@@ -5,7 +5,12 @@
  * @typedef {{ number?: number, feed?: string, id: string, time: string, path: string, key?: string, lane?: string,
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
- *   notes?: string[], client?: string, usage?: { inputTokens: number, outputTokens: number } }} Entry
+ *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
+ *   traceId?: string }} Entry
+ *
+ * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
+ *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
+ *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number } }} Usage
  *
  * @typedef {{ requests: number, errors: number, tokens: number, dollars: number, durations: number[] }} Sums
  *
@@ -23,7 +28,7 @@ export const COLUMN_MS = 10_000;
 
 export class Entries {
   /**
-   * The latest first.
+   * Those that began last first.
    * @type {Entry[]}
    */
   ended = [];
@@ -57,7 +62,7 @@ export class Entries {
       this.#add(entry);
     }
     this.#next.set(feed, Math.max(next, known));
-    this.ended = [...added.reverse(), ...this.ended].slice(0, MOST_ENTRIES);
+    this.ended = latestFirst([...added.reverse(), ...this.ended]).slice(0, MOST_ENTRIES);
   }
 
   /** @param {Entry} entry */
@@ -82,6 +87,14 @@ export class Entries {
     for (const column of this.#sums.keys()) if (column <= last - COLUMNS) this.#sums.delete(column);
     return Array.from({ length: COLUMNS }, (_, index) => this.#sums.get(last - COLUMNS + 1 + index));
   }
+}
+
+/**
+ * By when they began, as the lists show it.
+ * @param {readonly Entry[]} entries
+ */
+export function latestFirst(entries) {
+  return entries.toSorted(({ time: one }, { time: other }) => one < other ? 1 : one > other ? -1 : 0);
 }
 
 /**

@@ -4,8 +4,9 @@
 import { ask, count, duration, h, queryInAddress, update } from "./dom.js";
 import { curlOf } from "./curl.js";
 import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
+import { factsOf } from "./facts.js";
 import { replay } from "./replay.js";
-import { stepsOf, timeline } from "./timeline.js";
+import { attemptOf, stepsOf, timeline } from "./timeline.js";
 
 const EVERY_MS = 2_000;
 const HEADS = ["Time", "Key", "Path", "Model → target", "Status", "Duration", "Calls", "kB"];
@@ -130,24 +131,23 @@ function replaying({ id, answer }, { calls }) {
  * @returns {HTMLElement[]}
  */
 function drawn(record, understood, chosen, onChoose) {
-  const { client, calls, entry, id } = record;
+  const { client, calls, entry } = record;
   const notes = entry?.notes ?? [];
   const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
   const shown = chosen ?? serving;
   const choice = h(
     "select",
     { change: (/** @type {any} */ { currentTarget }) => onChoose(Number(currentTarget.value)) },
-    ...calls.map((/** @type {any} */ { target, reason, status }, /** @type {number} */ index) =>
+    ...calls.map((/** @type {any} */ call, /** @type {number} */ index) =>
       h(
         "option",
         { value: index, selected: index === shown },
-        `${index + 1}: ${target}, ${reason}, ${status ?? "none"}`,
+        `${index + 1}: ${call.target}, ${attemptOf(call)}, ${call.status ?? "none"}`,
       )
     ),
   );
-  const { usage, notes: _, ...facts } = entry ?? { id, status: "running" };
   return [
-    h("details", {}, h("summary", {}, `${client.method} ${client.path}`), factsOf({ ...facts, ...usage })),
+    h("details", {}, h("summary", {}, `${client.method} ${client.path}`), factsOf(entry ?? {})),
     h("h2", {}, "Timeline"),
     timeline(stepsOf(record)),
     h("h2", {}, notes.length > 0 ? "Notes" : "Nothing was dropped, clamped or changed"),
@@ -155,12 +155,6 @@ function drawn(record, understood, chosen, onChoose) {
     h("p", { class: "bar", hidden: calls.length < 2 }, h("label", {}, "Upstream call", choice)),
     h("div", {}, ...sides(record, understood, shown)),
   ];
-}
-
-/** @param {Record<string, unknown>} facts */
-function factsOf(facts) {
-  const rows = Object.entries(facts).filter(([, value]) => value !== undefined);
-  return h("dl", {}, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))]));
 }
 
 /**
@@ -187,7 +181,7 @@ function sides({ id, client, calls, answer, entry }, understood, index) {
         bodyOf(client.body, notes),
         taking(here, id, "request", "LANEWAY_KEY"),
       ),
-      side("The gateway understood", ...transformsOf(understood, call?.target, own.isAsExplained)),
+      side("The gateway understood", ...transformsOf(understood, call, own.isAsExplained)),
       call
         ? side(
           "The upstream received",
@@ -231,13 +225,13 @@ function statusOf(status) {
 /**
  * What each transform changed, and the form that they begin with.
  * @param {any} understood
- * @param {string | undefined} target
+ * @param {{ target: string, isFollowUp?: boolean } | undefined} call
  * @param {boolean | undefined} isAsExplained
  * @returns {HTMLElement[]}
  */
-function transformsOf({ input, notes = [], problem, explanation }, target, isAsExplained) {
+function transformsOf({ input, notes = [], problem, explanation }, call, isAsExplained) {
   const { steps = [], targets = [] } = explanation.value ?? {};
-  const own = targets.find((/** @type {any} */ one) => one.target === target);
+  const own = targets.find((/** @type {any} */ one) => one.target === call?.target);
   const all = [...steps, ...own?.steps ?? []];
   const why = problem ?? explanation.problem ?? own?.error?.message;
   return [
@@ -248,6 +242,15 @@ function transformsOf({ input, notes = [], problem, explanation }, target, isAsE
           "p",
           { class: "error" },
           "Sent now, this call would be different: the upstream refused a part of it, or the settings have changed.",
+        ),
+      ]
+      : [],
+    ...call?.isFollowUp
+      ? [
+        h(
+          "p",
+          { class: "quiet" },
+          "It follows from the answer to an earlier call, and holds more than the client sent.",
         ),
       ]
       : [],

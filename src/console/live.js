@@ -3,7 +3,8 @@
 /** Requests as they run and end. */
 import { Charts } from "./charts.js";
 import { ask, count, duration, h, queryInAddress } from "./dom.js";
-import { COLUMN_MS, Entries, quantile } from "./entries.js";
+import { COLUMN_MS, Entries, latestFirst, quantile } from "./entries.js";
+import { factsOf } from "./facts.js";
 import { Rows } from "./rows.js";
 
 const EVERY_MS = 1_000;
@@ -90,7 +91,8 @@ export const live = {
         const answer = await asked;
         entries.take(answer);
         isRecorded = answer.isRecorded === true;
-        running = answer.running.toReversed().map((/** @type {Entry} */ entry) => ({ ...entry, feed: answer.feed }));
+        const { feed } = answer;
+        running = latestFirst(answer.running.toReversed()).map((/** @type {Entry} */ entry) => ({ ...entry, feed }));
         if (isPaused) return;
         drawCharts(charts, answer.now, running.length);
         draw();
@@ -175,13 +177,10 @@ function speed({ usage, durationMs = 0, firstEventMs = 0 }) {
  * @param {boolean} isRecorded whether the page Inspect may have it
  */
 function show(dialog, entry, isRecorded) {
-  const { notes = [], usage, ...facts } = entry;
-  const rows = Object.entries({ ...facts, ...usage }).flatMap(([name, value]) =>
-    value === undefined ? [] : [h("dt", {}, name), h("dd", {}, String(value))]
-  );
+  const { notes = [] } = entry;
   dialog.replaceChildren(
     h("h2", {}, `Request ${entry.id}`),
-    h("dl", {}, ...rows),
+    factsOf(entry),
     h("h2", {}, notes.length > 0 ? "What was dropped, clamped or changed" : "Nothing was dropped, clamped or changed"),
     h("ul", {}, ...notes.map((note) => h("li", {}, note))),
     ...isRecorded ? [h("p", {}, h("a", { href: `#inspect?${encodeURIComponent(entry.id)}` }, "Inspect"))] : [],

@@ -4,7 +4,8 @@
 import { duration, h } from "./dom.js";
 
 /**
- * @typedef {{ at: number, headAt?: number, endAt?: number, target: string, reason: string, status?: number, error?: string }} Call
+ * @typedef {{ at: number, headAt?: number, endAt?: number, target: string, reason: string, isFollowUp?: boolean, status?: number,
+ *   error?: string }} Call
  * @typedef {{ at: number, what: string, name: string, detail?: string }} Event
  * @typedef {{ from: number, to?: number, text: string, isBad?: boolean }} Step
  */
@@ -17,12 +18,12 @@ import { duration, h } from "./dom.js";
 export function stepsOf({ calls, events, entry }) {
   /** @type {Step[]} */
   const steps = [{ from: 0, text: "The client sent the request" }];
-  for (const { at, headAt, endAt, target, reason, status, error } of calls) {
+  for (const call of calls) {
+    const { at, headAt, endAt, target, status, error } = call;
     const answer = status === undefined ? error ?? "no answer" : `${status} after ${duration((headAt ?? at) - at)}`;
     const isBad = status === undefined || status >= 300 || error !== undefined;
     const broke = status !== undefined && error !== undefined ? `; broke off: ${error}` : "";
-    const attempt = reason === "first" ? "first attempt" : reason;
-    steps.push({ from: at, to: endAt, text: `${target}, ${attempt}: ${answer}${broke}`, isBad });
+    steps.push({ from: at, to: endAt, text: `${target}, ${attemptOf(call)}: ${answer}${broke}`, isBad });
   }
   for (const { at, what, name, detail } of events) {
     steps.push({ from: at, text: `${name}: ${what}${detail ? `, ${detail}` : ""}`, isBad: what === "failed" });
@@ -32,6 +33,15 @@ export function stepsOf({ calls, events, entry }) {
   }
   if (entry) steps.push({ from: entry.durationMs, text: `Finished: ${entry.status}`, isBad: entry.status >= 400 });
   return steps.sort((one, other) => one.from - other.from);
+}
+
+/**
+ * Why the call was made.
+ * @param {Pick<Call, "reason" | "isFollowUp">} call
+ */
+export function attemptOf({ reason, isFollowUp }) {
+  if (reason !== "first") return reason;
+  return isFollowUp ? "follow-up" : "first attempt";
 }
 
 /** @param {readonly Step[]} steps */

@@ -6,7 +6,8 @@ import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
 import { step } from "../util/work.ts";
 import { Capture, type Room } from "./capture.ts";
-import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
+import { maskedUrl } from "../util/urls_and_headers.ts";
+import { type HeaderList, maskedHeaders } from "./masking.ts";
 
 /** What a record and a call use besides their texts, in bytes: the heads of answers, and the objects themselves. */
 const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
@@ -33,6 +34,8 @@ export interface RecordedCall {
   upstream: string;
   driver: string;
   reason: AttemptReason;
+  /** Whether an earlier call was answered: then it may hold more than the client sent, such as the result of a hosted tool. */
+  isFollowUp?: true;
   method: string;
   url: string;
   headers: HeaderList;
@@ -48,7 +51,10 @@ export interface RecordedCall {
 }
 
 /** The target of a call, and the reason for it. */
-export type CallFacts = Pick<RecordedCall, "target" | "upstream" | "driver" | "reason">;
+export interface CallFacts extends Pick<RecordedCall, "target" | "upstream" | "driver" | "reason"> {
+  /** The header with the upstream's secret, if its driver or configuration names one. */
+  secretHeader?: string;
+}
 
 /** What happened between the calls. */
 export interface RecordedEvent {
@@ -136,13 +142,18 @@ export class Recorded {
     return { send: (request) => this.#send(request, transport, facts), close: () => transport.close() };
   }
 
-  async #send(request: TransportRequest, transport: Transport, facts: CallFacts): Promise<TransportResponse> {
+  async #send(
+    request: TransportRequest,
+    transport: Transport,
+    { secretHeader, ...facts }: CallFacts,
+  ): Promise<TransportResponse> {
     const call: RecordedCall = {
       ...facts,
       at: this.#elapsedMs(),
+      ...this.calls.some(({ status = 0 }) => status >= 200 && status < 300) && { isFollowUp: true },
       method: request.method,
       url: maskedUrl(request.url),
-      headers: maskedHeaders(request.headers),
+      headers: maskedHeaders(request.headers, secretHeader),
       body: new Capture(this.#room),
       answer: new Capture(this.#room),
     };

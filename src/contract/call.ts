@@ -16,6 +16,12 @@ export type Call = ({ path: string; url?: undefined } | { url: string; path?: un
   afterMs?: number;
 };
 
+/** The header that carries a service's secret, in lower case, and the scheme before the secret. */
+export interface SecretPlace {
+  readonly header: string;
+  readonly scheme?: string;
+}
+
 /** An upstream's whole answer. JSON is parsed, other text is a string, and everything else is bytes. */
 export interface Reply {
   status: number;

@@ -4,7 +4,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Work } from "../util/work.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Call, Reply } from "./call.ts";
+import type { Call, Reply, SecretPlace } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context } from "./context.ts";
 import type { Framing, StreamReader } from "./stream.ts";
@@ -72,6 +72,8 @@ export interface Driver {
    * several operations, this is the format of its conversations.
    */
   wire: string;
+  /** Where its servers expect the secret, unless the configuration names another header. Absent: a bearer token. */
+  secret?: SecretPlace;
   /** The token count endpoints that its `countTokens` operation can call. */
   counters?: readonly Counter[];
   /** The quirks that it reads, of those that only some drivers read. */

@@ -1,5 +1,5 @@
 import type { Domains, Location, SearchWork } from "../canonical/hosted.ts";
-import type { Call, Reply } from "./call.ts";
+import type { Call, Reply, SecretPlace } from "./call.ts";
 
 /** What to search for. */
 export interface SearchQuery {
@@ -27,8 +27,8 @@ export interface SearchBackend {
   name: string;
   /** The default base URL. Absent for a service that users host themselves. */
   baseUrl?: string;
-  /** The header that carries the secret, and the scheme before the secret. Absent if the service needs none. */
-  secret?: { header: string; scheme?: string };
+  /** Where its secret goes. Absent if the service needs none. */
+  secret?: SecretPlace;
   /** Which domain lists the service applies itself. The core enforces both in any case. */
   filters?: readonly (keyof Domains)[];
   request(query: SearchQuery): Call;

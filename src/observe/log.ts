@@ -111,7 +111,8 @@ export function createLog(print: (line: string) => void, after: Platform["after"
 /** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   if (!(cause instanceof Error)) return typeof cause;
-  if (error !== "internal") return innermost(cause).message;
+  // The platform names the URL of a failed call. Its query may hold credentials.
+  if (error !== "internal") return innermost(cause).message.replace(/(https?:\/\/[^\s?)]*)\?[^\s)]*/g, "$1");
   const frames = (cause.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line)).slice(0, 3);
   return [cause.name, ...frames.map((line) => line.trim())].join(" ");
 }

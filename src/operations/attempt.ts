@@ -142,8 +142,8 @@ function askOf<K extends ModelOperation>(
 /** The upstream, whose calls are kept where the configuration wants that. */
 function withRecord(upstream: Upstream, { target }: Attempt, { record, reason }: Recorder): Upstream {
   if (!record) return upstream;
-  const { name, driver, transport } = upstream;
-  const facts = { target, upstream: name, driver: driver.name, reason };
+  const { name, driver, transport, secretPlace } = upstream;
+  const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
   return { ...upstream, transport: record.recorded(transport, facts) };
 }
 

@@ -3,7 +3,6 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
-import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask, type AskOptions } from "./attempt.ts";
@@ -30,6 +29,7 @@ export async function explainAll<K extends ModelOperation>(
   context: RequestContext,
   { steps = [], functions, beside }: ExplainOptions = {},
 ): Promise<Response> {
+  const { explain } = await import("../upstream/explain.ts");
   const { recorder } = context;
   const hosted = functions && { functions, isLast: false };
   recorder.entry.stream = false;

@@ -4,6 +4,7 @@ import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
 import { type Ask, local, wayOf } from "./ask.ts";
 import { describe } from "./call.ts";
+import { isSecretHeader, maskedUrl } from "../util/urls_and_headers.ts";
 import { headOf, type Upstream } from "./send.ts";
 
 export interface Explanation {
@@ -50,17 +51,10 @@ function callsOf<K extends ModelOperation>(ask: Ask<K>): Call[] {
 
 function explainCall(call: Call, upstream: Upstream): JsonObject {
   const { url, method, headers } = headOf(call, upstream);
-  const masked = Object.entries(headers).sort().map(([name, value]): [string, string] => [name, mask(name, value)]);
-  return { method, url, headers: Object.fromEntries(masked), body: explainBody(call) };
-}
-
-function mask(name: string, value: string): string {
-  return isSecretHeader(name) ? value.replace(/\S+$/, "***") : value;
-}
-
-/** The names of configured headers show whether their values are secret. */
-export function isSecretHeader(name: string): boolean {
-  return /auth|key|token|secret|cookie|password|jwt|assertion|oidc/i.test(name);
+  const isSecret = (name: string) => isSecretHeader(name) || name === upstream.secretPlace?.header;
+  const masked = Object.entries(headers).sort()
+    .map(([name, value]): [string, string] => [name, isSecret(name) ? value.replace(/\S+$/, "***") : value]);
+  return { method, url: maskedUrl(url), headers: Object.fromEntries(masked), body: explainBody(call) };
 }
 
 function explainBody({ body, form }: Call): JsonValue | undefined {

@@ -7,7 +7,7 @@ import { parseExactly } from "../canonical/raw_number.ts";
 import { finish, othersTurn, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
-import type { Call, Reply } from "../contract/call.ts";
+import type { Call, Reply, SecretPlace } from "../contract/call.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import { blobOf } from "../platform/fetch_transport.ts";
@@ -17,6 +17,7 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from "../platform/transport.ts";
+import { withQuery } from "../util/urls_and_headers.ts";
 import type { Refusals } from "./unsupported_fields.ts";
 import type { Timeouts } from "./deadlines.ts";
 
@@ -24,10 +25,14 @@ import type { Timeouts } from "./deadlines.ts";
 export interface Upstream {
   name: string;
   driver: Driver;
-  /** Without a trailing slash; absent if the driver makes no calls. */
+  /** Without a query and a trailing slash; absent if the driver makes no calls. */
   baseUrl?: string;
-  /** Sent as `Authorization: Bearer`, only to this upstream. */
+  /** Follows the path of every call below the base URL. */
+  query?: string;
+  /** Sent only to this upstream. */
   secret?: string;
+  /** Where the secret goes. Absent: `Authorization: Bearer`. */
+  secretPlace?: SecretPlace;
   /** The environment variable of the secret, if it is unset. */
   missingSecret?: string;
   /** Whether it receives the caller's token instead of a configured secret. */
@@ -71,7 +76,12 @@ export interface Upstream {
 }
 
 /** URL, method and headers of a call. */
-export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom" | "transport">;
+export type Service = Pick<
+  Upstream,
+  "name" | "baseUrl" | "query" | "secret" | "secretPlace" | "headers" | "resultsFrom" | "transport"
+>;
+
+const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
 /** To write such a body as JSON takes noticeable time, and so does its encoding: others run in between. In characters. */
 const LONG_BODY = 1_000_000;
@@ -91,12 +101,23 @@ export function send(call: Call, upstream: Service, signal: AbortSignal): Promis
 }
 
 /** The URL and headers of a call below the base URL, including the secret. */
-export function headOf({ path, method, headers: own, body, form }: Call, { baseUrl, headers: more, secret }: Service) {
+export function headOf(
+  { path, method, headers: own, body, form }: Call,
+  { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Pick<
+    Service,
+    "baseUrl" | "query" | "headers" | "secret" | "secretPlace"
+  >,
+) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;
   for (const name in more) headers[name.toLowerCase()] = more[name]!;
-  if (secret !== undefined) headers.authorization = `Bearer ${secret}`;
-  return { url: `${baseUrl}/${path}`, method: method ?? (body === undefined && !form ? "GET" : "POST"), headers };
+  if (secret !== undefined) headers[header] = scheme === undefined ? secret : `${scheme} ${secret}`;
+  const url = `${baseUrl}/${path}`;
+  return {
+    url: query === undefined ? url : withQuery(url, query),
+    method: method ?? (body === undefined && !form ? "GET" : "POST"),
+    headers,
+  };
 }
 
 async function reach(request: TransportRequest, { name, transport }: Service): Promise<TransportResponse> {

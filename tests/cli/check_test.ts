@@ -289,3 +289,21 @@ Deno.test("check: a key that the server repeats is in no result", async () => {
   assert(results.some(({ reasons }) => reasons.join().includes("***")));
   assert(!JSON.stringify(results).includes(key));
 });
+
+Deno.test("check: the key goes into the named header alone, and the query follows every path", async () => {
+  const seen = new Set<string>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ headers, url }) => {
+    const keyed = [...headers].filter(([, value]) => value.includes("key-4711")).map(([name]) => name);
+    seen.add(`${keyed.join()} ${new URL(url).search}`);
+    return Response.json({ error: { message: "no", type: "denied" } }, { status: 403 });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const { stderr } = await runLaunched(
+    ["check", `${url}/openai/v1?api-version=1`, "--model", "m", "--key-env", "KEY", "--key-header", "Api-Key"],
+    { cwd: Deno.cwd(), env: { KEY: "key-4711" } },
+  );
+  await check({ ...checking(`${url}/openai`), query: "api-version=1", key: "key-4711", keyHeader: "api-key" });
+  await server.shutdown();
+  assertStringIncludes(stderr, "The server refuses every request");
+  assertEquals([...seen].sort(), [" ?api-version=1", "api-key ?api-version=1"]);
+});

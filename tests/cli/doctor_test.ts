@@ -59,10 +59,11 @@ interface Sabotage {
   answer?: Answer;
   platform?: Partial<Platform>;
   free?: number;
+  only?: { lane?: string; model?: string };
 }
 
 async function findingsOf(
-  { config = HEALTHY, env = { LOCAL_TOKEN: SECRET }, answer = healthy, platform, free }: Sabotage,
+  { config = HEALTHY, env = { LOCAL_TOKEN: SECRET }, answer = healthy, platform, free, only = {} }: Sabotage,
 ) {
   const fetch = async (input: string | URL | Request, init?: RequestInit) => {
     const request = new Request(input, init);
@@ -90,7 +91,7 @@ async function findingsOf(
     descriptors: { free: () => Promise.resolve(free), areScarce: () => false, areWasted: () => false },
     now: Date.now,
     patienceMs: 2_000,
-    only: {},
+    only,
   }, false);
 }
 
@@ -457,4 +458,67 @@ Deno.test("doctor: clients that were connected still call this gateway, or are n
     assertEquals([finding?.check, others], [check, []]);
     assertMatch(finding!.message, words);
   }
+});
+
+Deno.test("doctor: asks a server for its models as the gateway does, with the secret in its header and the query", async () => {
+  for (
+    const [fields, header, search] of [
+      [{ driver: "messages" }, "x-api-key", ""],
+      [
+        { secret: { env: "LOCAL_TOKEN", header: "api-key" }, baseUrl: "http://server.test/openai?api-version=1" },
+        "api-key",
+        "?api-version=1",
+      ],
+    ] as const
+  ) {
+    const listed: [Headers, string][] = [];
+    const answer = but("models", (url, body, headers) => {
+      listed.push([headers, url.search]);
+      return healthy(url, body, headers);
+    });
+    await findingsOf({ config: upstream(fields), answer });
+    const [[headers, query] = []] = listed;
+    assertEquals([headers?.get(header), headers?.get("authorization"), query], [SECRET, null, search]);
+    assertEquals(headers?.get("anthropic-version"), "2023-06-01");
+  }
+  const refused = await findingsOf({
+    config: upstream({ driver: "messages" }),
+    answer: () => failing(401, "no"),
+  });
+  assertMatch(problemsIn(refused)[0]!.cure!, /another header than x-api-key, set "header"/);
+});
+
+/** The README's configuration of a local server. */
+const LOCAL = {
+  extends: "default",
+  listen: { port: 0 },
+  store: { kind: "memory" },
+  upstreams: { ollama: { driver: "chat", baseUrl: "http://server.test/v1", reasoningField: "reasoning" } },
+  lanes: {
+    oss: { models: { qwen: { task: "chat", targets: [{ upstream: "ollama", model: "org/glm" }] } } },
+    local: { upstreams: { chat: "ollama" } },
+  },
+};
+
+Deno.test("doctor: what the built-in configuration has and nobody has set up is a note, and is not called", async () => {
+  const findings = await findingsOf({ config: LOCAL, env: {} });
+  assertEquals(problemsIn(findings).map(({ level, subject, check }) => [level, subject, check]), [
+    ["note", 'upstream "router"', "secret-missing"],
+    ["note", 'upstream "hub"', "secret-missing"],
+  ]);
+  assertMatch(problemsIn(findings)[0]!.cure!, /export HF_TOKEN=/);
+  assert(findings.some(({ level, subject }) => level === "ok" && subject === 'model "qwen" of lane "oss"'));
+  assertMatch(report(findings), /\nNo problems found\n?$/);
+});
+
+Deno.test("doctor: a missing secret is an error where the file has the upstream, or where the models are asked for", async () => {
+  const own = { ...LOCAL, upstreams: { ...LOCAL.upstreams, router: { refuses: [] } } };
+  const levelOf = async (sabotage: Sabotage) =>
+    problemsIn(await findingsOf(sabotage)).find(({ subject, check }) =>
+      subject === 'upstream "router"' && check === "secret-missing"
+    )?.level;
+  assertEquals(await levelOf({ config: own, env: {} }), "error");
+  assertEquals(await levelOf({ config: LOCAL, env: {}, only: { model: "glm-5.3" } }), "error");
+  assertEquals(await levelOf({ config: LOCAL, env: {}, only: { lane: "hf" } }), "error");
+  assertEquals(await levelOf({ config: LOCAL, env: {} }), "note");
 });

@@ -1,5 +1,7 @@
 /** The command `probe`: what it finds out of servers of every kind, and that the entry it prints is one that serves. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { ProbeError } from "../../src/cli/probe/asking.ts";
+import { examineServer } from "../../src/cli/probe/examine.ts";
 import { report } from "../../src/cli/probe/mod.ts";
 import { answerThrough, type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
@@ -218,4 +220,60 @@ Deno.test("probe: a secret that the server repeats is not printed", () => {
         assert(!stdout.includes(secret));
       }
     }));
+});
+
+const SECRET = "secret-of-the-server-4711";
+
+for (
+  const [name, wants, paths, secret] of [
+    ["a chat server that expects api-key", "api-key", {}, { env: "MY_SECRET", header: "api-key" }],
+    [
+      "a messages server that expects x-api-key",
+      "x-api-key",
+      {
+        "/v1/messages": () => Response.json({ type: "message", content: [] }),
+        "/v1/chat/completions": () => error(404, "no"),
+      },
+      { env: "MY_SECRET" },
+    ],
+    [
+      "a messages server that expects a bearer token",
+      "authorization",
+      {
+        "/v1/messages": () => Response.json({ type: "message", content: [] }),
+        "/v1/chat/completions": () => error(404, "no"),
+      },
+      { env: "MY_SECRET", header: "authorization" },
+    ],
+  ] as const
+) {
+  Deno.test(`probe: ${name}, and a query, is written so that it is called that way`, () => {
+    const serve = chatServer({ paths });
+    const isRight = ({ headers, url }: Request) =>
+      headers.get(wants)?.endsWith(SECRET) && new URL(url).searchParams.get("api-version") === "1";
+    return withServer(
+      async (request) => isRight(request) ? await serve(request) : error(401, "no access"),
+      async (url) => {
+        const { entry } = await examineServer({
+          url: `${url}/v1/?api-version=1`,
+          secret: { env: "MY_SECRET", value: SECRET },
+          patienceMs: 10_000,
+        });
+        assertEquals([entry.baseUrl, entry.secret], [`${url}/v1?api-version=1`, secret]);
+        assertEquals(entry.driver, "/v1/messages" in paths ? "messages" : "chat");
+      },
+    );
+  });
+}
+
+Deno.test("probe: with a named header, no other is tried", () => {
+  const seen: string[] = [];
+  return withServer(({ headers }) => {
+    seen.push([...headers].filter(([, value]) => value.includes(SECRET)).map(([name]) => name).join());
+    return Promise.resolve(error(401, "no access"));
+  }, async (url) => {
+    const secret = { env: "MY_SECRET", value: SECRET, header: "x-own" };
+    await assertRejects(() => examineServer({ url, secret, patienceMs: 10_000 }), ProbeError, "it refuses the secret");
+    assertEquals(seen, ["x-own"]);
+  });
 });

@@ -2,6 +2,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { newHostedRig } from "../support/hosted_rig.ts";
 import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
@@ -218,6 +220,34 @@ async function anyAddress({ page, url, complaints, ...desk }: Desk): Promise<voi
   assertEquals(complaints, []);
 }
 
+/** A request whose answer took a search and two calls, and one that took one. */
+async function rounds(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  await ask(desk, { tools: [{ type: "web_search_20250305", name: "web_search" }] });
+  await inspect(desk);
+  const choice = page.getByLabel("Upstream call");
+  const understood = page.getByRole("region", { name: "The gateway understood" });
+  const received = page.getByRole("region", { name: "The upstream received" });
+  for (const [index, text] of [[0, "Hello"], [1, "Rain, 7 degrees"]] as const) {
+    await choice.selectOption(String(index));
+    await received.getByText(text).first().waitFor();
+    assertEquals(await understood.locator(".error").allInnerTexts(), []);
+  }
+  await understood.getByText("It follows from the answer to an earlier call").waitFor();
+  await page.getByText("fake/org/model, follow-up: 200").waitFor();
+  await page.locator("summary").first().click();
+  const facts = await page.locator("details dl").first().innerText();
+  assertStringIncludes(facts, "1 web search");
+  assert(!facts.includes("[object"), facts);
+  await page.getByRole("link", { name: "All recorded requests" }).click();
+  await ask(desk);
+  await page.getByRole("link", { name: /^Request at/ }).nth(1).waitFor();
+  await page.getByRole("link", { name: /^Request at/ }).first().click();
+  await page.getByRole("heading", { name: "Timeline" }).waitFor();
+  assert(!await choice.isVisible(), "There is one call, and so nothing to choose");
+  assertEquals(complaints, []);
+}
+
 async function nothingKept(desk: Desk): Promise<void> {
   await logIn(desk);
   await desk.page.getByRole("link", { name: "Inspect" }).click();
@@ -242,6 +272,16 @@ export const inspectCases: Case[] = [
       return newApp({ config, now: Date.now, fetch: () => Promise.resolve(answers.shift()!()) });
     },
     run: whileItRuns,
+  },
+  {
+    name: "the rounds of a hosted tool are told apart, and are no difference of today",
+    app: () =>
+      newHostedRig({
+        rounds: [['web_search{"query":"oslo"}'], ["Rain"], ["Hello"]],
+        config: { console: RECORDED.console, keys: RECORDED.keys } as JsonObject,
+        now: Date.now,
+      }).app,
+    run: rounds,
   },
   { name: "inspect passes axe, light and dark, wide and narrow", app: recording(), run: forEverybody },
   {

@@ -92,6 +92,7 @@ Deno.test("inspect: the timeline has every call, what came of it, and the end", 
       { at: 2, headAt: 10, endAt: 11, target: "a/m", reason: "first", status: 500 },
       { at: 12, target: "b/m", reason: "hedge", error: "lost" },
       { at: 12, headAt: 20, endAt: 40, target: "c/m", reason: "failover", status: 200 },
+      { at: 40, headAt: 40, endAt: 41, target: "c/m", reason: "first", status: 200, isFollowUp: true },
     ],
     events: [{ at: 11, what: "failed", name: "a/m", detail: "upstream_error" }, {
       at: 30,
@@ -108,6 +109,7 @@ Deno.test("inspect: the timeline has every call, what came of it, and the end", 
     [12, 40, "c/m, failover: 200 after 8 ms", false],
     [21, undefined, "First event of the answer", false],
     [30, undefined, "fetch: hosted tool", false],
+    [40, 41, "c/m, follow-up: 200 after 0 ms", false],
     [41, undefined, "Finished: 200", false],
   ]);
 });

@@ -104,11 +104,44 @@ async function held(desk: Desk): Promise<void> {
   assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
 }
 
+/** One that took long has ended last, and began first. */
+async function ordered(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1_000).toISOString();
+  const entry = { path: CHAT, status: 200, durationMs: 9 };
+  const usage = { inputTokens: 1, outputTokens: 2, reasoningTokens: 1, hostedUses: { webSearch: 2, webFetch: 1 } };
+  const ended = [
+    { ...entry, number: 0, id: "req_a", model: "began-second", time: at(1) },
+    { ...entry, number: 1, id: "req_b", model: "began-third", time: at(2), usage, stream: true, costEstimated: true },
+    { ...entry, number: 2, id: "req_c", model: "began-first", time: at(0), durationMs: 9_000, cost: "0.01" },
+  ];
+  const running = [{ id: "req_d", path: CHAT, model: "runs", time: at(0.5), elapsedMs: 7 }];
+  await page.route(
+    /api\/live/,
+    (route) => route.fulfill({ json: { now: Date.now(), feed: "one", next: 3, running, ended } }),
+  );
+  await page.getByText("Requests, latest first: 4").waitFor();
+  assertEquals(await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents(), [
+    "runs",
+    "began-third",
+    "began-second",
+    "began-first",
+  ]);
+  await page.getByRole("row", { name: /began-third/ }).getByRole("button").click();
+  const details = await page.getByRole("dialog").locator("dl").innerText();
+  for (const words of ["2 web searches, 1 page", "Streamed", "Tokens out\n2, of them 1 reasoning"]) {
+    assert(details.includes(words), details);
+  }
+  for (const words of ["[object", "feed", "number", "hostedUses", "true"]) assert(!details.includes(words), details);
+}
+
 const app = () =>
   newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
 
 export const listCases: readonly Case[] = [
   { name: "thousands of requests: only those in sight are in the page, wherever one reads", app, run: scrolled },
+  { name: "the list is in the order of the times that it shows, and details are in words", app, run: ordered },
   { name: "whoever filters a list keeps the place in it", app, run: filtered },
   { name: "whoever reads further down, or is in a row, stays there while others arrive", app, run: held },
 ];

@@ -14,6 +14,7 @@ import {
   type TestAppOptions,
   TWO_UPSTREAMS,
 } from "../support/app.ts";
+import { newHostedRig } from "../support/hosted_rig.ts";
 import { ANSWER, answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
 
 const RECORD = { console: { record: {} } } satisfies ConfigInput;
@@ -339,6 +340,22 @@ Deno.test("record: what an upstream refused is understood as an error, and what 
   const understood = await (await app.get(`/console/api/record/understood?id=${id}`)).json();
   assertStringIncludes(understood.calls[0].answer.error.message, "top_k");
   assertEquals(understood.calls.map(({ isAsExplained }: { isAsExplained: boolean }) => isAsExplained), [false, true]);
+});
+
+Deno.test("record: what a call adds to the request because of an earlier answer is no difference of today", async () => {
+  const { app } = newHostedRig({
+    rounds: [['web_search{"query":"oslo"}'], ["Rain"]],
+    config: { console: { record: {} } },
+  });
+  const tools = [{ type: "web_search_20250305", name: "web_search" }];
+  await (await app.post(MESSAGES, messagesBody({ tools }))).text();
+  const { id, calls } = await latest(app);
+  assertEquals(calls.map(({ isFollowUp }: { isFollowUp?: boolean }) => isFollowUp), [undefined, true]);
+  const understood = await (await app.get(`/console/api/record/understood?id=${id}`)).json();
+  assertEquals(understood.calls.map(({ isAsExplained }: { isAsExplained?: boolean }) => isAsExplained), [
+    true,
+    undefined,
+  ]);
 });
 
 Deno.test("record: a request of which not all is kept cannot be explained, and says so", async () => {

@@ -1,6 +1,6 @@
 /** What is kept of requests, and that its two bounds hold whatever comes. */
 import { assert, assertEquals } from "@std/assert";
-import { maskedUrl } from "../../src/context/masking.ts";
+import { maskedUrl } from "../../src/util/urls_and_headers.ts";
 import type { Recorded } from "../../src/context/recorded.ts";
 import { type RecordBounds, Recording } from "../../src/context/recording.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";

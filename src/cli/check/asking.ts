@@ -1,11 +1,16 @@
 /** Sends what the kit asks, and takes what comes as it is. */
+import { withQuery } from "../../util/urls_and_headers.ts";
 import type { CheckAsk, CheckReply } from "../../contract/conformance.ts";
 
 export interface Asking {
   /** Below which the paths of the wires are: `http://127.0.0.1:8000/oss`. */
   baseUrl: string;
+  /** Follows each path. */
+  query?: string;
   headers: Readonly<Record<string, string>>;
   key?: string;
+  /** The header of the key. Absent: both that the servers of the three wires look at. */
+  keyHeader?: string;
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
 }
@@ -13,14 +18,14 @@ export interface Asking {
 /** How much of an answer is read, in characters: none that is asked for comes near. */
 const MOST_TEXT = 2_000_000;
 
-export function asking({ baseUrl, headers, key, patienceMs }: Asking): CheckAsk {
-  // Each server of the three wires looks for the key in one of the two.
-  const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}`, "x-api-key": key };
+export function asking({ baseUrl, query, headers, key, keyHeader, patienceMs }: Asking): CheckAsk {
+  const auth = key === undefined ? {} : authOf(key, keyHeader);
   return async (path, body) => {
     const isPieces = Array.isArray(body);
     const signal = AbortSignal.timeout(patienceMs);
     try {
-      const response = await fetch(`${baseUrl}/${path}`, {
+      const url = `${baseUrl}/${path}`;
+      const response = await fetch(query === undefined ? url : withQuery(url, query), {
         method: "POST",
         headers: { "content-type": "application/json", ...auth, ...headers },
         body: isPieces ? inPieces(body) : typeof body === "string" ? body : JSON.stringify(body),
@@ -33,6 +38,13 @@ export function asking({ baseUrl, headers, key, patienceMs }: Asking): CheckAsk 
       return { status: 0, contentType: "", headers: new Headers(), text, isCut: true };
     }
   };
+}
+
+function authOf(key: string, header: string | undefined): Record<string, string> {
+  const bearer = { authorization: `Bearer ${key}` };
+  // Each server of the three wires looks for the key in one of the two.
+  if (header === undefined) return { ...bearer, "x-api-key": key };
+  return header === "authorization" ? bearer : { [header]: key };
 }
 
 function inPieces(pieces: readonly string[]): ReadableStream<Uint8Array> {

@@ -1,10 +1,11 @@
 /** The command `check`: the conformance kit, against any gateway or server. */
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
+import { splitBaseUrl, withQuery } from "../../util/urls_and_headers.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
 import { hiderFor } from "../../context/secrets.ts";
 import { whyUnreached } from "../doctor/reach.ts";
-import { readArguments, toPort } from "../flags.ts";
+import { readArguments, toHeaderName, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { countOf, junit, markdown, summary } from "./report.ts";
@@ -27,6 +28,7 @@ fails. The base URL is the part before /v1: ${"http://127.0.0.1:8000/oss"}.
   --model <name>          the model to ask
   --wire <name>           ${WIRES.join(", ")} (repeatable; default: all)
   --key-env <name>        the variable that holds the key
+  --key-header <name>     the header for the key; default: authorization and x-api-key
   --upstream-port <port>  stand behind the gateway as well: a server of the chat wire
                           listens there and answers by a script, and what the gateway
                           makes of it is judged. The model has to lead to it
@@ -38,6 +40,7 @@ const OPTIONS = {
   model: { type: "string" },
   wire: { type: "string", multiple: true },
   "key-env": { type: "string" },
+  "key-header": { type: "string" },
   "upstream-port": { type: "string" },
   markdown: { type: "string" },
   junit: { type: "string" },
@@ -53,7 +56,7 @@ export async function runCheck(args: readonly string[], program: Program): Promi
     return 0;
   }
   const checking = checkingOf(url, more, values, platform.env);
-  const obstacle = await whyNobody(checking.baseUrl, platform) ??
+  const obstacle = await whyNobody(checking, platform) ??
     (values["upstream-port"] === undefined ? await whyRefused(checking) : undefined);
   if (obstacle !== undefined) {
     say(printable(obstacle));
@@ -83,9 +86,12 @@ export async function runCheck(args: readonly string[], program: Program): Promi
 const JUDGED = ["silent", "connection-lost"];
 
 /** Why nobody can be asked, in place of a failure for each requirement. */
-async function whyNobody(baseUrl: string, { fetch }: Program["platform"]): Promise<string | undefined> {
+async function whyNobody({ baseUrl, query }: Checking, { fetch }: Program["platform"]): Promise<string | undefined> {
   try {
-    const response = await fetch(`${baseUrl}/v1/models`, { signal: AbortSignal.timeout(REACH_MS) });
+    const url = `${baseUrl}/v1/models`;
+    const response = await fetch(query === undefined ? url : withQuery(url, query), {
+      signal: AbortSignal.timeout(REACH_MS),
+    });
     await response.body?.cancel();
     return undefined;
   } catch (error) {
@@ -98,10 +104,10 @@ async function whyNobody(baseUrl: string, { fetch }: Program["platform"]): Promi
 const REFUSED = [401, 403, 404];
 
 /** Why every wire would fail alike, in place of a failure for each requirement. */
-async function whyRefused({ baseUrl, key, model, wires, patienceMs }: Checking): Promise<string | undefined> {
+async function whyRefused({ key, model, wires, ...asked }: Checking): Promise<string | undefined> {
   let reason = "";
   for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
-    const ask = asking({ baseUrl, key, patienceMs, headers: wire.headers });
+    const ask = asking({ ...asked, key, headers: wire.headers });
     const reply = await ask(wire.path, wire.request({ model, text: "Say: pong", maxTokens: 16 }));
     if (!REFUSED.includes(reply.status)) return undefined;
     reason ||= wire.readWhole(reply).complaints.join("; ");
@@ -112,7 +118,9 @@ async function whyRefused({ baseUrl, key, model, wires, patienceMs }: Checking):
 function checkingOf(
   url: string | undefined,
   more: readonly string[],
-  { model, wire = WIRES, "key-env": variable }: ReturnType<typeof readArguments<typeof OPTIONS>>["values"],
+  { model, wire = WIRES, "key-env": variable, "key-header": header }: ReturnType<
+    typeof readArguments<typeof OPTIONS>
+  >["values"],
   env: Program["platform"]["env"],
 ): Checking {
   const address = URL.parse(url ?? "");
@@ -124,6 +132,7 @@ function checkingOf(
   if (unknown !== undefined) throw new UsageError(`Unknown wire "${unknown}": expected ${WIRES.join(", ")}`);
   const key = variable === undefined ? undefined : env(variable);
   if (variable !== undefined && !key) throw new UsageError(`The variable ${variable} is not set here`);
-  const baseUrl = url!.replace(/\/+$/, "").replace(/\/v1$/, "");
-  return { baseUrl, model, wires: wire, key, patienceMs: PATIENCE_MS };
+  const { baseUrl, query } = splitBaseUrl(url!);
+  const plain = baseUrl.replace(/\/v1$/, "");
+  return { baseUrl: plain, query, model, wires: wire, key, keyHeader: toHeaderName(header), patienceMs: PATIENCE_MS };
 }

@@ -7,8 +7,10 @@ import type { CheckResult } from "./report.ts";
 
 export interface Checking {
   baseUrl: string;
+  query?: string;
   model: string;
   key?: string;
+  keyHeader?: string;
   /** Names of wires. */
   wires: readonly string[];
   patienceMs: number;
@@ -43,8 +45,8 @@ export async function check(checking: Checking): Promise<CheckResult[]> {
 
 async function judge(one: CheckCase, wire: CheckedWire, checking: Checking): Promise<CheckResult> {
   const { id, requirement } = one;
-  const { baseUrl, key, model, patienceMs, upstream } = checking;
-  const desk: CheckDesk = { wire, model, upstream, ask: asking({ baseUrl, key, patienceMs, headers: wire.headers }) };
+  const { key, model, upstream } = checking;
+  const desk: CheckDesk = { wire, model, upstream, ask: asking({ ...checking, headers: wire.headers }) };
   const began = performance.now();
   const found = await one.run(desk).catch((error) => [`The answer cannot be judged: ${(error as Error).message}`]);
   const seconds = (performance.now() - began) / 1000;

@@ -16,7 +16,11 @@ export interface Desk {
   records: Records;
   /** How long a client has for its turn, in milliseconds. */
   patienceMs: number;
+  /** How the user starts this program. */
+  program: string;
   print(text: string): void;
+  /** Shows on a terminal what is going on. */
+  during<T>(text: string, run: () => Promise<T>): Promise<T>;
 }
 
 interface PlannedFile {

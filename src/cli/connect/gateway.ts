@@ -1,5 +1,6 @@
 /** The gateway that a client is to call, as it answers now. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { printable } from "../../util/printable.ts";
 import { readText } from "../../util/read_text.ts";
 
 /** It cannot be connected to. The message is for people, and says what to do. */
@@ -27,12 +28,12 @@ const MOST_TEXT = 10_000_000;
 
 /** The models for conversations. Throws `ConnectError` where the gateway, the key or the lane is not what it should be. */
 export async function askModels({ url, lane, key }: GatewayAddress): Promise<ListedModel[]> {
-  const ready = await get(`${url}/readyz`, undefined);
+  const ready = await send(`${url}/readyz`, undefined);
   if (!ready) throw new ConnectError(`No gateway answers at ${url}: start it, or set its address with --url`);
   if (!ready.ok) {
     throw new ConnectError(`The server at ${url} is not a gateway, or is not ready (status ${ready.status})`);
   }
-  const listed = await get(`${url}/${lane}/v1/models`, key);
+  const listed = await send(`${url}/${lane}/v1/models`, key);
   if (listed?.status === 401 || listed?.status === 403) {
     const cure = key === undefined ? "set one with --key-env or --key" : "create one with: keys create";
     throw new ConnectError(`The gateway refuses ${key === undefined ? "callers without a key" : "the key"}: ${cure}`);
@@ -51,16 +52,58 @@ export function isName(text: string): boolean {
   return text !== "" && !/\p{Cc}/u.test(text);
 }
 
+export interface Explained {
+  /** Why a request to the model would fail; nothing where one of its targets can be called. */
+  obstacle?: string;
+  /** Whether the gateway itself answers, without a call. */
+  isEmbedded: boolean;
+}
+
+/** The statuses that say something of the model, rather than of the gateway's state. */
+const OF_THE_MODEL = [400, 403, 404, 422];
+
+/** What would become of a request to a model. Nothing is called. */
+export async function explainModel(model: string, { url, lane, key }: GatewayAddress): Promise<Explained> {
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: "ping" }] });
+  const answer = await send(`${url}/${lane}/v1/chat/completions`, key, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-laneway-explain": "true" },
+    body,
+  });
+  const explanation = json(answer?.text ?? "");
+  if (!answer || !isJsonObject(explanation)) return { isEmbedded: false };
+  if (OF_THE_MODEL.includes(answer.status)) return { obstacle: messageIn(explanation), isEmbedded: false };
+  const targets = Array.isArray(explanation.targets) ? explanation.targets.filter(isJsonObject) : [];
+  const usable = targets.filter(({ error }) => error === undefined);
+  if (targets.length > 0 && usable.length === 0) return { obstacle: messageIn(targets[0]!), isEmbedded: false };
+  const isEmbedded = usable.length > 0 &&
+    usable.every(({ requests }) => Array.isArray(requests) && requests.length === 0);
+  return { isEmbedded };
+}
+
+function messageIn({ error }: JsonObject): string {
+  const message = isJsonObject(error) ? error.message : undefined;
+  return printable(typeof message === "string" ? message : "The gateway gives no reason");
+}
+
+interface Request {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
 interface Answer {
   status: number;
   ok: boolean;
   text: string;
 }
 
-async function get(url: string, key: string | undefined): Promise<Answer | undefined> {
-  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+async function send(url: string, key: string | undefined, more: Request = {}): Promise<Answer | undefined> {
+  const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const headers = { ...auth, ...more.headers };
   try {
-    const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(PATIENCE_MS) });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const response = await fetch(url, { ...more, headers, redirect: "manual", signal });
     const { text, isCut } = await readText(response.body, MOST_TEXT);
     return isCut ? undefined : { status: response.status, ok: response.ok, text };
   } catch {

@@ -3,9 +3,11 @@ import { clients } from "../../../plugins/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { invocation } from "../invocation.ts";
+import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { applied, type Desk, openFiles, type Planned, planned, show, takenBack } from "./change.ts";
-import { askModels, ConnectError, type ListedModel } from "./gateway.ts";
+import { askModels, ConnectError } from "./gateway.ts";
+import { chooseModel } from "./choose_model.ts";
 import { dataFolder, isInstalled, machineOf, programOf, receiptPath } from "./machine.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { prove, type Proving } from "./proof.ts";
@@ -39,7 +41,14 @@ export async function connect(
   const machine = machineOf(platform.os, platform.env, builtin("node:fs").existsSync);
   const folder = dataFolder(platform);
   if (!machine || !folder) throw new UsageError("There is no home folder: HOME is not set");
-  const desk: Desk = { machine, records: { folder, os: platform.os }, patienceMs, print };
+  const desk: Desk = {
+    machine,
+    records: { folder, os: platform.os },
+    patienceMs,
+    program: invocation(platform),
+    print,
+    during: (text, run) => withProgress(program, text, run),
+  };
   if (options.list) {
     print(listOf(desk));
     return 0;
@@ -79,30 +88,30 @@ function stateOf(client: Client, isConnected: boolean, machine: ClientMachine): 
   return client.files ? "" : "by hand";
 }
 
-function chosen({ client: name }: Options, { machine, print }: Desk, { ask }: Asking): Client {
+function chosen({ client: name }: Options, { machine, program, print }: Desk, { ask }: Asking): Client {
   const find = (name: string) => clients.find((client) => client.name === name);
   if (name !== undefined) {
     const client = find(name);
-    if (!client) throw new UsageError(`Unknown client "${name}": connect --list shows the known ones`);
+    if (!client) throw new UsageError(`Unknown client "${name}": ${program} connect --list shows the known ones`);
     return client;
   }
   const installed = clients.filter((client) => isInstalled(client, machine));
   if (installed.length === 0) {
-    throw new UsageError("No client was found on this machine: name one from connect --list");
+    throw new UsageError(`No client was found on this machine: name one from ${program} connect --list`);
   }
   print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
   const answer = ask("Which one do you want to connect?");
   const client = answer === undefined ? undefined : find(answer.trim());
-  if (!client) throw new UsageError("Name a client: connect <client>");
+  if (!client) throw new UsageError(`Name a client: ${program} connect <client>`);
   return client;
 }
 
 async function setUp(client: Client, options: Options, desk: Desk, asking: Asking): Promise<number> {
-  const { machine, records, patienceMs, print } = desk;
+  const { machine, records, patienceMs, print, during } = desk;
   const { url, lane } = options;
   const { key, from } = keyOf(options, machine, asking);
   const models = await askModels({ url, lane, key });
-  const model = chooseModel(models, options, asking);
+  const model = await chooseModel(models, options, { url, lane, key }, asking);
   const { id, ...limits } = model;
   const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits };
   const plan = writing(() => planned(client, connection, desk));
@@ -111,7 +120,7 @@ async function setUp(client: Client, options: Options, desk: Desk, asking: Askin
   if (options.print) return 0;
   const proving = { client, connection, machine, key, folder: records.folder, patienceMs };
   if (plan.files.length === 0) {
-    const { isProved, lines } = await prove(proving);
+    const { isProved, lines } = await during("Sending test requests", () => prove(proving));
     for (const line of lines) print(line);
     return isProved ? 0 : 1;
   }
@@ -132,14 +141,15 @@ async function change(
   { keep, ...proving }: Proving & { keep: boolean },
   desk: Desk,
 ): Promise<number> {
-  const { machine, print } = desk;
+  const { machine, print, during } = desk;
   const { client } = proving;
   const takeBack = writing(() => applied(plan, desk));
   const program = machine.os === "windows" ? undefined : programOf(client, machine);
-  const { isProved, lines } = await prove({ ...proving, program });
+  const what = client.proof && program !== undefined ? `Running ${client.title} for one turn` : "Sending test requests";
+  const { isProved, lines } = await during(what, () => prove({ ...proving, program }));
   for (const line of lines) print(line);
   if (isProved) {
-    print(`${client.title}: connected to ${plan.to}. To undo: connect ${client.name} --undo`);
+    print(`${client.title}: connected to ${plan.to}. To undo: ${desk.program} connect ${client.name} --undo`);
     return 0;
   }
   if (!keep) takeBack();
@@ -170,21 +180,6 @@ function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll 
     throw new ConnectError("Standard input has no key: expected one line without spaces");
   }
   return { key, from: { value: key } };
-}
-
-function chooseModel(models: readonly ListedModel[], { model: name, lane }: Options, { ask }: Asking): ListedModel {
-  const find = (name: string | undefined) => models.find(({ id }) => id === name);
-  if (name !== undefined) {
-    // A lane serves more than it lists: names with a policy, and patterns.
-    return find(name) ?? find(name.replace(/:[\w-]+$/, "")) ?? { id: name, takesImages: false };
-  }
-  const [first] = models;
-  if (!first) throw new ConnectError(`The lane "${lane}" lists no chat model: name one with --model`);
-  const answer = ask(`Which model? One of ${models.map(({ id }) => id).join(", ")}. Default:`)?.trim();
-  if (!answer) return first;
-  const found = find(answer);
-  if (!found) throw new ConnectError(`The lane "${lane}" lists no model "${answer}"`);
-  return found;
 }
 
 function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {

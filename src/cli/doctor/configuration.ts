@@ -6,7 +6,7 @@ import { ConfigError, loadConfig, type LoadedConfig } from "../../config/load.ts
 import { PLACEHOLDER_SECRET } from "../../config/secrets.ts";
 import { upstreamsWithoutSecret } from "../../config/secrets.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { type Examination, type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
+import { type Examination, type Examined, notSetUp, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 
 export interface ConfigurationFindings {
@@ -62,11 +62,13 @@ function findingOf({ path, message }: Problem): Finding {
 }
 
 /** Whether each upstream's secret is there, and looks like one. */
-export function checkSecrets({ config, platform: { env } }: Examined): Finding[] {
+export function checkSecrets(examined: Examined): Finding[] {
+  const { config, platform: { env } } = examined;
   const used = usedUpstreams(config);
+  const unneeded = notSetUp(examined);
   const missing = upstreamsWithoutSecret(config, env).map(({ upstream, variable }) =>
     problem(
-      used.has(upstream) ? "error" : "warning",
+      unneeded.has(upstream) ? "note" : used.has(upstream) ? "error" : "warning",
       "secret-missing",
       upstreamNamed(upstream),
       `${variable} is not set, so requests to it get 503`,

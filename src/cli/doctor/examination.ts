@@ -2,6 +2,7 @@
 import type { Plugins } from "../../compose/plugins.ts";
 import type { Config } from "../../config/schema.ts";
 import type { LoadedConfig } from "../../config/load.ts";
+import { upstreamsWithoutSecret } from "../../config/secrets.ts";
 import type { Descriptors } from "../../http/descriptors.ts";
 import type { Platform } from "../../platform/platform.ts";
 import type { Listen } from "../flags.ts";
@@ -28,6 +29,16 @@ export interface Examined extends Examination, Omit<LoadedConfig, "config"> {
 
 /** Names as a subject: `upstream "router"`. */
 export const upstreamNamed = (name: string) => `upstream "${name}"`;
+
+/**
+ * The upstreams that nobody has set up: their secret is not set, and they are in the configuration only because the built-in one
+ * has them. Who asks for a lane or a model wants what it needs.
+ */
+export function notSetUp({ config, inherited, only, platform: { env } }: Examined): Set<string> {
+  if (only.lane !== undefined || only.model !== undefined) return new Set();
+  const missing = upstreamsWithoutSecret(config, env).map(({ upstream }) => upstream);
+  return new Set(missing.filter((name) => inherited.includes(name)));
+}
 
 /** The upstreams to which a lane sends requests. */
 export function usedUpstreams({ lanes }: Config): Set<string> {

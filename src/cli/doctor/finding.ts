@@ -1,8 +1,11 @@
 /** What the command `doctor` finds, and how a person reads it. */
 import { printable } from "../../util/printable.ts";
 
-/** An error keeps somebody from an answer; a warning makes answers worse, or may; what is skipped was not looked at. */
-export type Level = "error" | "warning" | "skipped" | "ok";
+/**
+ * An error keeps somebody from an answer; a warning makes answers worse, or may. A note says what is not set up and need not be;
+ * what is skipped was not looked at.
+ */
+export type Level = "error" | "warning" | "note" | "skipped" | "ok";
 
 export interface Finding {
   level: Level;
@@ -18,7 +21,7 @@ export interface Finding {
 
 /** What is wrong, and its cure. `upstream "router"`, `model "glm" of lane "oss"` are subjects. */
 export function problem(
-  level: "error" | "warning",
+  level: "error" | "warning" | "note",
   check: string,
   subject: string,
   message: string,
@@ -35,12 +38,12 @@ export function countOf(findings: readonly Finding[], level: Level): number {
   return findings.filter((finding) => finding.level === level).length;
 }
 
-const MARK: Record<Level, string> = { error: "error  ", warning: "warning", skipped: "skipped", ok: "ok     " };
+const WIDTH = "warning".length;
 
 /** The report in lines: what is well in a line each, and below every problem its cure. A server's words steer no terminal. */
 export function report(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ level, subject, message, cure }) => [
-    `${MARK[level]}  ${subject}: ${printable(message)}`,
+    `${level.padEnd(WIDTH)}  ${subject}: ${printable(message)}`,
     ...(cure === undefined ? [] : [`         → ${cure}`]),
   ]);
   return [...lines, "", summary(findings)].join("\n");

@@ -5,6 +5,7 @@ import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors } from "../../http/descriptors.ts";
 import { type Listen, readArguments } from "../flags.ts";
 import { invocation } from "../invocation.ts";
+import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { readableFile } from "../serve.ts";
 import { checkConfiguration, checkSecrets } from "./configuration.ts";
@@ -59,7 +60,12 @@ export async function doctor(args: string[], path: string | undefined, listen: L
   }
   const descriptors = createDescriptors(readableFile(platform));
   const examination = { platform, plugins, path, listen, descriptors, now: Date.now, patienceMs: PATIENCE_MS };
-  const findings = await examine({ ...examination, only: { lane, model } }, quick ?? false);
+  const text = "Checking the gateway, its upstreams and their models";
+  const findings = await withProgress(
+    program,
+    text,
+    () => examine({ ...examination, only: { lane, model } }, quick ?? false),
+  );
   if (json) print(JSON.stringify(asJson(findings), null, 2));
   else print(report(findings));
   return countOf(findings, "error") > 0 ? 1 : 0;

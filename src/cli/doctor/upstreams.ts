@@ -1,8 +1,12 @@
 /** Whether each upstream can be reached, is an API, and accepts the secret. */
 import { builtIn } from "../../app.ts";
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
+import { secretPlaceOf } from "../../compose/upstreams.ts";
+import type { Call } from "../../contract/call.ts";
+import { headOf, type Upstream } from "../../upstream/send.ts";
+import { type BaseUrl, splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { readText } from "../../util/read_text.ts";
-import { type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
+import { type Examined, notSetUp, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 import { whyUnreached } from "./reach.ts";
 
@@ -16,28 +20,37 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
   const { config, plugins, platform: { env } } = examined;
   const { drivers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
+  const unneeded = notSetUp(examined);
   const lost = new Map<string, string>();
-  const visits = Object.entries(config.upstreams).flatMap(([name, { driver, baseUrl, secret }]) => {
-    if (baseUrl === undefined) return [];
-    const own = secret && secret !== "client" ? env(secret.env) : undefined;
-    if (secret && secret !== "client" && !own) lost.set(name, `${secret.env} is not set`);
-    const level: "error" | "warning" = used.has(name) ? "error" : "warning";
-    const listsModels = drivers.some((one) => one.name === driver && one.models !== undefined);
-    const visited = { name, baseUrl, secret: own, takesTokens: secret === "client", listsModels, level };
-    return [visit(visited, examined)];
-  });
+  const visits = Object.entries(config.upstreams).flatMap(
+    ([name, { driver: driverName, baseUrl, secret, headers }]) => {
+      if (baseUrl === undefined) return [];
+      const reference = secret === "client" ? undefined : secret;
+      const own = reference && env(reference.env);
+      if (reference && !own) lost.set(name, `${reference.env} is not set`);
+      if (unneeded.has(name)) return [];
+      const level: "error" | "warning" = used.has(name) ? "error" : "warning";
+      const driver = drivers.find((one) => one.name === driverName);
+      const [listing] = driver?.models?.listing() ?? [];
+      const access = {
+        ...splitBaseUrl(baseUrl),
+        headers,
+        secret: own || undefined,
+        secretPlace: secretPlaceOf(reference, driver),
+      };
+      return [visit({ name, ...access, takesTokens: secret === "client", listing, level }, examined)];
+    },
+  );
   const results = await Promise.all(visits);
   for (const { name, isLost, findings } of results) if (isLost) lost.set(name, findings[0]!.message);
   return { findings: results.flatMap(({ findings }) => findings), lost };
 }
 
-interface Visited {
+interface Visited extends BaseUrl, Pick<Upstream, "secret" | "secretPlace" | "headers"> {
   name: string;
-  baseUrl: string;
-  secret: string | undefined;
   takesTokens: boolean;
-  /** Whether servers of this kind list their models. */
-  listsModels: boolean;
+  /** How servers of this kind list their models, if they do. */
+  listing?: Call;
   /** What a problem is: the upstream may be one that no lane uses. */
   level: "error" | "warning";
 }
@@ -70,15 +83,11 @@ interface Listing {
   body: JsonValue;
 }
 
-async function listModels(baseUrl: string, { name, secret }: Visited, examined: Examined): Promise<Listing> {
-  const { config, platform, patienceMs } = examined;
-  const response = await platform.fetch(`${baseUrl}/models`, {
-    headers: {
-      accept: "application/json",
-      "user-agent": "laneway",
-      ...config.upstreams[name]!.headers,
-      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
-    },
+async function listModels(baseUrl: string, visited: Visited, examined: Examined): Promise<Listing> {
+  const { platform, patienceMs } = examined;
+  const { url, headers } = headOf(visited.listing ?? { path: "models" }, { ...visited, baseUrl });
+  const response = await platform.fetch(url, {
+    headers,
     redirect: "manual",
     signal: AbortSignal.timeout(patienceMs),
   });
@@ -139,7 +148,7 @@ function counted(subject: string, { status, body }: Listing): Finding {
   return well("upstream", subject, `It is reachable and lists ${count} model${count === 1 ? "" : "s"}`);
 }
 
-function refused({ name, level, secret, takesTokens }: Visited, status: number): Judgement {
+function refused({ name, level, secret, secretPlace, takesTokens }: Visited, status: number): Judgement {
   const subject = upstreamNamed(name);
   if (takesTokens) {
     return { finding: well("upstream", subject, "It is reachable and needs the caller's token"), isLost: true };
@@ -157,7 +166,8 @@ function refused({ name, level, secret, takesTokens }: Visited, status: number):
       "secret-refused",
       subject,
       `It refuses the secret (status ${status})`,
-      "Create a new secret at the service, with permission to run models, and export it",
+      "Create a new secret at the service, with permission to run models, and export it; or, if the service expects " +
+        `the secret in another header than ${secretPlace?.header ?? "authorization"}, set "header" in "secret"`,
     );
   return { finding, isLost: true };
 }
@@ -202,14 +212,14 @@ async function withoutList(visited: Visited, examined: Examined): Promise<Judgem
     finding: well("upstream", subject, "It is reachable and lists no models (status 404)"),
     isLost: false,
   };
-  if (!visited.listsModels) return none;
+  if (!visited.listing) return none;
   const wrong = (better: string) => ({
     finding: problem(
       level,
       "base-url-path",
       subject,
       "Its baseUrl has the wrong path for the API",
-      `Set "baseUrl": "${better}"`,
+      `Set "baseUrl": "${better}${visited.query === undefined ? "" : `?${visited.query}`}"`,
     ),
     isLost: true,
   });

@@ -1,13 +1,20 @@
 /** Asks a server, one small request after another. */
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { SecretPlace } from "../../contract/call.ts";
+import { withQuery } from "../../util/urls_and_headers.ts";
 import type { ProbeAsk, ProbeReply } from "../../contract/probing.ts";
 
 export interface Asked {
   /** Ends with a slash. */
   baseUrl: string;
-  secret?: string;
+  /** Follows each path. */
+  query?: string;
+  /** The secret, and where it goes. */
+  access?: { value: string; place: SecretPlace };
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
+  /** Called before each request. */
+  onAsk?(): void;
 }
 
 /** How much of an answer is read, in characters. */
@@ -20,15 +27,20 @@ export class ProbeError extends Error {}
 const MOST_SILENT = 2;
 
 /** What it returns throws `ProbeError` where the server has stopped answering. */
-export function asking({ baseUrl, secret, patienceMs }: Asked): ProbeAsk {
+export function asking({ baseUrl, query, access, patienceMs, onAsk }: Asked): ProbeAsk {
   let silent = 0;
+  const { value = "", place } = access ?? {};
+  const auth: Record<string, string> = place
+    ? { [place.header]: place.scheme ? `${place.scheme} ${value}` : value }
+    : {};
   return async (path, body, headers) => {
+    onAsk?.();
     const signal = AbortSignal.timeout(patienceMs);
-    const auth: Record<string, string> = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
     const type: Record<string, string> = body ? { "content-type": "application/json" } : {};
     const began = performance.now();
     try {
-      const response = await fetch(new URL(path, baseUrl), {
+      const { href } = new URL(path, baseUrl);
+      const response = await fetch(query === undefined ? href : withQuery(href, query), {
         method: body ? "POST" : "GET",
         headers: { accept: "*/*", ...type, ...auth, ...headers },
         body: body && JSON.stringify(body),

@@ -1,7 +1,18 @@
 /** Finds out what a server is, and what follows for its entry in the configuration. */
-import { chatQuestions, findWires, type FoundWire, rerankScores, serverKinds } from "../../../plugins/probing/mod.ts";
+import {
+  chatQuestions,
+  findWires,
+  type FoundWire,
+  listing,
+  rerankScores,
+  secretPlaces,
+  serverKinds,
+} from "../../../plugins/probing/mod.ts";
+import { builtIn } from "../../app.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeAsk, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
+import type { SecretPlace } from "../../contract/call.ts";
+import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { asking, modelsIn, ProbeError } from "./asking.ts";
 
 export interface Examined {
@@ -19,13 +30,17 @@ export interface Examined {
 export interface ProbeOptions {
   url: string;
   model?: string;
-  secret?: { env: string; value: string };
+  /** `header`: where the secret goes. Absent: the usual headers are tried. */
+  secret?: { env: string; value: string; header?: string };
   patienceMs: number;
+  /** Called before each request. */
+  onAsk?(): void;
 }
 
 /** Throws `ProbeError`. */
-export async function examineServer({ url, model: wanted, secret, patienceMs }: ProbeOptions): Promise<Examined> {
-  const { baseUrl, ask, list } = await findBase(url, secret?.value, patienceMs);
+export async function examineServer({ model: wanted, ...options }: ProbeOptions): Promise<Examined> {
+  const { secret } = options;
+  const { baseUrl, query, place, ask, list } = await findBase(options);
   const models = modelsIn(list);
   const kind = await findKind(ask, list);
   const model = wanted ?? models[0] ?? kind.model;
@@ -44,8 +59,16 @@ export async function examineServer({ url, model: wanted, secret, patienceMs }: 
   const driver = kind.driver ?? driverFor(served);
   if (driver === undefined) throw new ProbeError(whyNone(wires, model));
   const root = kind.driver === undefined ? baseUrl : new URL("..", `${baseUrl}/`).href.replace(/\/$/, "");
-  const { entry, reasons } = entryFor({ driver, baseUrl: root, secret: secret?.env, kind, findings });
+  const entryUrl = query === undefined ? root : `${root}?${query}`;
+  const reference = secret && place && referenceTo(secret.env, place.header, driver);
+  const { entry, reasons } = entryFor({ driver, baseUrl: entryUrl, secret: reference, kind, findings });
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
+}
+
+/** The secret's entry in the configuration, with its header if the driver's own is another. */
+function referenceTo(env: string, header: string, driver: string): JsonObject {
+  const usual = builtIn.drivers.find(({ name }) => name === driver)?.secret?.header ?? "authorization";
+  return header === usual ? { env } : { env, header };
 }
 
 /** The driver of the chat wire speaks those beside it, too. */
@@ -57,30 +80,53 @@ function driverFor(served: readonly string[]): string | undefined {
 
 interface Base {
   baseUrl: string;
+  query?: string;
+  /** Where the secret goes, if there is one. */
+  place?: SecretPlace;
   ask: ProbeAsk;
   /** The answer to a request for the models. */
   list: ProbeReply;
 }
 
 /** The address as it is, or with `/v1` behind it: where models are listed. */
-async function findBase(url: string, secret: string | undefined, patienceMs: number): Promise<Base> {
-  const plain = url.replace(/\/+$/, "");
-  const replies: ProbeReply[] = [];
-  for (const baseUrl of /\/v\d+$/.test(plain) ? [plain] : [`${plain}/v1`, plain]) {
-    const ask = asking({ baseUrl: `${baseUrl}/`, secret, patienceMs });
-    const list = await ask("models");
-    if (list.status === 401 || list.status === 403) throw new ProbeError(refused(list, secret));
-    if (modelsIn(list).length > 0) return { baseUrl, ask, list };
-    replies.push(list);
+async function findBase(options: Omit<ProbeOptions, "model">): Promise<Base> {
+  const { url } = options;
+  const { baseUrl: plain, query } = splitBaseUrl(url);
+  const found: Base[] = [];
+  const isWhole = query !== undefined || /\/v\d+$/.test(plain);
+  for (const baseUrl of isWhole ? [plain] : [`${plain}/v1`, plain]) {
+    const base = await findAccess({ baseUrl, query }, options);
+    if (modelsIn(base.list).length > 0) return base;
+    found.push(base);
   }
-  if (replies.every(({ status }) => status === 0)) {
-    throw new ProbeError(`No server answers at ${url}: ${replies[0]!.text}`);
+  if (found.every(({ list }) => list.status === 0)) {
+    throw new ProbeError(`No server answers at ${url}: ${found[0]!.list.text}`);
   }
-  const baseUrl = /\/v\d+$/.test(plain) ? plain : `${plain}/v1`;
-  return { baseUrl, ask: asking({ baseUrl: `${baseUrl}/`, secret, patienceMs }), list: replies[0]! };
+  return found[0]!;
 }
 
-function refused({ status }: ProbeReply, secret: string | undefined): string {
+/** Lists the models, with the secret in each place until it is accepted. */
+async function findAccess(
+  { baseUrl, query }: Pick<Base, "baseUrl" | "query">,
+  { secret, ...others }: Omit<ProbeOptions, "model" | "url">,
+): Promise<Base> {
+  const { header } = secret ?? {};
+  const places = secret === undefined
+    ? [undefined]
+    : header === undefined
+    ? secretPlaces
+    : [secretPlaces.find((place) => place.header === header) ?? { header }];
+  for (const place of places) {
+    const access = secret && place && { value: secret.value, place };
+    const ask = asking({ ...others, baseUrl: `${baseUrl}/`, query, access });
+    const list = await ask(listing.path, undefined, listing.headers);
+    if (list.status !== 401 && list.status !== 403) return { baseUrl, query, place, ask, list };
+    if (place === places.at(-1)) throw new ProbeError(refused(list, secret));
+  }
+  throw new Error("There is a place to try");
+}
+
+function refused({ status }: ProbeReply, secret: ProbeOptions["secret"]): string {
   const cure = secret === undefined
     ? "name the variable that holds its secret with --secret-env"
     : "it refuses the secret";
@@ -126,8 +172,8 @@ function whyNone(wires: readonly FoundWire[], model: string): string {
 interface EntryFacts {
   driver: string;
   baseUrl: string;
-  /** The variable's name. */
-  secret?: string;
+  /** The variable's name, and the header if it is not the driver's. */
+  secret?: JsonObject;
   kind: FoundKind;
   findings: readonly ProbeFinding[];
 }
@@ -143,8 +189,8 @@ function entryFor({ driver, baseUrl, secret, kind, findings }: EntryFacts): Pick
     baseUrl: "the paths of its API follow it",
   };
   if (secret !== undefined) {
-    entry.secret = { env: secret };
-    reasons.secret = "this variable's secret was used for the probe";
+    entry.secret = secret;
+    reasons.secret = `this variable's secret was used for the probe${"header" in secret ? ", in this header" : ""}`;
   }
   for (const { settings = {} } of findings) {
     for (const [key, { value, because }] of Object.entries(settings)) {

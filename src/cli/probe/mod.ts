@@ -4,8 +4,9 @@ import { hiderFor } from "../../context/secrets.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
-import { readArguments } from "../flags.ts";
+import { readArguments, toHeaderName } from "../flags.ts";
 import { invocation } from "../invocation.ts";
+import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { printable } from "../../util/printable.ts";
 import { ProbeError } from "./asking.ts";
@@ -13,6 +14,9 @@ import { type Examined, examineServer } from "./examine.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */
 const PATIENCE_MS = 60_000;
+
+/** How many requests most servers get. */
+const USUAL_REQUESTS = 40;
 
 const help = (program: string) =>
   `Usage: ${program} probe <base URL> [options]
@@ -22,6 +26,7 @@ what agents need, and the entry in "upstreams" to use for it, with a reason for 
 
   --model <name>        the model to ask; default: the first that the server lists
   --secret-env <name>   the variable that holds the server's secret
+  --secret-header <h>   the header for the secret; default: the usual ones are tried
   --write <name>        add the entry to the configuration, under this name, and a
                         lane of this name for its models, if it has none yet
   --json                print everything as JSON
@@ -30,6 +35,7 @@ what agents need, and the entry in "upstreams" to use for it, with a reason for 
 const OPTIONS = {
   model: { type: "string" },
   "secret-env": { type: "string" },
+  "secret-header": { type: "string" },
   write: { type: "string" },
   json: { type: "boolean" },
   help: { type: "boolean" },
@@ -46,13 +52,18 @@ export async function probe(args: readonly string[], config: string | undefined,
   if (url === undefined || more.length > 0 || !isAddress(url)) {
     throw new UsageError("Expected the base URL of one server: probe http://127.0.0.1:8080/v1");
   }
-  const { model, write, "secret-env": variable } = values;
+  const { model, write, "secret-env": variable, "secret-header": named } = values;
+  const header = toHeaderName(named);
   // A server may repeat the secret that it was sent.
   const hide = hiderFor(variable === undefined ? [] : [platform.env(variable) ?? ""]);
   checkName(write);
   try {
-    const secret = secretIn(variable, platform.env);
-    const examined = await examineServer({ url, model, secret, patienceMs: PATIENCE_MS });
+    const secret = secretIn(variable, header, platform.env);
+    const examined = await withProgress(program, `Asking ${new URL(url).host}`, (show) => {
+      let requests = 0;
+      const onAsk = () => show(`Asking ${new URL(url).host}: request ${++requests} of about ${USUAL_REQUESTS}`);
+      return examineServer({ url, model, secret, patienceMs: PATIENCE_MS, onAsk });
+    });
     print(hide(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server")));
     if (write !== undefined) {
       say(writeEntry(config ?? (platform.env("LANEWAY_CONFIG") || "gateway.json"), write, examined));
@@ -80,11 +91,11 @@ function isAddress(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 }
 
-function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
+function secretIn(name: string | undefined, header: string | undefined, env: Program["platform"]["env"]) {
   if (name === undefined) return undefined;
   const value = env(name);
   if (!value) throw new ProbeError(`The variable ${name} is not set here`);
-  return { env: name, value };
+  return { env: name, value, header };
 }
 
 /** What was found, the entry as it can be copied, and a reason for each of its settings. */

@@ -7,6 +7,7 @@ import curl from "../../console/curl.js" with { type: "text" };
 import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
+import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
@@ -36,6 +37,7 @@ const SCRIPTS = {
   diff,
   dom,
   entries,
+  facts,
   fidelity,
   inspect,
   inspect_side,

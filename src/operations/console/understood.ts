@@ -125,10 +125,10 @@ interface Explained {
   targets: { target?: string; requests?: { body?: unknown }[] }[];
 }
 
-/** What was sent, and what would be sent now; nothing where that cannot be known. */
+/** What was sent, and what would be sent now; nothing where that cannot be known, or depends on an earlier answer. */
 function askedNow(call: RecordedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
   const found = explanation?.targets.find(({ target }) => target === call.target);
-  if (!found?.requests || call.body.kept < call.body.length) return undefined;
+  if (call.isFollowUp || !found?.requests || call.body.kept < call.body.length) return undefined;
   const sent = new TextDecoder().decode(call.body.bytes());
   return { sent, now: found.requests.map(({ body }) => JSON.stringify(body) ?? "") };
 }

@@ -1,7 +1,63 @@
 /** The command `connect` in front of a gateway that answers, with a client that is a script. */
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { UsageError } from "../../../src/cli/program.ts";
+import type { ConfigInput } from "../../support/app.ts";
 import { filesBelow, KEY, LANE, WITH_KEYS, withDesk } from "./desk.ts";
+
+const target = (upstream: string) => ({ task: "chat" as const, targets: [{ upstream, model: "org/model" }] });
+/** A model whose upstream has no secret, the sandbox, and a model whose upstream does not answer. */
+const PARTLY: ConfigInput = {
+  upstreams: {
+    unset: { driver: "chat", baseUrl: "http://unset.test/v1", secret: { env: "NOT_SET" } },
+    sandbox: { driver: "sandbox" },
+    silent: { driver: "chat", baseUrl: "http://silent.test/v1" },
+  },
+  lanes: { oss: { models: { first: target("unset"), sandbox: target("sandbox"), usable: target("silent") } } },
+};
+
+Deno.test("connect: without --model it takes a model that can be called, the sandbox last", () =>
+  withDesk(PARTLY, async ({ run }) => {
+    const { code, text } = await run(["claude-code", "--print"]);
+    assertEquals(code, 0, text);
+    assertStringIncludes(text, '"model": "usable"');
+    const asked = await run(["claude-code", "--print"], { answers: ["sandbox"] });
+    assertStringIncludes(asked.text, '"model": "sandbox"');
+  }).then(() =>
+    withDesk({ ...PARTLY, lanes: { oss: { models: { first: target("unset") } } } }, async ({ run, read }) => {
+      const { code, text } = await run(["claude-code", "--yes"]);
+      assertEquals(code, 1);
+      assertStringIncludes(text, "NOT_SET");
+      assertEquals(read(), undefined);
+    })
+  ));
+
+Deno.test("connect: a model that cannot be called is refused at once, with the gateway's reason", () =>
+  withDesk(PARTLY, async ({ run, read }) => {
+    for (
+      const [args, words] of [
+        [["--model", "usabel"], /^Cannot use the model "usabel": .*"usable"/],
+        [["--model", "first"], /^Cannot use the model "first": .*NOT_SET/],
+      ] as const
+    ) {
+      const { code, text } = await run(["claude-code", "--yes", ...args]);
+      assertEquals(code, 1, text);
+      assertMatch(text, words);
+    }
+    const answered = await run(["claude-code", "--yes"], { answers: ["usabel"] });
+    assertMatch(answered.text, /"usabel"/);
+    assertEquals([answered.code, read()], [1, undefined]);
+  }));
+
+Deno.test("connect: a running test is shown on a terminal, in one line that goes away, and nowhere else", () =>
+  withDesk(LANE, async ({ run }) => {
+    const args = ["claude-code", "--model", "small", "--yes"];
+    const shown = await run(args, { isTerminal: true });
+    assertEquals(shown.code, 0, shown.text);
+    assert(shown.progress.startsWith("\r\x1b[KRunning Claude Code for one turn"), shown.progress);
+    assert(shown.progress.endsWith("\r\x1b[K") && !shown.progress.includes("\n"), shown.progress);
+    assertStringIncludes(shown.text, "To undo: deno task start connect claude-code --undo");
+    assertEquals((await run(args)).progress, "");
+  }));
 
 Deno.test("connect: a client is set up and proved by a turn of its own, which leaves nothing behind", () =>
   withDesk(LANE, async ({ home, url, run, settings, read }) => {
@@ -68,16 +124,16 @@ Deno.test("connect: a key is where the client wants it, and nowhere in what is p
 
 Deno.test("connect: a proof that fails takes the change back, also to an earlier connection; --keep leaves it", () =>
   withDesk(LANE, async ({ run, read }) => {
-    const failed = await run(["claude-code", "--model", "nobody-serves-it", "--yes"]);
+    const failed = await run(["claude-code", "--model", "silent", "--yes"]);
     assertEquals(failed.code, 1);
-    assertMatch(failed.text, /v1\/messages was answered with 404: .*nobody-serves-it/);
+    assertMatch(failed.text, /v1\/messages was answered with 502: .*Cannot reach upstream/);
     assertEquals(read(), undefined);
     assertEquals((await run(["claude-code", "--model", "small", "--yes"])).code, 0);
     const connected = read();
-    assertEquals((await run(["claude-code", "--model", "nobody-serves-it", "--yes"])).code, 1);
+    assertEquals((await run(["claude-code", "--model", "silent", "--yes"])).code, 1);
     assertEquals(read(), connected);
-    assertEquals((await run(["claude-code", "--model", "nobody-serves-it", "--yes", "--keep"])).code, 1);
-    assertEquals(JSON.parse(read()!).model, "nobody-serves-it");
+    assertEquals((await run(["claude-code", "--model", "silent", "--yes", "--keep"])).code, 1);
+    assertEquals(JSON.parse(read()!).model, "silent");
     assertEquals((await run(["claude-code", "--undo", "--yes"])).code, 0);
     assertEquals(read(), undefined);
   }));
@@ -153,7 +209,7 @@ Deno.test("connect: what is wrong with the command line, the gateway or the lane
     const before = filesBelow(home);
     assertStringIncludes((await run(["claude-code", "--lane", "none"])).text, 'no lane "none"');
     const dead = await run(
-      ["claude-code", "--url", "http://127.0.0.1:1"].slice(0, 1).concat("--lane", "oss", "--model", "x"),
+      ["claude-code", "--url", "http://127.0.0.1:1"].slice(0, 1).concat("--lane", "oss", "--model", "small"),
     );
     assertEquals(dead.code, 2);
     for (

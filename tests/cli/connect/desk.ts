@@ -5,7 +5,7 @@ import { type ConfigInput, newApp } from "../../support/app.ts";
 
 export const KEY = "a-key-of-this-test-4711";
 export const LANE: ConfigInput = {
-  upstreams: { sandbox: { driver: "sandbox" } },
+  upstreams: { sandbox: { driver: "sandbox" }, silent: { driver: "chat", baseUrl: "http://silent.test/v1" } },
   lanes: {
     oss: {
       models: {
@@ -16,6 +16,7 @@ export const LANE: ConfigInput = {
           inputModalities: ["text"],
         },
         large: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] },
+        silent: { task: "chat", targets: [{ upstream: "silent", model: "org/model" }] },
         vectors: { task: "embedding", targets: [{ upstream: "sandbox", model: "sandbox-embedding" }] },
       },
     },
@@ -61,11 +62,15 @@ interface RunOptions {
   /** In place of the gateway's address. */
   url?: string;
   patienceMs?: number;
+  /** Whether standard error is a terminal. */
+  isTerminal?: boolean;
 }
 
 interface Result {
   code: number;
   text: string;
+  /** What a terminal was written, besides the lines. */
+  progress: string;
 }
 
 export async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise<void>): Promise<void> {
@@ -90,15 +95,29 @@ export async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise
       return undefined;
     }
   };
-  const run: Desk["run"] = async (args, { env = {}, answers = [], input = "", url: other = url, patienceMs } = {}) => {
+  const run: Desk["run"] = async (
+    args,
+    { env = {}, answers = [], input = "", url: other = url, patienceMs, isTerminal = false } = {},
+  ) => {
     const lines: string[] = [];
     const print = (text: string) => void lines.push(text);
     const variables: Record<string, string> = { HOME: home, PATH: `${home}/bin:/usr/bin:/bin`, ...env };
-    const platform = { ...deno, os: "linux", args: [], env: (name: string) => variables[name] };
+    let progress = "";
+    const platform = {
+      ...deno,
+      os: "linux",
+      args: [],
+      env: (name: string) => variables[name],
+      isTerminal: () => isTerminal,
+      write(_to: string, bytes: Uint8Array) {
+        progress += new TextDecoder().decode(bytes);
+        return Promise.resolve(bytes.length);
+      },
+    };
     const streams = { print, say: print, log() {}, warn() {}, flush: () => Promise.resolve() };
     const asking = { ask: () => answers.shift(), readAll: () => input };
     const code = await connect([...args, "--url", other], { platform, plugins: {}, streams }, asking, patienceMs);
-    return { code, text: lines.join("\n") };
+    return { code, text: lines.join("\n"), progress };
   };
   try {
     await use({ home, url, run, settings, read });

@@ -1,0 +1,42 @@
+/** What a command is doing, in one line on the terminal that goes away. In a pipe nothing is shown. */
+import type { StandardStreams } from "../observe/standard.ts";
+import type { Platform } from "../platform/platform.ts";
+
+/** Changes what is shown. */
+export type Show = (text: string) => void;
+
+const CLEAR = "\r\x1b[K";
+
+/** How long a line that was printed before may take, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+interface Shown {
+  platform: Pick<Platform, "isTerminal" | "write">;
+  streams: Pick<StandardStreams, "flush">;
+}
+
+/** Shows `text`, and for how long `run` has been running, until it has ended. `text` fits on a line. */
+export async function withProgress<T>(
+  { platform: { isTerminal, write }, streams }: Shown,
+  text: string,
+  run: (show: Show) => Promise<T>,
+): Promise<T> {
+  if (!isTerminal("stderr")) return await run(() => {});
+  await streams.flush(FLUSH_MS);
+  const encoder = new TextEncoder();
+  const began = performance.now();
+  let shown = text;
+  const draw = (line: string) => write("stderr", encoder.encode(CLEAR + line)).catch(() => {}); // a closed terminal
+  const show = (text: string) => {
+    shown = text;
+    void draw(`${shown} (${Math.floor((performance.now() - began) / 1_000)} s)`);
+  };
+  const timer = setInterval(() => show(shown), 1_000);
+  show(text);
+  try {
+    return await run(show);
+  } finally {
+    clearInterval(timer);
+    await draw("");
+  }
+}
