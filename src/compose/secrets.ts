@@ -1,6 +1,7 @@
 import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
+import { secretsInUrl } from "../hosted/credentials.ts";
 import { isSecretHeader } from "../upstream/explain.ts";
 
 type Env = (name: string) => string | undefined;
@@ -11,7 +12,10 @@ interface Secret {
   value: string;
 }
 
-/** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
+/**
+ * All that is secret: what the configuration names, each word of the headers that an upstream is given, and what an MCP server's
+ * address holds.
+ */
 export function secretsOf(
   { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
   env: Env,
@@ -25,7 +29,10 @@ export function secretsOf(
     ...headersOf("upstreams", upstreams),
     ...headersOf("hostedTools.mcp.servers", mcp.servers),
   ];
-  return [...named, ...given].filter(({ value }) => value !== "");
+  const inAddresses = Object.entries(mcp.servers).flatMap(([server, { url }]) =>
+    secretsInUrl(url).map((value) => ({ name: `hostedTools.mcp.servers.${server}.url`, value }))
+  );
+  return [...named, ...given, ...inAddresses].filter(({ value }) => value !== "");
 }
 
 function headersOf(path: string, services: Record<string, { headers: Record<string, string> }>): Secret[] {

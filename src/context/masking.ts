@@ -1,5 +1,5 @@
 /** Masks credentials in the headers and URLs of requests and answers. */
-import { isSecretHeader } from "../upstream/explain.ts";
+import { isSecretHeader, isSecretParameter } from "../upstream/explain.ts";
 
 /** Names and values in their order. */
 export type HeaderList = (readonly [name: string, value: string])[];
@@ -36,8 +36,4 @@ export function maskedUrl(url: string): string {
   // Written at once: each change of `searchParams` writes the whole URL again.
   shown.search = new URLSearchParams(masked).toString();
   return shown.href;
-}
-
-export function isSecretParameter(name: string): boolean {
-  return /auth|key|token|secret|sig|cred|password|code/i.test(name);
 }

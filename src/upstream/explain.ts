@@ -63,6 +63,11 @@ export function isSecretHeader(name: string): boolean {
   return /auth|key|token|secret|cookie|password|jwt|assertion|oidc/i.test(name);
 }
 
+/** The same of the parameters of a URL. */
+export function isSecretParameter(name: string): boolean {
+  return /auth|key|token|secret|sig|cred|password|code/i.test(name);
+}
+
 function explainBody({ body, form }: Call): JsonValue | undefined {
   if (form) {
     return form.map(({ name, value, file }) =>

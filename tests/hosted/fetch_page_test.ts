@@ -1,6 +1,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { HostedResult } from "../../src/canonical/hosted.ts";
 import { createOpenPage } from "../../src/hosted/fetch_page.ts";
+import { maskerFor } from "../../src/context/secrets.ts";
+import { permissionsBy } from "../../src/hosted/policy.ts";
 import { createHostedRunner } from "../../src/hosted/runner.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { until } from "../support/wait.ts";
@@ -125,10 +127,13 @@ Deno.test("opening pages: a redirect does not lead out of the domains that the r
     servers: new Map(),
     serverAt: () => undefined,
     callMs: 1,
+    permissions: permissionsBy({}),
+    maskerFor,
     now: () => 0,
   });
   const run = (domains: object) =>
     runner.run({ kind: "web-fetch", url: "http://a.test/" }, { kind: "web-fetch", domains }, {
+      key: "",
       signal: forever,
       onFailure: () => {},
       isNamed: () => true,

@@ -1,6 +1,6 @@
 /** What hides the secrets in what was recorded: those that the gateway knows, and those that a client sent for tools. */
 import type { Capture } from "../../context/capture.ts";
-import { isSecretParameter } from "../../context/masking.ts";
+import { isSecretParameter } from "../../upstream/explain.ts";
 import type { Recorded } from "../../context/recorded.ts";
 import { SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
 import { hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
