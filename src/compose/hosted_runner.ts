@@ -23,6 +23,7 @@ export function createRunner(world: World): Pick<HostedRunner, "run"> {
       service: fetcherOf(webFetch, world),
       timeoutMs: webFetch.timeoutMs,
       characters: webFetch.maxCharacters,
+      now: monotonic,
     }),
     servers,
     serverAt(url) {

@@ -24,6 +24,8 @@ export interface HostedRunner {
 export interface CallFacts {
   /** The name of the caller's key. */
   key: string;
+  /** Whose share of limited things the call uses; absent where the gateway has one caller. */
+  owner?: string;
   signal: AbortSignal;
   /** Given the reason of a failure, which is for the log alone. */
   onFailure(reason: unknown): void;
@@ -35,7 +37,7 @@ export interface CallFacts {
 export type OpenPage = (
   url: string,
   limits: { maxTokens?: number },
-  facts: Pick<CallFacts, "signal" | "onFailure">,
+  facts: Pick<CallFacts, "signal" | "onFailure" | "owner">,
 ) => Promise<HostedResult>;
 
 /** A server that the configuration has. */

@@ -20,6 +20,7 @@ import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { CallFacts } from "../hosted/runner.ts";
 import { transformed } from "../transforms/apply.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { GatewayError } from "../errors.ts";
@@ -174,8 +175,18 @@ function withoutFields(
   return { ...input, extra: { ...extra, fields: Object.fromEntries(fields) } };
 }
 
-function factsOf({ caller, signal, recorder }: RequestContext, isNamed: (url: string) => boolean, own = signal) {
-  return { key: caller.name, signal: own, onFailure: (reason: unknown) => recorder.explain(reason), isNamed };
+function factsOf(
+  { gateway, caller, signal, recorder }: RequestContext,
+  isNamed: (url: string) => boolean,
+  own = signal,
+): CallFacts {
+  return {
+    key: caller.name,
+    owner: gateway.hasSeveralCallers ? caller.owner : undefined,
+    signal: own,
+    onFailure: (reason) => recorder.explain(reason),
+    isNamed,
+  };
 }
 
 /** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */
