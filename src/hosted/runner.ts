@@ -5,7 +5,7 @@ import { GatewayError } from "../errors.ts";
 import type { Service } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { abortAfter } from "../util/timeout.ts";
-import { isWithin } from "./domains.ts";
+import { isWithin, plainDomains } from "./domains.ts";
 import { RemoteServer, type RemoteServerOptions } from "./mcp.ts";
 import type { Permissions, PermissionsOf } from "./policy.ts";
 import { search, type SearchOptions } from "./search.ts";
@@ -183,6 +183,7 @@ function refusalOf(
   if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };
   const { protocol } = URL.parse(url) ?? {};
   if (protocol !== "http:" && protocol !== "https:") return { kind: "error", code: "invalid_input" };
+  if (!plainDomains(domains)) return { kind: "error", code: "invalid_input" };
   if (!isWithin(url, domains)) return { kind: "error", code: "not_allowed" };
   return isNamed(url) ? undefined : { kind: "error", code: "not_in_conversation" };
 }
