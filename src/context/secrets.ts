@@ -18,20 +18,21 @@ export type Hide = (text: string) => string;
  */
 export const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
 
-/** Returns a function that hides these secrets in every spelling, and nothing else. */
-export function maskerFor(plain: readonly string[]): Hide {
-  const secrets = spellingsFor(plain);
-  // Too short for a secret and not cut off. Most field names are.
-  return (text) => text.length < SHORTEST_MASKED && !text.endsWith("…") ? text : secrets.reduce(mask, text);
-}
-
-/** The same, and all bearer tokens. */
+/** Returns a function that hides these secrets in every spelling, and all bearer tokens. */
 export function hiderFor(plain: readonly string[]): Hide {
-  const masker = maskerFor(plain);
+  const secrets = spellingsFor(plain);
   return (text) => {
-    const masked = masker(text);
+    // Too short for a secret and not cut off. Most field names are.
+    if (text.length < SHORTEST_MASKED && !text.endsWith("…")) return text;
+    const masked = secrets.reduce(mask, text);
     return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
   };
+}
+
+/** The same for these secrets alone: tokens of others may stand in what a tool quotes. */
+export function maskerFor(plain: readonly string[]): Hide {
+  const secrets = spellingsFor(plain);
+  return (text) => text.length < SHORTEST_MASKED && !text.endsWith("…") ? text : secrets.reduce(mask, text);
 }
 
 /** The spellings to search for, longest first, because one may contain another. */

@@ -57,7 +57,7 @@ export function hiddenIn(value: JsonValue, hide: (text: string) => string): Json
   if (typeof value === "string") return hide(value);
   if (Array.isArray(value)) return value.map((one) => hiddenIn(one, hide));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [hide(key), hiddenIn(one ?? null, hide)]));
+  return Object.fromEntries(Object.keys(value).map((key) => [hide(key), hiddenIn(value[key] ?? null, hide)]));
 }
 
 /** What a server asks in the middle of its answer, and what it is told: that it lives, and that there is nothing more. */
