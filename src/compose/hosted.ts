@@ -1,5 +1,6 @@
 import type { HostedWork } from "../canonical/hosted.ts";
 import { FETCHER_URL } from "../config/permissions.ts";
+import { permissionsBy } from "../hosted/policy.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { World } from "./world.ts";
 
@@ -10,6 +11,7 @@ export function createHosted(world: World): HostedRunner {
     const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
     return {
       runs: (work) => isConfigured(work, world),
+      permissions: permissionsBy(world.config.hostedTools.mcp.servers),
       async run(call, work, facts) {
         const result = await (await load()).run(call, work, facts);
         const error = result.kind === "error" ? result.code : undefined;

@@ -1,8 +1,10 @@
 import { BY_TOOL } from "../config/check_hosted.ts";
 import type { Config } from "../config/schema.ts";
 import { FETCHER_TOKEN, FETCHER_URL } from "../config/permissions.ts";
+import { maskerFor } from "../context/secrets.ts";
 import { createOpenPage } from "../hosted/fetch_page.ts";
 import { type ConfiguredServer, createHostedRunner, type HostedRunner } from "../hosted/runner.ts";
+import { permissionsBy } from "../hosted/policy.ts";
 import { RemoteServer } from "../hosted/mcp.ts";
 import { findBy, type SearchOptions } from "../hosted/search.ts";
 import { findByTool } from "../hosted/search_by_tool.ts";
@@ -21,6 +23,7 @@ export function createRunner(world: World): Pick<HostedRunner, "run"> {
       service: fetcherOf(webFetch, world),
       timeoutMs: webFetch.timeoutMs,
       characters: webFetch.maxCharacters,
+      now: monotonic,
     }),
     servers,
     serverAt(url) {
@@ -33,6 +36,8 @@ export function createRunner(world: World): Pick<HostedRunner, "run"> {
       return { service, path: pathOf(place) };
     },
     callMs: mcp.callMs,
+    permissions: permissionsBy(mcp.servers),
+    maskerFor,
     now: monotonic,
   });
 }
@@ -56,7 +61,7 @@ function searchOf(
 ): SearchOptions {
   const remote = server === undefined ? undefined : servers.get(server);
   if (name === BY_TOOL && remote && tool !== undefined) {
-    return { find: findByTool(new RemoteServer({ ...remote, now }), tool), timeoutMs };
+    return { find: findByTool(new RemoteServer({ ...remote, now, maskerFor }), tool), timeoutMs };
   }
   const backend = searchBackends.find((one) => one.name === name);
   if (!backend) throw new Error(`Cannot find search backend "${name}"`);

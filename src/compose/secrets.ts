@@ -1,6 +1,7 @@
 import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
+import { secretsInUrl } from "../hosted/credentials.ts";
 import { isSecretHeader, isSecretParameter, splitBaseUrl } from "../util/urls_and_headers.ts";
 
 type Env = (name: string) => string | undefined;
@@ -11,7 +12,10 @@ interface Secret {
   value: string;
 }
 
-/** All that is secret: what the configuration names, and what of headers and base URLs has a name that says so. */
+/**
+ * All that is secret: what the configuration names, what of headers and base URLs has a name that says so, and what an MCP server's
+ * address holds.
+ */
 export function secretsOf(
   { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
   env: Env,
@@ -27,7 +31,10 @@ export function secretsOf(
     ...parametersOf("upstreams", upstreams),
     ...parametersOf("catalogs", catalogs),
   ];
-  return [...named, ...given].filter(({ value }) => value !== "");
+  const inAddresses = Object.entries(mcp.servers).flatMap(([server, { url }]) =>
+    secretsInUrl(url).map((value) => ({ name: `hostedTools.mcp.servers.${server}.url`, value }))
+  );
+  return [...named, ...given, ...inAddresses].filter(({ value }) => value !== "");
 }
 
 function headersOf(path: string, services: Record<string, { headers: Record<string, string> }>): Secret[] {

@@ -73,7 +73,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     ...upstreamProblems(checker),
     ...catalogProblems(checker),
     ...laneProblems(raw, checker),
-    ...hostedProblems(config.hostedTools, surroundings),
+    ...hostedProblems(config, surroundings),
   ];
 }
 

@@ -1,6 +1,8 @@
 /** The second pass over what the configuration says of hosted tools. */
 import { isJsonObject } from "../canonical/json.ts";
+import { isPattern } from "../canonical/models.ts";
 import { hint } from "./hint.ts";
+import { takesTokens } from "./secrets.ts";
 
 export interface HostedSurroundings {
   /** By name: whether the service takes a secret. */
@@ -12,12 +14,13 @@ export interface HostedSurroundings {
 export const BY_TOOL = "mcp";
 
 export function* hostedProblems(
-  hosted: unknown,
+  config: Readonly<Record<string, unknown>>,
   { searchBackends = {}, env }: HostedSurroundings,
 ): Generator<{ path: string; message: string }, void> {
-  const { webSearch, webFetch, mcp } = fields(hosted);
+  const { webSearch, webFetch, mcp } = fields(config.hostedTools);
   yield* fetchProblems(fields(webFetch), env);
   const servers = fields(fields(mcp).servers);
+  yield* ruleProblems(servers, config);
   if (!isJsonObject(webSearch)) return;
   const path = "hostedTools.webSearch";
   const { backend, baseUrl, secret, server, tool } = webSearch;
@@ -51,6 +54,23 @@ export function* hostedProblems(
 
 function fields(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {};
+}
+
+/** Keys that rules for tools name and nobody can have. Names of stored keys and of callers with tokens are not known here. */
+function* ruleProblems(servers: Record<string, unknown>, config: Readonly<Record<string, unknown>>) {
+  const { keys, storedKeys, oidc } = config;
+  if (!Array.isArray(keys) || keys.length === 0 || storedKeys || oidc || takesTokens(config)) return;
+  const names = keys.map((key) => fields(key).name).filter((name) => typeof name === "string");
+  for (const [server, { tools }] of Object.entries(servers).map(([name, value]) => [name, fields(value)] as const)) {
+    for (const [tool, rule] of Object.entries(fields(tools))) {
+      const { keys: named } = fields(rule);
+      for (const [index, name] of Array.isArray(named) ? named.entries() : []) {
+        if (typeof name !== "string" || isPattern(name) || names.includes(name)) continue;
+        const path = `hostedTools.mcp.servers.${server}.tools.${tool}.keys[${index}]`;
+        yield { path, message: `Cannot find key "${name}"${hint(name, names)}` };
+      }
+    }
+  }
 }
 
 const LEAST_TOKEN = 16;

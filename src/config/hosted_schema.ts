@@ -45,6 +45,15 @@ const fetchSchema = object(
   },
 );
 
+const ruleSchema = object("Who may call a tool, and how.", {
+  keys: z.array(z.string().min(1)).min(1).optional().meta({
+    description: "The keys that may call it, by name or pattern with *. By default all.",
+  }),
+  approval: z.boolean().default(false).meta({
+    description: "Whether each call needs the client's approval, whatever the request says.",
+  }),
+});
+
 const serverSchema = object("A server of the Model Context Protocol, over HTTP.", {
   url: z.url({ protocol: /^https?$/, error: "Expected an http or https URL" }).meta({
     description: "The server's address.",
@@ -52,6 +61,12 @@ const serverSchema = object("A server of the Model Context Protocol, over HTTP."
   }),
   secret: secretSchema.optional().meta({ description: "Sent to this server as a bearer token." }),
   headers: headersSchema,
+  tools: z.record(z.string().min(1, "Expected the name of a tool"), ruleSchema).optional().meta({
+    description:
+      "The tools that models may call, by name or pattern with *; the exact name comes first, then the longest " +
+      "pattern. By default all tools of the server, by all keys, without approval.",
+    examples: [{ "get_*": {}, "delete_page": { keys: ["ops"], approval: true } }],
+  }),
 });
 
 const remoteSchema = object("Servers of the Model Context Protocol, whose tools models may call.", {

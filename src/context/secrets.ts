@@ -66,6 +66,11 @@ export function maskPlaces(text: string, places: number[], begun: number): strin
   return masked + text.slice(copied);
 }
 
+/** Hides these secrets and nothing else: tokens of others may stand in what a tool quotes. */
+export function maskerFor(plain: readonly string[]): Hide {
+  return (text) => text.length < SHORTEST_MASKED && !text.endsWith("…") ? text : maskFound(text, finderOf(plain));
+}
+
 /** The spellings to search for. */
 export function spellingsFor(plain: readonly string[]): string[] {
   return [...new Set(plain.flatMap(spellingsOf))].filter(({ length }) => length >= SHORTEST_MASKED);

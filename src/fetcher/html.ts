@@ -2,28 +2,26 @@
 import { parseHTML } from "linkedom";
 import { Readability } from "readability";
 import { type Element, toMarkdown } from "./markdown.ts";
-import { leanOf, plainText } from "./plain_html.ts";
+import { leanOf, plainText, type TreeLimits } from "./plain_html.ts";
 
 export interface PageText {
   title?: string;
   text: string;
 }
 
-/** A larger or deeper page is read without a tree, which would take seconds, or more stack than there is. */
-const MOST_ELEMENTS = 30_000;
-const MOST_LENGTH = 1_500_000;
-const MOST_DEPTH = 200;
+/** A larger or deeper tree would take seconds, or more stack than there is. The rest of a page is read without one. */
+const TREE: TreeLimits = { elements: 4_000, length: 1_000_000, depth: 60 };
 /** An article that is shorter is none: then the page is an index, or something else that has no article. */
 const LEAST_ARTICLE = 500;
 
 /** `most`: characters of text. `isHasty`: there is no time for a tree. */
 export function readHtml(html: string, url: string, most: number, isHasty: boolean): PageText {
   if (isHasty) return plainText(html, most);
-  const { lean, elements, depth } = leanOf(html);
-  const isLarge = lean.length > MOST_LENGTH || elements > MOST_ELEMENTS || depth > MOST_DEPTH;
-  if (isLarge) return plainText(html, most);
+  const { lean, rest } = leanOf(html, TREE);
   try {
-    return readTree(lean, url);
+    const page = readTree(lean, url);
+    if (rest === "" || page.text.length > most) return page;
+    return { ...page, text: [page.text, plainText(rest, most).text].filter((text) => text !== "").join("\n\n") };
   } catch {
     return plainText(html, most);
   }

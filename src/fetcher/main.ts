@@ -47,10 +47,12 @@ function main(args: string[]): void {
   server.once("error", (error) => fail(`Cannot listen on ${hostname} port ${port}: ${error.message}`));
   server.listen(Number(port), hostname, () => {
     const { address, port } = server.address() as AddressInfo;
-    process.stdout.write(`Fetcher: http://${address.includes(":") ? `[${address}]` : address}:${port}\n`);
+    process.stdout.on("error", () => {}).write(
+      `Fetcher: http://${address.includes(":") ? `[${address}]` : address}:${port}\n`,
+    );
   });
   const stop = (code: number, ms: number) => {
-    server.close(() => process.exit(code));
+    if (server.listening) server.close(() => process.exit(code));
     setTimeout(() => process.exit(code), ms).unref();
   };
   if (held) {

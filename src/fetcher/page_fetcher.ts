@@ -6,10 +6,10 @@ import { ByteBuffer } from "../util/byte_reader.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { contentTypeOf, kindOf, textOf } from "./content.ts";
 import { type Place, placeOf } from "./places.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
-import { Turns } from "./turns.ts";
+import { type Caller, Turns } from "./turns.ts";
 
 export interface PageFetcherOptions {
   /** Origins of hosts inside that may be asked, too; `*.` stands for all names below one. */
@@ -25,6 +25,8 @@ export interface PageFetcherOptions {
   now(): number;
   limits?: Partial<FetchLimits>;
 }
+
+export type FetchedPage = Page & Pick<ReadPage, "isSpoiling">;
 
 export interface FetchLimits {
   /** How long one page may take, in milliseconds, from the first request to the text. */
@@ -58,22 +60,23 @@ export class PageFetcher {
   }
 
   /** `most`: characters of text. Throws a `Refusal`, and the reason of `signal`. */
-  async fetch(url: string, most: number, signal: AbortSignal): Promise<Page> {
+  async fetch(url: string, most: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage> {
     const place = placeOf(url, this.#options.allow);
     const late = () => new Refusal("not_accessible", "The page took too long");
-    return await this.#turns.run(() =>
-      abortAfter(this.#limits.pageMs, signal, (signal) => this.#fetch(place, most, signal), late)
+    return await this.#turns.run(
+      caller,
+      () => abortAfter(this.#limits.pageMs, signal, (signal) => this.#fetch(place, most, signal, caller), late),
     );
   }
 
-  async #fetch(place: Place, most: number, signal: AbortSignal): Promise<Page> {
+  async #fetch(place: Place, most: number, signal: AbortSignal, caller: Caller): Promise<FetchedPage> {
     for (let hops = 0; hops <= this.#limits.redirects; hops++) {
       if (this.#options.obeysRobots) await this.#askRobots(place.url);
-      const found = await this.#turns.at(place.url.host, signal, async () => {
+      const found = await this.#turns.at(place.url.host, caller, signal, async () => {
         const response = await this.#send(place, signal);
         return redirectOf(response) ?? await this.#take(response);
       });
-      if (typeof found !== "string") return await this.#read(found, place.url, most, signal);
+      if (typeof found !== "string") return await this.#read(found, place.url, most, signal, caller);
       place = placeOf(found, this.#options.allow, place.url);
     }
     throw new Refusal("not_accessible", "There are too many redirects");
@@ -113,19 +116,26 @@ export class PageFetcher {
     return { bytes, type: headers.get("content-type") };
   }
 
-  async #read({ bytes, type }: Taken, url: URL, most: number, signal: AbortSignal): Promise<Page> {
+  async #read(
+    { bytes, type }: Taken,
+    url: URL,
+    most: number,
+    signal: AbortSignal,
+    caller: Caller,
+  ): Promise<FetchedPage> {
     const { mediaType, charset } = contentTypeOf(type);
     const kind = kindOf(mediaType, bytes);
     if (!kind) throw new Refusal("unsupported_type", `Pages of type "${mediaType}" cannot be read`);
-    const page = kind === "text"
+    const page: ReadPage = kind === "text"
       ? { text: textOf(bytes, charset, kind) }
-      : await this.#options.reader.read({ kind, bytes, charset, url: url.href, most }, signal);
+      : await this.#options.reader.read({ kind, bytes, charset, url: url.href, most }, signal, caller);
     return {
       url: url.href,
       ...(page.title && { title: page.title }),
       text: cut(page.text, most),
       mediaType: MEDIA_TYPES[kind] ?? mediaType,
       retrievedAt: new Date(this.#options.now()).toISOString(),
+      ...(page.isSpoiling && { isSpoiling: true }),
     };
   }
 

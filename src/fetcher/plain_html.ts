@@ -5,6 +5,8 @@ const UNREAD = /^(script|style|noscript|template|svg|title|iframe|object|textare
 /** Elements inside a line. */
 const INLINE =
   /^(a|abbr|b|bdi|bdo|cite|code|data|dfn|em|font|i|kbd|label|mark|q|s|samp|small|span|strong|sub|sup|time|tt|u|var|wbr)$/;
+/** Elements whose text shares a line with that of the next one. */
+const CELL = /^t[dh]$/;
 /** Elements without an end, or whose end is mostly left out. */
 const UNNESTED =
   /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dt|dd|tr|td|th|option|thead|tbody|tfoot)$/;
@@ -64,42 +66,108 @@ function afterElement(html: string, name: string, from: number, endless: Set<str
   return from;
 }
 
-/** The page without what nobody reads, and how large a tree of that is: elements, and how deep they stand. */
-export function leanOf(html: string): { lean: string; elements: number; depth: number } {
-  const pieces: string[] = [];
-  let [at, elements, depth, deepest] = [0, 0, 0, 0];
-  for (const { name, isEnd, from, to } of tagsIn(html)) {
-    if (name === "!--" || (!isEnd && name !== "title" && UNREAD.test(name))) {
-      pieces.push(html.slice(at, from));
-      at = to;
-      continue;
-    }
-    if (!isEnd) elements++;
-    if (UNNESTED.test(name) || name === "title") continue;
-    depth = isEnd ? Math.max(0, depth - 1) : depth + 1;
-    deepest = Math.max(deepest, depth);
-  }
-  pieces.push(html.slice(at));
-  return { lean: pieces.join(""), elements, depth: deepest };
+/** How large a tree may be. */
+export interface TreeLimits {
+  elements: number;
+  /** In characters. */
+  length: number;
+  /** How deep elements may stand. */
+  depth: number;
 }
+
+/** The beginning of the page, of which a tree is made, without what nobody reads; and the rest as it is. */
+export function leanOf(html: string, limits: TreeLimits): { lean: string; rest: string } {
+  const room = new Room(html, limits);
+  const pieces: string[] = [];
+  let [at, seen] = [0, 0];
+  const take = (to: number) => pieces.push(html.slice(at, to));
+  for (const tag of tagsIn(html)) {
+    const { name, isEnd, from, to } = tag;
+    const isUnread = name === "!--" || !isEnd && name !== "title" && UNREAD.test(name);
+    const end = room.takeText(seen, from);
+    if (end < from || !isUnread && !room.takeTag(tag)) {
+      take(end);
+      return { lean: pieces.join(""), rest: html.slice(end) };
+    }
+    seen = to;
+    if (!isUnread) continue;
+    take(from);
+    at = to;
+  }
+  const end = room.takeText(seen, html.length);
+  take(end);
+  return { lean: pieces.join(""), rest: html.slice(end) };
+}
+
+/** What makes text into several nodes of a tree. A node of text costs less than an element does. */
+const PIECES = /[&<>]/g;
+const PIECE = 1 / 4;
+
+/** What a tree may still take. */
+class Room {
+  readonly #html: string;
+  readonly #left: TreeLimits;
+  readonly #depth: number;
+
+  constructor(html: string, limits: TreeLimits) {
+    this.#html = html;
+    this.#left = { ...limits };
+    this.#depth = limits.depth;
+  }
+
+  /** Where the text ends, or the room for it. */
+  takeText(from: number, to: number): number {
+    let end = Math.min(to, from + this.#left.length);
+    for (const { index } of this.#html.slice(from, end).matchAll(PIECES)) {
+      this.#left.elements -= PIECE;
+      if (this.#left.elements > 0) continue;
+      end = from + index;
+      break;
+    }
+    this.#left.length -= end - from;
+    return end;
+  }
+
+  /** Whether there was room for it. */
+  takeTag({ name, isEnd, from, to }: Tag): boolean {
+    const left = this.#left;
+    left.length -= to - from;
+    if (!isEnd) left.elements -= 1 + manyAttributes(this.#html.slice(from, to));
+    if (!UNNESTED.test(name) && name !== "title") left.depth = Math.min(this.#depth, left.depth + (isEnd ? 1 : -1));
+    return left.length >= 0 && left.elements >= 0 && left.depth >= 0;
+  }
+}
+
+/** What the attributes of a tag cost beside it, in elements. Those of most tags cost nothing. */
+function manyAttributes(tag: string): number {
+  if (tag.length < 200) return 0;
+  const marks = tag.match(/[\s="'/]/g)?.length ?? 0;
+  return Math.floor(Math.max(0, marks - 64) / 16);
+}
+
+/** What comes after so many tags is left, too: there is little text between them. */
+const MOST_TAGS = 500_000;
 
 /** `most`: characters of text, after which the rest is left. */
 export function plainText(html: string, most: number): { title?: string; text: string } {
   const title = /<title[^>]{0,200}>([^<]{0,2000})/i.exec(html.slice(0, 100_000))?.[1];
   const pieces: string[] = [];
-  let [at, length] = [0, 0];
+  let [at, length, tags] = [0, 0, 0];
   const take = (to: number) => {
     const piece = html.slice(at, Math.min(to, at + most));
-    pieces.push(piece);
+    if (piece !== "") pieces.push(piece);
     length += piece.length;
   };
-  for (const { name, from, to } of tagsIn(html)) {
+  const isWhole = () => length <= 2 * most && tags <= MOST_TAGS;
+  for (const { name, isEnd, from, to } of tagsIn(html)) {
     take(from);
-    if (!INLINE.test(name)) pieces.push("\n");
     at = to;
-    if (length > 2 * most) break;
+    if (CELL.test(name)) pieces.push(isEnd ? " | " : "");
+    else if (!INLINE.test(name) && (pieces.at(-1) !== "\n" || pieces.at(-2) !== "\n")) pieces.push("\n");
+    tags++;
+    if (!isWhole()) break;
   }
-  if (length <= 2 * most) take(html.length);
+  if (isWhole()) take(html.length);
   const lines = decoded(pieces.join("")).split("\n").map((line) => line.replace(/\s+/g, " ").trim());
   const text = lines.filter((line, index) => line !== "" || lines[index - 1] !== "").join("\n").trim();
   return { ...(title && { title: decoded(title).replace(/\s+/g, " ").trim() }), text };

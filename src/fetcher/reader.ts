@@ -3,6 +3,7 @@ import process from "node:process";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { PageText } from "./html.ts";
 import { Refusal } from "./refusal.ts";
+import { type Caller, Slots } from "./turns.ts";
 import type { Done, Job } from "./worker.ts";
 
 export interface ReaderPace {
@@ -21,6 +22,12 @@ const LOOK_MS = 50;
 /** What a thread holds after a larger page goes back to the system only with the thread. */
 const LARGE_BYTES = 2 ** 20;
 
+/** A page that was read. */
+export interface ReadPage extends PageText {
+  /** Whether it cost a thread, and with it the process: it should not be tried again soon. */
+  isSpoiling?: true;
+}
+
 interface Thread {
   worker: Worker;
   isUp: Promise<void>;
@@ -35,54 +42,39 @@ export class Reader {
   readonly #pace: ReaderPace;
   readonly #onSpoiled: (holdsMuch: boolean) => void;
   readonly #idle: Thread[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #slots = new Slots(THREADS);
 
   constructor(onSpoiled: (holdsMuch: boolean) => void, pace: Partial<ReaderPace> = {}) {
     this.#onSpoiled = onSpoiled;
     this.#pace = { ...PACE, ...pace };
   }
 
-  /** Throws a `Refusal` where the page cannot be read, and the reason of `signal`. */
-  async read(job: Omit<Job, "isHasty">, signal: AbortSignal): Promise<PageText> {
-    await this.#turn(signal);
-    try {
-      const page = await this.#try({ ...job, isHasty: false }, signal) ??
-        // What took too long is read once more in the way that takes no time.
-        (job.kind === "html" && !this.#holdsMuch() ? await this.#try({ ...job, isHasty: true }, signal) : undefined);
-      if (!page) throw new Refusal("too_large", "The page takes too much to read");
-      return page;
-    } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
-    }
+  /**
+   * Throws a `Refusal` where the page cannot be read, and the reason of `signal` where its turn has not come by then. A page that is
+   * being read is read to its end, though nobody wants it any more: to give it up would cost the process.
+   */
+  async read(job: Omit<Job, "isHasty">, signal: AbortSignal, caller?: Caller): Promise<ReadPage> {
+    return await this.#slots.run(caller, signal, async () => {
+      const page = await this.#try({ ...job, isHasty: false });
+      if (page) return page;
+      // What took too long is read once more in the way that takes no time.
+      const isWorthIt = job.kind === "html" && !this.#holdsMuch();
+      const hasty = isWorthIt ? await this.#try({ ...job, isHasty: true }) : undefined;
+      if (!hasty) throw new Refusal("too_large", "The page takes too much to read", { isSpoiling: true });
+      return { ...hasty, isSpoiling: true };
+    });
   }
 
   close(): void {
     for (const thread of this.#idle.splice(0)) end(thread);
   }
 
-  async #turn(signal: AbortSignal): Promise<void> {
-    while (this.#running >= THREADS) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiting.push(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
-      await promise;
-      const at = this.#waiting.indexOf(resolve);
-      if (at >= 0) this.#waiting.splice(at, 1);
-      signal.throwIfAborted();
-    }
-    this.#running++;
-  }
-
   /** Nothing where it took too long, or more than a thread may have. */
-  async #try(job: Job, signal: AbortSignal): Promise<PageText | undefined> {
-    signal.throwIfAborted();
+  async #try(job: Job): Promise<PageText | undefined> {
     const thread = this.#idle.pop() ?? start();
     thread.cancelRest?.();
     const { promise, resolve } = Promise.withResolvers<Done | undefined>();
     const giveUp = () => resolve(undefined);
-    signal.addEventListener("abort", giveUp, { once: true });
     thread.worker.onerror = (event) => {
       event.preventDefault();
       giveUp();
@@ -96,11 +88,9 @@ export class Reader {
     const done = await promise;
     clearTimeout(timer);
     clearInterval(watch);
-    signal.removeEventListener("abort", giveUp);
     if (done === undefined || done === "up") {
       end(thread);
       this.#onSpoiled(this.#holdsMuch());
-      signal.throwIfAborted();
       return undefined;
     }
     if (job.bytes.length > LARGE_BYTES) end(thread);

@@ -2,15 +2,16 @@
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Page } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { digestOf } from "../util/digest.ts";
+import type { FetchedPage } from "./page_fetcher.ts";
 import { Refusal } from "./refusal.ts";
+import type { Caller } from "./turns.ts";
 
 export interface FetcherServerOptions {
   /** What every request for a page has to show. */
   token: string;
-  fetch(url: string, mostCharacters: number, signal: AbortSignal): Promise<Page>;
+  fetch(url: string, mostCharacters: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage>;
   /** Takes what went wrong here. */
   say(text: string): void;
 }
@@ -36,19 +37,24 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   if (!isSame(headers.authorization ?? "", `Bearer ${options.token}`)) {
     return reply(response, 401, { error: "unauthorized" });
   }
-  const asked = await jsonOf(request);
-  const { url: wanted, maxCharacters: most } = isJsonObject(asked) ? asked : {};
-  const isCount = typeof most === "number" && Number.isInteger(most) && most > 0;
-  if (typeof wanted !== "string" || !isCount) return reply(response, 400, { error: "invalid_input" });
+  const asked = askedIn(await jsonOf(request));
+  if (!asked) return reply(response, 400, { error: "invalid_input" });
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   try {
-    reply(response, 200, await options.fetch(wanted, Math.min(most, MOST_CHARACTERS), gone.signal));
+    reply(response, 200, await options.fetch(asked.url, asked.most, gone.signal, asked.caller));
   } catch (thrown) {
     if (gone.signal.aborted) return;
     if (!(thrown instanceof Refusal)) throw thrown;
-    reply(response, 200, { error: thrown.code, message: thrown.message });
+    const { code: error, message, isSpoiling } = thrown;
+    reply(response, 200, { error, message, isSpoiling });
   }
+}
+
+function askedIn(body: unknown): { url: string; most: number; caller: Caller } | undefined {
+  const { url, maxCharacters: most, caller } = isJsonObject(body) ? body : {};
+  if (typeof url !== "string" || typeof most !== "number" || !Number.isInteger(most) || most <= 0) return undefined;
+  return { url, most: Math.min(most, MOST_CHARACTERS), caller: typeof caller === "string" ? caller : undefined };
 }
 
 /** In a time that does not depend on where the texts differ. */

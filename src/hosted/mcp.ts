@@ -4,11 +4,13 @@ import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { FrameSource } from "../upstream/frames.ts";
 import { readReply, send, type Service } from "../upstream/send.ts";
+import { credentialsOf } from "./credentials.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import {
   contentIn,
   type Era,
   headersOf,
+  hiddenIn,
   INITIALIZE,
   INITIALIZED,
   isModernFault,
@@ -24,6 +26,8 @@ export interface RemoteServerOptions {
   service: Service;
   /** What stands after the origin in the server's address. */
   path: string;
+  /** Returns what hides these secrets in a text. */
+  maskerFor(secrets: readonly string[]): (text: string) => string;
   /** Milliseconds by a clock that never steps. */
   now(): number;
 }
@@ -42,6 +46,7 @@ const MOST_LIST_MS = 60 * 60_000;
 /** What is known of a server from its answers. */
 export class RemoteServer {
   readonly #options: RemoteServerOptions;
+  readonly #hide: (text: string) => string;
   #era: Era = "modern";
   #version = VERSIONS.modern;
   #session: string | undefined;
@@ -51,6 +56,7 @@ export class RemoteServer {
 
   constructor(options: RemoteServerOptions) {
     this.#options = options;
+    this.#hide = options.maskerFor(credentialsOf(options.service, options.path));
   }
 
   /** Throws where the server does not answer as it must. */
@@ -85,7 +91,9 @@ export class RemoteServer {
       const id = ++this.#count;
       const [era, session] = [this.#era, this.#session];
       const response = await this.#post(method, requestOf(id, method, params, era), name, signal);
-      if (response.ok) return resultIn(await this.#answerOf(response, id, signal));
+      if (response.ok) {
+        return hiddenIn(resultIn(await this.#answerOf(response, id, signal)), this.#hide) as JsonObject;
+      }
       const { status, body } = await readReply(response, ANSWER_BYTES);
       if (isAgain || !mustInitialize(era, session, status, body)) {
         throw new GatewayError("upstream_error", `The server answered with status ${status}`);
@@ -151,6 +159,7 @@ export class RemoteServer {
     if (isStream && response.body) return await this.#readStream(response.body, id, signal);
     const { body } = await readReply(response, ANSWER_BYTES);
     if (!isJsonObject(body)) throw new GatewayError("upstream_error", "The server's answer is not a message");
+    if (body.id !== id) throw new GatewayError("upstream_error", "The server's answer is to another request");
     return body;
   }
 

@@ -52,6 +52,14 @@ export function isModernFault(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.error) && MODERN_FAULTS.has(body.error.code);
 }
 
+/** The value with each of its texts, keys included, as `hide` returns it. */
+export function hiddenIn(value: JsonValue, hide: (text: string) => string): JsonValue {
+  if (typeof value === "string") return hide(value);
+  if (Array.isArray(value)) return value.map((one) => hiddenIn(one, hide));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).map((key) => [hide(key), hiddenIn(value[key] ?? null, hide)]));
+}
+
 /** What a server asks in the middle of its answer, and what it is told: that it lives, and that there is nothing more. */
 export function replyTo({ id, method }: JsonObject): JsonObject | undefined {
   if (typeof method !== "string" || id === undefined) return undefined;

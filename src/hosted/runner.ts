@@ -5,20 +5,27 @@ import { GatewayError } from "../errors.ts";
 import type { Service } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { abortAfter } from "../util/timeout.ts";
-import { isWithin } from "./domains.ts";
-import { RemoteServer } from "./mcp.ts";
+import { isWithin, plainDomains } from "./domains.ts";
+import { RemoteServer, type RemoteServerOptions } from "./mcp.ts";
+import type { Permissions, PermissionsOf } from "./policy.ts";
 import { search, type SearchOptions } from "./search.ts";
 
 /** What runs hosted tools. */
 export interface HostedRunner {
   /** Whether there is something here that does such work. */
   runs(work: HostedWork): boolean;
+  /** What a key may do with the tools of a remote server. */
+  permissions: PermissionsOf;
   /** Runs a call. What fails is a result; throws only where `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
 }
 
 /** What a call is to know of its request. */
 export interface CallFacts {
+  /** The name of the caller's key. */
+  key: string;
+  /** Whose share of limited things the call uses; absent where the gateway has one caller. */
+  owner?: string;
   signal: AbortSignal;
   /** Given the reason of a failure, which is for the log alone. */
   onFailure(reason: unknown): void;
@@ -30,7 +37,7 @@ export interface CallFacts {
 export type OpenPage = (
   url: string,
   limits: { maxTokens?: number },
-  facts: Pick<CallFacts, "signal" | "onFailure">,
+  facts: Pick<CallFacts, "signal" | "onFailure" | "owner">,
 ) => Promise<HostedResult>;
 
 /** A server that the configuration has. */
@@ -39,7 +46,7 @@ export interface ConfiguredServer {
   path: string;
 }
 
-export interface HostedRunnerOptions {
+export interface HostedRunnerOptions extends Pick<RemoteServerOptions, "maskerFor" | "now"> {
   search?: SearchOptions;
   openPage?: OpenPage;
   /** By the names that requests call them by. */
@@ -48,7 +55,7 @@ export interface HostedRunnerOptions {
   serverAt(url: string): ConfiguredServer | undefined;
   /** How long one call of a remote tool may take, in milliseconds. */
   callMs: number;
-  now(): number;
+  permissions: PermissionsOf;
 }
 
 /** Addresses are as long as browsers take them. */
@@ -77,12 +84,17 @@ class Runner implements Pick<HostedRunner, "run"> {
       case "find-in-page":
         return placesIn(await this.#open(call.url, work, facts), call.pattern);
       case "mcp-list":
-        return await this.#askRemote(work, facts, async (server, signal) => ({
+        return await this.#askRemote(work, facts, ({ some }) => some, async (server, signal, { of }) => ({
           kind: "tools",
-          tools: await server.list(signal),
+          tools: (await server.list(signal)).filter(({ name }) => of(name) !== "no"),
         }));
       case "mcp":
-        return await this.#askRemote(work, facts, (server, signal) => server.call(call.name, call.input, signal));
+        return await this.#askRemote(
+          work,
+          facts,
+          ({ of }) => of(call.name) !== "no",
+          (server, signal) => server.call(call.name, call.input, signal),
+        );
       default:
         return call satisfies never;
     }
@@ -107,15 +119,17 @@ class Runner implements Pick<HostedRunner, "run"> {
 
   async #askRemote(
     work: HostedWork,
-    { signal, onFailure }: CallFacts,
-    ask: (server: RemoteServer, signal: AbortSignal) => Promise<HostedResult>,
+    { key, signal, onFailure }: CallFacts,
+    isAllowed: (permissions: Permissions) => boolean,
+    ask: (server: RemoteServer, signal: AbortSignal, permissions: Permissions) => Promise<HostedResult>,
   ): Promise<HostedResult> {
-    const server = work.kind === "mcp" ? this.#serverOf(work) : undefined;
-    if (!server) return { kind: "error", code: "not_allowed" };
-    const { callMs } = this.#options;
+    const { callMs, permissions: permissionsOf } = this.#options;
+    const permissions = work.kind === "mcp" ? permissionsOf(work, key) : undefined;
+    const server = work.kind === "mcp" && permissions && isAllowed(permissions) ? this.#serverOf(work) : undefined;
+    if (!server || !permissions) return { kind: "error", code: "not_allowed" };
     const late = () => new GatewayError("upstream_timeout", `The server did not answer within ${callMs} ms`);
     try {
-      return await abortAfter(callMs, signal, (signal) => ask(server, signal), late);
+      return await abortAfter(callMs, signal, (signal) => ask(server, signal, permissions), late);
     } catch (reason) {
       signal.throwIfAborted();
       onFailure(reason);
@@ -127,9 +141,10 @@ class Runner implements Pick<HostedRunner, "run"> {
   #serverOf(work: RemoteWork): RemoteServer | undefined {
     const place = placeOf(work, this.#options);
     if (!place) return undefined;
+    const { now, maskerFor } = this.#options;
     const { server: label, url, token, headers } = work;
     const key = digestOf(JSON.stringify([label, url, token, headers]));
-    const server = this.#remote.get(key) ?? new RemoteServer({ ...place, now: this.#options.now });
+    const server = this.#remote.get(key) ?? new RemoteServer({ ...place, now, maskerFor });
     this.#remote.set(key, server);
     return server;
   }
@@ -168,6 +183,7 @@ function refusalOf(
   if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };
   const { protocol } = URL.parse(url) ?? {};
   if (protocol !== "http:" && protocol !== "https:") return { kind: "error", code: "invalid_input" };
+  if (!plainDomains(domains)) return { kind: "error", code: "invalid_input" };
   if (!isWithin(url, domains)) return { kind: "error", code: "not_allowed" };
   return isNamed(url) ? undefined : { kind: "error", code: "not_in_conversation" };
 }

@@ -4,7 +4,7 @@ import type { FoundPage, SearchBackend, SearchQuery } from "../contract/search.t
 import { GatewayError } from "../errors.ts";
 import { readReply, send, type Service } from "../upstream/send.ts";
 import { abortAfter } from "../util/timeout.ts";
-import { isWithin } from "./domains.ts";
+import { filterOf, plainDomains } from "./domains.ts";
 
 export interface SearchOptions {
   find: FindPages;
@@ -48,15 +48,18 @@ export async function search(
   onFailure: (reason: unknown) => void,
 ): Promise<HostedResult> {
   if (query.length > QUERY_CHARACTERS) return { kind: "error", code: "too_long" };
+  const plainly = plainDomains(domains);
+  if (!plainly) return { kind: "error", code: "invalid_input" };
   const { count, characters } = AMOUNTS[size];
   try {
     const found = await abortAfter(
       timeoutMs,
       signal,
-      (signal) => find({ query, count, domains, location, size }, signal),
+      (signal) => find({ query, count, domains: domains && plainly, location, size }, signal),
       () => new GatewayError("upstream_timeout", `The search did not answer within ${timeoutMs} ms`),
     );
-    const fitting = found.filter(({ url }) => isAddress(url) && isWithin(url, domains));
+    const isWithin = filterOf(domains);
+    const fitting = found.filter(({ url }) => isAddress(url) && isWithin(url));
     return { kind: "hits", hits: unique(fitting).slice(0, count).map((page) => hitOf(page, characters)) };
   } catch (reason) {
     signal.throwIfAborted();

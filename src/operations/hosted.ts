@@ -10,7 +10,7 @@ import type {
   Message,
   Tool,
 } from "../canonical/generate.ts";
-import type { HostedCall, HostedResult, HostedWork, RemoteTool, RemoteWork, SearchHit } from "../canonical/hosted.ts";
+import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -20,6 +20,7 @@ import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { CallFacts } from "../hosted/runner.ts";
 import { transformed } from "../transforms/apply.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { GatewayError } from "../errors.ts";
@@ -27,6 +28,7 @@ import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { billSearch, isUnpaid } from "./billing.ts";
 import type { Shortening } from "./compact.ts";
+import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./who_runs.ts";
 import { runTraced } from "./traced.ts";
@@ -101,36 +103,44 @@ function plan(
   const run = tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool));
   const { messages, approved } = settleApprovals(input.messages);
   const due = [...approved, ...unfinished(messages)];
-  const known = listedIn(input.messages);
   const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
   if (servers.length > MOST_SERVERS) {
     throw new GatewayError("invalid_request", `More than ${MOST_SERVERS} remote servers`, { param: "tools" });
   }
-  const unknown = servers.filter(({ server }) => !known.has(server));
+  const lists = listsIn(input.messages, servers);
   let offered: Promise<Offered> | undefined;
   return {
     input: { ...withoutFields(input, added, own), tools, messages },
     hosted: {
       canPause,
-      isBegun: due.length + unknown.length > 0,
-      offer: () => offered ??= offer(run, known, unknown, due, context),
+      isBegun: due.length + lists.unknown.length > 0,
+      offer: () => offered ??= offer(run, lists, due, context),
     },
   };
 }
 
 async function offer(
   tools: readonly Tool[],
-  known: Map<string, readonly RemoteTool[]>,
-  unknown: readonly RemoteWork[],
+  lists: Lists,
   due: readonly HostedPart[],
   context: RequestContext,
 ): Promise<Offered> {
-  const lists = await listTools(unknown, known, context);
+  const added = await listTools(lists, factsOf(context, () => false), context);
   const opensPages = context.gateway.hosted.runs({ kind: "web-fetch" });
-  const functions = functionsFor(tools, known).filter(({ work, does }) =>
+  const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
     work.kind !== "web-search" || does === "web-search" || opensPages
   );
-  return { functions, before: [...lists, ...due] };
+  return { functions: functions.flatMap((one) => permitted(one, context)), before: [...added, ...due] };
+}
+
+/** The function as the caller may use it: not at all, or with the client's approval. */
+function permitted(
+  { remote, ...rest }: HostedFunction,
+  { gateway: { hosted }, caller }: RequestContext,
+): HostedFunction[] {
+  if (rest.work.kind !== "mcp" || !remote) return [rest];
+  const permission = hosted.permissions(rest.work, caller.name).of(remote.name);
+  return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
 }
 
 /** The same for a summary: it only knows the tools. */
@@ -165,34 +175,18 @@ function withoutFields(
   return { ...input, extra: { ...extra, fields: Object.fromEntries(fields) } };
 }
 
-/** The tools of each remote server that the conversation has listed already. */
-function listedIn(messages: readonly Message[]): Map<string, readonly RemoteTool[]> {
-  const known = new Map<string, readonly RemoteTool[]>();
-  for (const { call, result } of stepsIn(messages)) {
-    if (call.kind === "mcp-list" && result?.kind === "tools") known.set(call.server, result.tools);
-  }
-  return known;
-}
-
-/** Asks servers for their tools, which are known then. */
-async function listTools(
-  unknown: readonly RemoteWork[],
-  known: Map<string, readonly RemoteTool[]>,
-  context: RequestContext,
-): Promise<HostedPart[]> {
-  const facts = factsOf(context, () => false);
-  const list = (work: RemoteWork) => runTraced({ kind: "mcp-list", server: work.server }, work, facts, context);
-  const results = await Promise.all(unknown.map(list));
-  return unknown.map(({ server }, index) => {
-    const result = results[index];
-    if (result?.kind === "tools") known.set(server, result.tools);
-    else context.note(`could not list the tools of ${server}`);
-    return { type: "hosted", id: context.gateway.newId(), call: { kind: "mcp-list", server }, result };
-  });
-}
-
-function factsOf({ signal, recorder }: RequestContext, isNamed: (url: string) => boolean, own = signal) {
-  return { signal: own, onFailure: (reason: unknown) => recorder.explain(reason), isNamed };
+function factsOf(
+  { gateway, caller, signal, recorder }: RequestContext,
+  isNamed: (url: string) => boolean,
+  own = signal,
+): CallFacts {
+  return {
+    key: caller.name,
+    owner: gateway.hasSeveralCallers ? caller.owner : undefined,
+    signal: own,
+    onFailure: (reason) => recorder.explain(reason),
+    isNamed,
+  };
 }
 
 /** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */

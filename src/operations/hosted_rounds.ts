@@ -5,7 +5,7 @@
 import type { GenerateEvent, GenerateRequest, HostedPart, OutputPart } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
-import { emptyCall, type HostedFunction, isCallOf } from "../transforms/hosted_functions.ts";
+import { emptyCall, type HostedFunction, isCallOf, needsApproval } from "../transforms/hosted_functions.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { type ReadCall, Renumbered, type Running, Turn, Uses } from "./hosted_turn.ts";
 
@@ -157,7 +157,8 @@ class HostedAnswer {
       if (part.result) yield part;
       else {
         const of = this.#options.functions.find((one) => isCallOf(one, part.call));
-        const running = of && this.#start({ id: part.id, call: part.call }, of, false);
+        const mayRun = of && (part.wasApproved || !needsApproval(of));
+        const running = mayRun && this.#start({ id: part.id, call: part.call }, of, false);
         yield running
           ? { ...part, ...await this.#finish(running) }
           : { ...part, result: { kind: "error", code: "unavailable" } };

@@ -14,8 +14,11 @@ export interface HostedFunction {
   of: string;
   work: HostedWork;
   does: Exclude<HostedCall["kind"], "mcp-list">;
-  /** For a remote tool: its name at its server, and whether the server declares it read-only. */
-  remote?: { name: string; isReadOnly: boolean };
+  /**
+   * For a remote tool: its name at its server, whether the server declares it read-only, and whether the operator wants every call
+   * approved.
+   */
+  remote?: { name: string; isReadOnly: boolean; needsApproval?: boolean };
 }
 
 /**
@@ -176,6 +179,7 @@ export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
 /** Whether a call of a remote tool needs the client's approval. */
 export function needsApproval({ work, remote }: HostedFunction): boolean {
   if (work.kind !== "mcp" || !remote) return false;
+  if (remote.needsApproval) return true;
   const { approval } = work;
   if (approval === "always" || approval === "never") return approval === "always";
   const { always, never } = approval;

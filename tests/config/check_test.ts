@@ -73,6 +73,18 @@ for (
       'hostedTools.webFetch.secret.env: Environment variable "TOKEN" is not set: export TOKEN=...',
     ],
     [
+      "a rule of a server's tool for a key that is not there",
+      {
+        keys: [{ name: "ops", secret: { env: "SET" } }],
+        hostedTools: {
+          mcp: { servers: { docs: { url: "http://docs.test/mcp", tools: { write: { keys: ["opps", "x*"] } } } } },
+        },
+        upstreams,
+        lanes,
+      },
+      'hostedTools.mcp.servers.docs.tools.write.keys[0]: Cannot find key "opps"; did you mean "ops"?',
+    ],
+    [
       "a secret for a fetcher that the launcher starts",
       { hostedTools: { webFetch: { secret: { env: "TOKEN" } } }, upstreams, lanes },
       "hostedTools.webFetch.secret: Only a fetcher with a url has a secret in the configuration",

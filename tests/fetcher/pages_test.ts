@@ -258,6 +258,24 @@ Deno.test("a host gets two requests at once, others wait; beyond the limit nothi
   });
 });
 
+Deno.test("whoever keeps a slow host busy keeps nobody else from it", async () => {
+  const open = Promise.withResolvers<void>();
+  const serve = async (request: Request) => {
+    if (new URL(request.url).pathname !== "/quick") await open.promise;
+    return html("<p>hello");
+  };
+  await withSite(serve, async ({ origin, asked }) => {
+    await withFetcher({ allow: [origin] }, async ({ codeOf }) => {
+      const slow = Array.from({ length: 24 }, (_, index) => codeOf(`${origin}/${index}`, "greedy"));
+      assertEquals(await codeOf(`${origin}/25`, "greedy"), "too_many_requests");
+      while (asked.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+      assertEquals(await codeOf(`${origin}/quick`, "modest"), "ok");
+      open.resolve();
+      assertEquals(await Promise.all(slow), Array(24).fill("ok"));
+    });
+  });
+});
+
 Deno.test("robots.txt is asked for once and heeded: also after a redirect, and where it cannot be had", async () => {
   let robots = () => new Response("user-agent: *\ndisallow: /private");
   await withSite((request) => {

@@ -180,6 +180,56 @@ Deno.test({
   },
 });
 
+for (const killed of ["gateway", "launcher"] as const) {
+  Deno.test({
+    name: `fetcher: nothing of it is left once the ${killed} is killed, while it reads pages and while it comes back`,
+    ignore: Deno.build.os !== "linux",
+    async fn() {
+      const long = "<p>hello".repeat(2 ** 20);
+      await withSite(() => html(long), async ({ origin, asked }) => {
+        for (const isBack of [true, false]) {
+          await withFolder(async (folder) => {
+            const config = {
+              extends: "default",
+              store: { kind: "memory" },
+              hostedTools: { webFetch: { allow: [origin] } },
+            };
+            await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(config));
+            await withLaunched([], { cwd: folder }, async ({ pid, kill, ended }) => {
+              const [fetcher] = fetchersOf(pid);
+              const environment = Deno.readTextFileSync(`/proc/${fetcher}/environ`);
+              const gateway = childrenOf(pid).find((child) => child !== fetcher)!;
+              const url = /LANEWAY_FETCHER_URL=([^\0]*)/.exec(Deno.readTextFileSync(`/proc/${gateway}/environ`))![1];
+              const headers = { authorization: `Bearer ${/LANEWAY_FETCHER_TOKEN=([^\0]*)/.exec(environment)![1]}` };
+              const body = JSON.stringify({ url: `${origin}/`, maxCharacters: 1_000 });
+              const pages = Array.from(
+                { length: 8 },
+                () =>
+                  fetch(`${url}/fetch`, { method: "POST", headers, body }).then(
+                    (response) => response.text(),
+                    () => "",
+                  ),
+              );
+              const before = asked.length;
+              await until(() => asked.length > before);
+              if (isBack) {
+                Deno.kill(fetcher!, "SIGKILL");
+                await until(() => fetchersOf(pid).some((one) => one !== fetcher));
+              }
+              const all = childrenOf(pid);
+              if (killed === "gateway") Deno.kill(gateway, "SIGKILL");
+              else kill("SIGKILL");
+              await within(60_000, ended);
+              await until(() => all.every((child) => !runs(child)));
+              await Promise.all(pages);
+            });
+          });
+        }
+      });
+    },
+  });
+}
+
 /** A model that opens the page that it was asked about, and then says what stands there. */
 function model(origin: string): (request: Request) => Promise<Response> {
   return async (request) => {

@@ -1,16 +1,22 @@
+import process from "node:process";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { readHtml } from "../../src/fetcher/html.ts";
 import { Reader } from "../../src/fetcher/reader.ts";
 import { Refusal } from "../../src/fetcher/refusal.ts";
 
 const MEGABYTE = 2 ** 20;
+const times = (count: number, make: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => make(index)).join("");
 const read = (page: string, isHasty = false) => readHtml(page, "http://a.test/b/c", 10_000, isHasty);
+
+/** What one page may take of the processor, in milliseconds: a fetcher gives up a thread after eight seconds. */
+const READING_MS = 3_000;
 
 /** Pages of about a megabyte each that a tree, or a careless pattern, would take very long for. */
 const HARD: Record<string, [page: string, text: RegExp]> = {
   "nested blocks": ["<div>".repeat(MEGABYTE / 5) + "hello", /^hello$/],
   "nested marks": ["<b><i>".repeat(MEGABYTE / 6) + "hello", /^hello$/],
-  "paragraphs without an end": ["<p>x".repeat(MEGABYTE / 4), /^x\nx/],
+  "paragraphs without an end": ["<p>x".repeat(MEGABYTE / 4), /^x\n+x/],
   "tables in tables": ["<table><tr><td>".repeat(MEGABYTE / 15) + "hello", /^hello$/],
   "scripts without an end": ["<script>".repeat(MEGABYTE / 8) + "hello", /hello/],
   "ends of other scripts": ["<style>".repeat(1_000) + "</script>".repeat(MEGABYTE / 9), /^$/],
@@ -22,16 +28,37 @@ const HARD: Record<string, [page: string, text: RegExp]> = {
   "a long style": [`<p style="${"a:b;".repeat(MEGABYTE / 4)}">hello`, /hello/],
   "commas": [`<p>${",".repeat(MEGABYTE)}`, /^,+$/],
   "a title of a megabyte": [`<title>${"a".repeat(MEGABYTE)}</title>hello`, /hello/],
+  "a tag of many attributes": [`hello<a ${times(100_000, (index) => `a${index}=b `)}>`, /^hello$/],
+  "tags of many attributes": [times(2_000, () => `<p ${times(25, (index) => `a${index}=b `)}>hello`), /^hello/],
+  "signs that begin no tag": ["a < b ".repeat(MEGABYTE / 6), /^a < b a < b/],
+  "nested lists": [times(20, () => `${"<ul><li>".repeat(100)}hello${"</li></ul>".repeat(100)}`), /hello/],
+  "pictures": [times(29_000, (index) => `<img src="/${index}.png" alt="picture ${index}">`), /^picture 0/],
+  "a table": [
+    `<table>${times(5_000, (index) => `<tr><td>row ${index}</td><td>value</td><td>words</td></tr>`)}</table>`,
+    /^\| row 0 \| value \| words \|/,
+  ],
+  "links": [times(24_000, (index) => `<a href="/${index}">link ${index}</a> `), /^\[link 0\]\(http:\/\/a.test\/0\) /],
 };
 
 for (const [name, [page, text]] of Object.entries(HARD)) {
-  Deno.test(`reading: ${name} come to an end`, () => {
-    for (const isHasty of [true, false]) {
-      const found = read(page, isHasty).text;
-      assert(text.test(found.slice(0, 10_000)), found.slice(0, 100));
-    }
+  Deno.test(`reading: ${name} come to an end, long before the limit of a page`, () => {
+    const since = process.cpuUsage();
+    const found = read(page).text;
+    read(page, true);
+    const { user, system } = process.cpuUsage(since);
+    assert(text.test(found.slice(0, 10_000)), found.slice(0, 100));
+    assert((user + system) / 1000 < READING_MS, `${(user + system) / 1000} ms`);
   });
 }
+
+Deno.test("reading: what is beyond the tree of a large page is read as text, each row of a table in a line", () => {
+  const rows = times(5_000, (index) => `<tr><td>row ${index}</td><td>value</td></tr>`);
+  const { text } = readHtml(`<table>${rows}</table><p>The end`, "http://a.test/", 1_000_000, false);
+  for (const row of ["| row 0 | value |", "| row 1000 | value |", "row 4000 | value |", "row 4999 | value |"]) {
+    assert(text.split("\n").includes(row), row);
+  }
+  assert(text.endsWith("The end"));
+});
 
 Deno.test("reading: in haste a page keeps its words and lines, and loses only what a tree is for", () => {
   const page =
@@ -76,6 +103,19 @@ Deno.test("reading: where the process holds too much, nothing more is tried", as
   const reader = new Reader((holdsMuch) => spoiled.push(holdsMuch), { memoryBytes: 1 });
   await assertRejects(() => reader.read(job(SLOW), forever), Refusal, "too much");
   assertEquals(spoiled, [true]);
+  reader.close();
+});
+
+Deno.test("reading: whoever leaves while a page is being read costs nobody the process", async () => {
+  const spoiled: boolean[] = [];
+  const reader = new Reader((holdsMuch) => spoiled.push(holdsMuch), { pageMs: 60_000, memoryBytes: Infinity });
+  await reader.read(job("<p>hello"), forever);
+  const leaving = new AbortController();
+  const left = reader.read(job(SLOW), leaving.signal).catch((reason) => reason);
+  leaving.abort(new Error("left"));
+  await left;
+  assertEquals((await reader.read(job("<p>hello"), forever)).text, "hello");
+  assertEquals(spoiled, []);
   reader.close();
 });
 

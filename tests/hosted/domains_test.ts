@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { isWithin } from "../../src/hosted/domains.ts";
+import { isWithin, plainDomains } from "../../src/hosted/domains.ts";
 
 Deno.test("domains: a domain covers the hosts below it, and a path what is below that", () => {
   const allows = (domain: string, ...urls: string[]) => urls.map((url) => isWithin(url, { allowed: [domain] }));
@@ -23,4 +23,46 @@ Deno.test("domains: blocked ones are left out, and what is no address is on none
   assertEquals(isWithin("https://example.com.bad.test/", { allowed: ["example.com"] }), false);
   assertEquals(isWithin("https://example.com@bad.test/", { allowed: ["example.com"] }), false);
   assertEquals(isWithin("nonsense", {}), false);
+});
+
+Deno.test("domains: no other spelling of a blocked place passes, and every one of an allowed place does", () => {
+  const SPELLINGS: [domain: string, url: string][] = [
+    ["evil.com", "https://evil.com./"],
+    ["evil.com/docs", "https://evil.com/%64ocs"],
+    ["evil.com/docs", "https://evil.com//docs"],
+    ["evil.com/docs", "https://evil.com/x/%2e%2e/docs"],
+    ["evil.com/docs", "https://evil.com/x%2f..%2fdocs/a"],
+    ["evil.com/Docs", "https://evil.com/Docs"],
+    ["evil.com/docs", "https://evil.com/DOCS"],
+    ["bücher.example", "https://xn--bcher-kva.example/"],
+    ["https://evil.com/", "http://evil.com/a"],
+    ["*.evil.com", "https://a.evil.com/"],
+    [" evil.com ", "https://evil.com/"],
+    ["evil.com:8080", "https://evil.com:8080/"],
+    ["evil.com/docs/", "https://evil.com/docs"],
+    ["evil.com/*/Api", "https://evil.com/v1/api"],
+    ["evil.com/*", "https://evil.com/"],
+  ];
+  for (const [domain, url] of SPELLINGS) {
+    const found = [isWithin(url, { allowed: [domain] }), isWithin(url, { blocked: [domain] })];
+    assertEquals([domain, url, ...found], [domain, url, true, false]);
+  }
+  for (
+    const [domain, url] of [["evil.com:8080", "https://evil.com/"], ["evil.com/docs", "https://evil.com/docs/%2e%2e/x"]]
+  ) {
+    assertEquals([isWithin(url!, { allowed: [domain!] }), isWithin(url!, { blocked: [domain!] })], [false, true]);
+  }
+});
+
+Deno.test("domains: a list that cannot be read is a mistake in the call, and services get what can be read in one form", () => {
+  assertEquals(plainDomains({ blocked: ["not a host"] }), undefined);
+  assertEquals(plainDomains({ allowed: ["example.com", ""] }), undefined);
+  assertEquals(plainDomains(undefined), {});
+  assertEquals(
+    plainDomains({ allowed: ["https://*.Example.com./Docs/", "bücher.example"], blocked: ["a.test/x/*/y"] }),
+    {
+      allowed: ["example.com/Docs", "xn--bcher-kva.example"],
+      blocked: ["a.test/x/*/y"],
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { createMcpHandler, McpServer } from "mcp-server";
 import { z } from "zod";
+import { maskerFor } from "../../src/context/secrets.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { RemoteServer } from "../../src/hosted/mcp.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
@@ -25,7 +26,7 @@ function clientOf(serve: Serve, now = () => 0) {
     resultsFrom: [],
     transport,
   };
-  return { server: new RemoteServer({ service, path: "mcp", now }), sent };
+  return { server: new RemoteServer({ service, path: "mcp", maskerFor, now }), sent };
 }
 
 /** The vendor's own server: an adder, and a tool that fails. */

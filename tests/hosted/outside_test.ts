@@ -22,6 +22,7 @@ Deno.test("a server that a request names is reached at public addresses alone, u
   const list = async (url: string) => {
     const work = { kind: "mcp" as const, server: "docs", url, approval: "never" as const };
     const facts = {
+      key: "",
       signal: new AbortController().signal,
       onFailure: (reason: unknown) => failures.push(reason),
       isNamed: () => true,

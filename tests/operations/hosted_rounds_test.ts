@@ -168,6 +168,7 @@ Deno.test("rounds: a call that was approved runs before the model is asked", asy
     type: "hosted",
     id: "old",
     call: { kind: "mcp", server: "docs", name: "write", input: "{}" },
+    wasApproved: true,
   };
   const played = play({ answers: [["done"]], before: [approved] });
   const { parts, usage } = await answerOf(played);
@@ -175,6 +176,10 @@ Deno.test("rounds: a call that was approved runs before the model is asked", asy
   assertEquals(usage.hostedUses, { mcp: 1 });
   assertEquals(played.asked[0]!.request.toolChoice, { type: "required" }, "the choice is for the model's first round");
   assertEquals(played.asked[0]!.request.messages.at(-1)?.content.map(({ type }) => type), ["hosted", "hosted"]);
+  const { wasApproved: _, ...forgotten } = approved;
+  const again = play({ answers: [["done"]], before: [forgotten] });
+  await answerOf(again);
+  assertEquals(again.ran, [], "one that nobody approved does not run");
 });
 
 Deno.test("rounds: what cannot be read is an error of the tool, and the model goes on", async () => {

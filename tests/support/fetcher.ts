@@ -56,7 +56,7 @@ export interface Fetching {
   text(url: string, most?: number): Promise<string>;
   fetch: PageFetcher["fetch"];
   /** `ok` for a page, or why there was none. */
-  codeOf(url: string): Promise<string>;
+  codeOf(url: string, caller?: string): Promise<string>;
 }
 
 const forever = new AbortController().signal;
@@ -84,7 +84,7 @@ export async function withFetcher(
     await use({
       fetch: (...asked) => fetcher.fetch(...asked),
       text: async (url, most = 100_000) => (await fetcher.fetch(url, most, forever)).text,
-      codeOf: (url) => fetcher.fetch(url, 1_000, forever).then(() => "ok", codeIn),
+      codeOf: (url, caller) => fetcher.fetch(url, 1_000, forever, caller).then(() => "ok", codeIn),
     });
   } finally {
     reader.close();
