@@ -18,7 +18,7 @@ function newRig(upstream: object, answer: (url: URL) => Response, lane: object =
     config,
     fetch(input, init) {
       const { url, headers } = new Request(input, init);
-      asked.push({ url, credential: headers.get("authorization") });
+      asked.push({ url, credential: headers.get("authorization") ?? headers.get("x-api-key") });
       return Promise.resolve(answer(new URL(url)));
     },
   });
@@ -48,7 +48,8 @@ for (const driver of ["chat", "messages", "responses"]) {
       ["qwen3-coder:30b", "library", 4_096],
       ["tiny-chat", "llamacpp", 65_536],
     ]);
-    assertEquals(asked, [{ url: "http://127.0.0.1:11434/v1/models", credential: `Bearer ${ENV.UPSTREAM_SECRET}` }]);
+    const credential = driver === "messages" ? ENV.UPSTREAM_SECRET! : `Bearer ${ENV.UPSTREAM_SECRET}`;
+    assertEquals(asked, [{ url: "http://127.0.0.1:11434/v1/models", credential }]);
     const one = await (await app.get("/local/v1/models/tiny-chat")).json();
     assertEquals([one.id, one.context_length], ["tiny-chat", 65_536]);
     // One call serves all who ask.
