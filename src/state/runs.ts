@@ -1,17 +1,18 @@
 /** Answers that are made in the background: they go on without their client, who asks for them by their ids. */
 import type { RunError, RunState, StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
+import { Shares } from "../util/shares.ts";
 import { asAnswer, type RunFacts } from "./run_facts.ts";
-import { EventLog, type LogRoom } from "./event_log.ts";
+import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
 export interface Runs {
-  /** Throws `unavailable` where there is no room for one more. */
-  checkRoom(limits: RunLimits): void;
+  /** Throws `unavailable` if there is no room for one more, and `rate_limit` if the caller already has its share. */
+  checkRoom(owner: string, room: RunRoom): void;
   /** Begins one, where there is room; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
-  begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run>;
+  begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run>;
   /** What is known of one that runs, or ended otherwise than with an answer. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
   /** Its events, where they are kept, here or by another gateway on the same store. */
@@ -48,6 +49,11 @@ export interface RunsOptions {
   hasReplicas?: boolean;
 }
 
+export interface RunRoom {
+  limits: RunLimits;
+  hasSeveralCallers: boolean;
+}
+
 export interface RunLimits {
   /** How many run at once. */
   backgroundResponses: number;
@@ -80,8 +86,6 @@ interface Local {
   state: RunState;
   abort: AbortController;
   log?: EventLog;
-  /** Milliseconds since the epoch, once it is over. */
-  endedAt?: number;
   ended: PromiseWithResolvers<void>;
 }
 
@@ -91,38 +95,45 @@ export function createRuns(options: RunsOptions): Runs {
 
 class BackgroundRuns implements Runs {
   readonly #options: RunsOptions;
-  readonly #room: LogRoom = { taken: 0, limit: 0, evict: () => this.#dropFirst(() => true) };
+  readonly #logs = new EventLogs();
   readonly #running = new Map<string, Local>();
-  /** Those whose events are kept, over or not. */
-  readonly #logged = new Map<string, Local>();
+  readonly #shares = new Shares();
 
   constructor(options: RunsOptions) {
     this.#options = options;
   }
 
-  checkRoom({ backgroundResponses }: RunLimits): void {
-    if (this.#running.size < backgroundResponses) return;
-    const message = "Too many responses are running in the background: try again later";
-    throw new GatewayError("unavailable", message, { retryAfter: "5" });
+  checkRoom(owner: string, { limits: { backgroundResponses: total }, hasSeveralCallers: isShared }: RunRoom): void {
+    const refusal = this.#shares.refusal(owner, 1, { total, isShared });
+    if (!refusal) return;
+    const retryAfter = "5";
+    if (refusal === "full") {
+      const message = "Too many responses are running in the background: try again later";
+      throw new GatewayError("unavailable", message, { retryAfter });
+    }
+    const message = `You already run ${this.#shares.heldBy(owner)} responses in the background, which is your share: ` +
+      "wait until one of them ends";
+    throw new GatewayError("rate_limit", message, { retryAfter });
   }
 
-  async begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run> {
+  async begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run> {
     const { store, now, retentionMs } = this.#options;
-    this.checkRoom(limits); // others may have begun since it was checked
-    this.#room.limit = limits.backgroundEvents;
+    this.checkRoom(owner, room); // others may have begun since it was checked
+    const { limits } = room;
+    this.#logs.limit = limits.backgroundEvents;
     this.#dropOld();
     const { id } = facts;
+    const key = nameOf(id, owner);
     const local: Local = {
       facts,
       owner,
       state: { status: "queued" },
       abort: new AbortController(),
       ended: Promise.withResolvers(),
-      ...(hasLog && { log: new EventLog(this.#room) }),
+      ...(hasLog && { log: this.#logs.open(key, owner) }),
     };
-    const key = nameOf(id, owner);
     this.#running.set(key, local);
-    if (hasLog) this.#logged.set(key, local);
+    this.#shares.add(owner, 1);
     try {
       await this.#sign(local);
       await this.#ask(
@@ -130,8 +141,8 @@ class BackgroundRuns implements Runs {
         store.add([[placeOf(owner, id, "facts"), { ...RECORD, ...facts }]], now() + retentionMs),
       );
     } catch (error) {
-      this.#running.delete(key);
-      this.#logged.delete(key);
+      this.#remove(key, local);
+      this.#logs.drop(key);
       throw error;
     }
     this.#publish(local);
@@ -159,32 +170,17 @@ class BackgroundRuns implements Runs {
     if (error && local.state.status !== "cancelled") local.state = { status: "failed", error };
     const place = placeOf(owner, id, "end");
     if (error) await store.add([[place, { ...RECORD, ...local.state }]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
-    log?.end();
-    this.#running.delete(key);
+    log?.end(now());
+    this.#remove(key, local);
     local.ended.resolve();
-    local.endedAt = now();
-    // In the order in which they ended.
-    if (this.#logged.delete(key)) this.#logged.set(key, local);
+  }
+
+  #remove(key: string, { owner }: Local): void {
+    if (this.#running.delete(key)) this.#shares.add(owner, -1);
   }
 
   #dropOld(): void {
-    const before = this.#options.now() - LOG_MS;
-    while (this.#dropFirst((endedAt) => endedAt < before));
-  }
-
-  /** Drops the log that ended first, if its time fits. */
-  #dropFirst(fits: (endedAt: number) => boolean): boolean {
-    for (const [key, { endedAt }] of this.#logged) {
-      if (endedAt === undefined) continue;
-      if (fits(endedAt)) this.#dropLog(key);
-      return fits(endedAt);
-    }
-    return false;
-  }
-
-  #dropLog(key: string): void {
-    this.#logged.get(key)?.log?.drop();
-    this.#logged.delete(key);
+    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
   }
 
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
@@ -202,7 +198,7 @@ class BackgroundRuns implements Runs {
 
   async events(id: string, owner: string): Promise<EventSeries | undefined> {
     this.#dropOld();
-    const log = this.#logged.get(nameOf(id, owner))?.log;
+    const log = this.#logs.get(nameOf(id, owner));
     if (log?.isKept) return log;
     const { store, hasReplicas } = this.#options;
     if (!hasReplicas) return undefined;
@@ -238,7 +234,7 @@ class BackgroundRuns implements Runs {
     const key = nameOf(id, owner);
     const local = this.#running.get(key);
     if (local) await this.#cancelLocal(local);
-    this.#dropLog(key);
+    this.#logs.drop(key);
     const { store } = this.#options;
     // The cancellation stays: whoever works on the response may not have seen it yet.
     return await this.#ask("delete", store.delete(placeOf(owner, id, "facts"), placeOf(owner, id, "end")));
