@@ -61,12 +61,18 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
   const { input } = recalled;
   const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
-  const messages = goOnFromSealed(
-    input.messages,
-    ({ data }) => sealer.open(data, summaryWire(clientWire), owner)?.text,
-  );
+  const messages = goOnFromSealed(input.messages, ({ data }) => {
+    const summary = sealer.open(data, summaryWire(clientWire), owner);
+    if (!summary) throw new GatewayError("invalid_request", UNREADABLE, { retryable: false });
+    return summary.text;
+  });
   return { ...recalled, input: { ...input, messages } };
 }
+
+/** Without its summary, the conversation would go on as if it were new. */
+const UNREADABLE =
+  "The encrypted content of the compaction could not be verified: another key or gateway made it, it was " +
+  "changed, or the sealing key has changed since. Start from the whole conversation, or without the compaction";
 
 async function openThoughts({ input, added }: Recalled, context: RequestContext): Promise<Recalled> {
   const sealed = sealedIn(input.messages);
