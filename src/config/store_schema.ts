@@ -39,7 +39,7 @@ export const storeSchema = object("Where conversations that clients continue by 
     examples: [["10.0.3.0/24:6379"]],
   }),
   retentionDays: z.number().positive().max(3650).default(30).meta({
-    description: "How long the turns of a conversation are kept, in days.",
+    description: "How long a conversation is kept after its last turn, in days.",
   }),
 }).superRefine(({ kind, path, url, ca, sentinel, cluster, servers }, { addIssue }) => {
   const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });

@@ -4,7 +4,7 @@ import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
-import { type Conversation, type Size, type Turn, Turns, VERSION } from "./turns.ts";
+import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";
 
 export interface Continuity {
@@ -95,7 +95,7 @@ class StoredAnswers implements Continuity {
       messages.splice(reference.at - at, 0, found[position]!);
     }
     const all = [...input.messages.slice(0, at), ...(before ? messagesOf(before.turns) : []), ...messages];
-    const follows = before && { line: before.line, size: before.size };
+    const follows = before && { line: before.line, size: before.size, chain: before.chain };
     return { input: { ...input, messages: all }, added: { messages, follows } };
   }
 
@@ -123,7 +123,8 @@ class StoredAnswers implements Continuity {
     const { previous, messages, response: { content, ...ending }, ...others } = answer;
     const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
     const rest = [restKey(owner, answer.id), { version: VERSION, ...others, response: ending }] as const;
-    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt: now() + retentionMs });
+    const expiresAt = now() + retentionMs;
+    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt, retentionMs });
     if (!isNew) throw new Error(`Cannot store the answer: there is one of its id`);
   }
 
@@ -144,7 +145,7 @@ class StoredAnswers implements Continuity {
 
   async #delete(id: string, owner: string): Promise<boolean> {
     const [first, ...others] = await this.#turns.keysOf(owner, id);
-    return await this.#options.store.delete(first!, ...others, restKey(owner, id));
+    return await this.#options.store.delete(first!, ...others);
   }
 
   /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
@@ -196,11 +197,6 @@ function messagesOf(turns: readonly Turn[]): Message[] {
     ...messages,
     ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
   ]);
-}
-
-/** The owner is part of every key, so nobody reads what is another's. */
-function restKey(owner: string, id: string): string[] {
-  return ["answers", owner, id, "rest"];
 }
 
 /** What is referred to, of the turn that it is to be in. */

@@ -3,6 +3,7 @@ import type { StoredConversation } from "../canonical/conversation.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
+import { renewalFor } from "./retention.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
@@ -27,12 +28,21 @@ export interface ConversationsOptions {
   store: Store;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** How long a change is kept, in milliseconds. */
+  /** How long a conversation is kept after its last change, in milliseconds. */
   retentionMs: number;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
   /** How long a conversation may be, in characters. */
   longest: number;
+}
+
+/** A change as it is stored. */
+interface Stored extends Change {
+  version: number;
+  /** When the conversation expires if nothing follows, in milliseconds since the epoch. Earlier changes may stay longer. */
+  expires?: number;
+  /** Until when the changes before the last one are kept, in milliseconds since the epoch. */
+  kept?: number;
 }
 
 interface Creation extends Change {
@@ -58,29 +68,36 @@ export function createConversations(options: ConversationsOptions): Conversation
     }
   }
 
-  const write = (id: string, owner: string, at: number, change: Change) =>
-    ask(store.add([[[...placeOf(owner, id), at], { version: VERSION, ...change }]], now() + retentionMs));
+  /** `before`: the changes that are there. */
+  const write = (id: string, owner: string, before: readonly Stored[], change: Change) => {
+    const keys = before.map((_, index) => [[...placeOf(owner, id), index]]);
+    const expiresAt = now() + retentionMs;
+    const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expiresAt, retentionMs);
+    const stored: Stored = { version: VERSION, ...change, expires: expiresAt, ...(kept !== undefined && { kept }) };
+    return ask(store.add([[[...placeOf(owner, id), before.length], stored]], expiresAt, renewal));
+  };
 
-  async function changesOf(id: string, owner: string, most = longest): Promise<Change[]> {
-    const changes: Change[] = [];
+  async function changesOf(id: string, owner: string, most = longest): Promise<Stored[]> {
+    const changes: Stored[] = [];
     for (let length = 0;;) {
       const from = changes.length;
       const some = await ask(store.getRange(placeOf(owner, id), from, from + READ_AT_ONCE - 1));
       const end = some.indexOf(undefined);
-      const found = (end < 0 ? some : some.slice(0, end)) as Change[];
+      const found = (end < 0 ? some : some.slice(0, end)) as Stored[];
       for (const change of found) changes.push(change);
       length += JSON.stringify(found).length;
       if (length > most) throw tooLong();
       if (changes.length < from + READ_AT_ONCE) break;
     }
-    if (changes.length > 0) return changes;
+    const { expires = Infinity } = changes.at(-1) ?? { expires: 0 };
+    if (expires > now()) return changes;
     throw new GatewayError("not_found", `Conversation with id '${id}' not found`, { param: "conversation" });
   }
 
   return {
     async create(id, metadata, messages, owner) {
       const creation: Creation = { created: Math.floor(now() / 1000), metadata, messages };
-      await write(id, owner, 0, creation);
+      await write(id, owner, [], creation);
       return fold(id, [creation]);
     },
     get: async (id, owner) => fold(id, await changesOf(id, owner)),
@@ -89,7 +106,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         const changes = await changesOf(id, owner);
         if (changes.length >= MOST_CHANGES) throw tooLong();
         // Somebody else may have been first: then this one comes after it.
-        if (await write(id, owner, changes.length, change)) return fold(id, [...changes, change]);
+        if (await write(id, owner, changes, change)) return fold(id, [...changes, change]);
       }
     },
     async delete(id, owner) {

@@ -1,6 +1,7 @@
 import { othersTurn, Slice } from "../util/work.ts";
 import {
   CHUNK_BYTES,
+  chunksAnew,
   type Head,
   headKey,
   INLINE_BYTES,
@@ -10,7 +11,7 @@ import {
   type Written,
   writtenAs,
 } from "./kv_values.ts";
-import type { Store, StoreEntry, StoreKey } from "./store.ts";
+import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 /**
  * One atomic write takes 819,200 bytes, keys included, and 1,000 changes: this many chunks, beside the removal of the most
@@ -23,6 +24,8 @@ const BYTES_PER_WRITE = 800_000;
 /** How many positions of a list are read in one step, and of how many the chunks are read at once. */
 const POSITIONS_PER_READ = 500;
 const READS_AT_ONCE = 16;
+/** The most keys of one read of the database. */
+const KEYS_PER_READ = 10;
 /** How long a write is tried again that meets the writes of other processes, and how long it rests between, at most. */
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
@@ -90,7 +93,8 @@ class KvStore implements Store {
     return values;
   }
 
-  async add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean> {
+  async add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean> {
+    if (renewal) await this.#renew(renewal);
     const expireIn = expiresAt === Infinity ? undefined : Math.max(0, Math.ceil(expiresAt - this.#now()));
     const values = entries.map(([key, value]) => writtenAs(key, value, expiresAt, expireIn));
     for (const { chunks, bytes } of values) {
@@ -114,6 +118,24 @@ class KvStore implements Store {
     }
     await removeAll(kv, values.flatMap(({ head }) => removals(head)));
     return false;
+  }
+
+  async #renew({ keys, expiresAt }: Renewal): Promise<void> {
+    const kv = await this.#database();
+    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
+    for (let at = 0; at < keys.length;) {
+      const found = await kv.getMany<Head[]>(keys.slice(at, at + KEYS_PER_READ).map(headKey));
+      const renewed = kv.atomic();
+      for (const { key, value, versionstamp } of found) {
+        if (!this.#isFresh(value) || value.expiresAt >= expiresAt) continue;
+        const chunks = await chunksAnew(kv, value, expireIn);
+        // Chunks that stay longer than their head do no harm.
+        while (chunks.length > 0) await commit(kv.atomic().mutate(...chunks.splice(0, CHUNKS_PER_WRITE)));
+        renewed.check({ key, versionstamp }).set(key, { ...value, expiresAt }, { expireIn });
+      }
+      // Where somebody changed one of them meanwhile, they are read again.
+      if (await commit(renewed)) at += KEYS_PER_READ;
+    }
   }
 
   async ensure(key: StoreKey, value: unknown): Promise<unknown> {

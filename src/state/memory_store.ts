@@ -1,6 +1,6 @@
 import { parseExactly } from "../canonical/raw_number.ts";
 import { paced } from "../util/work.ts";
-import type { Store, StoreEntry, StoreKey } from "./store.ts";
+import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 interface Entry {
   text: string;
@@ -24,7 +24,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     getRange: (list, from, to) =>
       Array.fromAsync(paced(positions(from, to)), (position) => entries.read([...list, position])),
     // deno-lint-ignore require-await -- see above
-    add: async (added, expiresAt) => entries.add(added, expiresAt),
+    add: async (added, expiresAt, renewal) => entries.add(added, expiresAt, renewal),
     // deno-lint-ignore require-await -- see above
     async ensure(key, value) {
       if (entries.read(key) === undefined) entries.write([[key, value]], Infinity);
@@ -53,10 +53,22 @@ class Entries {
   }
 
   /** Whether none of them was there. */
-  add(entries: readonly StoreEntry[], expiresAt: number): boolean {
+  add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): boolean {
+    if (renewal) this.#renew(renewal);
     if (entries.some(([key]) => this.#isHeld(JSON.stringify(key)))) return false;
     this.write(entries, expiresAt);
     return true;
+  }
+
+  /** What is renewed is among the last that make room. */
+  #renew({ keys, expiresAt }: Renewal): void {
+    for (const key of keys) {
+      const name = JSON.stringify(key);
+      const entry = this.#isHeld(name) ? this.#entries.get(name)! : undefined;
+      if (!entry || entry.expiresAt >= expiresAt) continue;
+      this.#entries.delete(name);
+      this.#entries.set(name, { ...entry, expiresAt });
+    }
   }
 
   write(entries: readonly StoreEntry[], expiresAt: number): void {

@@ -6,6 +6,7 @@
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
+import { type Chain, renewalFor } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What the turns after it need of an answer. */
@@ -27,14 +28,18 @@ export interface Size {
 export interface Conversation {
   line: Line;
   size: Size;
+  /** What is kept as long as the turn that follows. */
+  chain?: Chain;
 }
 
 /** The stretches that a turn ends, the oldest first: how many turns of each thread are before it, itself among them. */
 export type Line = readonly (readonly [thread: string, turns: number])[];
 
 /** Where a turn is found by its id. */
-interface Place extends Conversation {
+interface Place extends Pick<Conversation, "line" | "size"> {
   version: number;
+  /** Until when the turns before it are kept, in milliseconds since the epoch. */
+  kept?: number;
 }
 
 /** A turn in its thread: whoever reads the thread sees by the id whether it is the one that was there. */
@@ -53,6 +58,16 @@ const MOST_WRITTEN = 5_000;
 export interface Found extends Conversation {
   /** The oldest first. */
   turns: Turn[];
+}
+
+/** A turn as it is written, and what belongs to it. */
+export interface Addition {
+  follows?: Conversation;
+  /** Its other half. */
+  rest: StoreEntry;
+  expiresAt: number;
+  /** How long a turn is kept, in milliseconds. */
+  retentionMs: number;
 }
 
 export class Turns {
@@ -80,7 +95,8 @@ export class Turns {
   async history(owner: string, id: string, limits: Size): Promise<Found> {
     const newest: Turn[] = [];
     // What the first place knows is of all before it.
-    let known: Conversation | undefined;
+    let known: Place | undefined;
+    const keys: StoreKey[][] = [];
     let size: Size = { characters: 0, values: 0 };
     for (let at: string | undefined = id; at !== undefined;) {
       const place = await this.#placeOf(owner, at);
@@ -91,13 +107,16 @@ export class Turns {
       const turns: (Turn & { id: string } | undefined)[] = place
         ? await this.#rowsOf(owner, place.line)
         : [old && { ...old, id: at }];
-      for (const turn of turns) {
+      const positions = place ? positionsOf(owner, place.line) : [];
+      for (const [index, turn] of turns.entries()) {
         if (at === undefined || turn?.id !== at) throw notFound(id, at ?? id);
         newest.push(turn);
+        keys.push(keysAt(owner, at, positions[index]));
         at = turn.previous;
       }
     }
-    return { turns: newest.reverse(), line: known?.line ?? [], size };
+    const chain = { keys: keys.reverse(), ...(known?.kept !== undefined && { kept: known.kept }) };
+    return { turns: newest.reverse(), line: known?.line ?? [], size, chain };
   }
 
   /** Writes the turn, and its other half beside it. Whether there was none of its id. */
@@ -105,14 +124,16 @@ export class Turns {
     owner: string,
     id: string,
     turn: Turn,
-    { follows, rest, expiresAt }: { follows?: Conversation; rest: StoreEntry; expiresAt: number },
+    { follows, rest, expiresAt, retentionMs }: Addition,
   ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
     const row: Row = { version: VERSION, id, ...turn };
+    const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
     for (const line of linesAfter(follows?.line ?? [], id)) {
-      const place: Place = { version: VERSION, line, size };
-      if (await this.#store.add([rest, [rowKey(owner, line), row], [placeKey(owner, id), place]], expiresAt)) {
+      const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }) };
+      const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
+      if (await this.#store.add(entries, expiresAt, renewal)) {
         this.#written.set(nameOf(owner, id), place);
         return true;
       }
@@ -123,7 +144,7 @@ export class Turns {
   /** The keys of all that is there of a turn, the one by which it is found first. */
   async keysOf(owner: string, id: string): Promise<StoreKey[]> {
     const place = await this.#placeOf(owner, id);
-    return place ? [placeKey(owner, id), rowKey(owner, place.line)] : [oldKey(owner, id)];
+    return keysAt(owner, id, place && rowKey(owner, place.line));
   }
 
   async #placeOf(owner: string, id: string): Promise<Place | undefined> {
@@ -151,7 +172,23 @@ function linesAfter(before: Line, id: string): Line[] {
   return thread === undefined || turns === undefined ? [begun] : [[...before.slice(0, -1), [thread, turns + 1]], begun];
 }
 
+/** The keys of all that is there of a turn, the one by which it is found first. */
+function keysAt(owner: string, id: string, row: StoreKey | undefined): StoreKey[] {
+  return row ? [placeKey(owner, id), row, restKey(owner, id)] : [oldKey(owner, id), restKey(owner, id)];
+}
+
+/** Where the turns of a line lie, the newest first. */
+function positionsOf(owner: string, line: Line): StoreKey[] {
+  return line.flatMap(([thread, turns]) => {
+    return Array.from({ length: turns }, (_, index) => [...threadKey(owner, thread), index + 1]);
+  }).reverse();
+}
+
 /** The owner is part of every key, so nobody reads what is another's. */
+export function restKey(owner: string, id: string): StoreKey {
+  return ["answers", owner, id, "rest"];
+}
+
 function placeKey(owner: string, id: string): StoreKey {
   return ["answers", owner, id, "place"];
 }
