@@ -11,6 +11,18 @@ import type { Store } from "../state/store.ts";
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
+/** What one key may keep by default, in bytes: a disk has room for many keys; a server keeps all in its memory. */
+const BYTES_PER_KEY = {
+  kv: 1024 * 1024 * 1024,
+  redis: 256 * 1024 * 1024,
+  memory: MEMORY_STORE_BYTES * 3 / 4,
+};
+
+/** What each key may keep, in bytes. */
+export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
+  return bytesPerKey ?? BYTES_PER_KEY[kind === "kv" && !hasDatabase ? "memory" : kind];
+}
+
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
 /** For people: `in memory`. */

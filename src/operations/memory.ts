@@ -204,7 +204,8 @@ async function rememberTurn(
   } catch (cause) {
     exchange.stored = false;
     recorder.entry.cause = cause;
-    note("could not store the response");
+    const isFull = cause instanceof GatewayError && cause.code === "rate_limit";
+    note(isFull ? "could not store the response beyond store.bytesPerKey" : "could not store the response");
   }
 }
 

@@ -3,6 +3,7 @@ import type { GenerateRequest, ItemReference, Message } from "../canonical/gener
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
+import type { Holdings } from "./holdings.ts";
 import type { Store } from "./store.ts";
 import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";
@@ -49,6 +50,8 @@ interface Rest extends Omit<StoredAnswer, keyof Turn | "response"> {
 
 export interface ContinuityOptions {
   store: Store;
+  /** Where each owner may keep only so much. */
+  holdings?: Holdings;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long answers are kept, in milliseconds. */
@@ -74,7 +77,7 @@ class StoredAnswers implements Continuity {
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.store);
+    this.#turns = new Turns(options.store, options.holdings);
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {

@@ -3,8 +3,9 @@ import type { StoredConversation } from "../canonical/conversation.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
+import { bytesOf, heldKey, type Holdings, settled } from "./holdings.ts";
 import { renewalFor } from "./retention.ts";
-import type { Store, StoreKey } from "./store.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
 export interface Conversations {
@@ -26,6 +27,8 @@ export interface Change {
 
 export interface ConversationsOptions {
   store: Store;
+  /** Where each owner may keep only so much. */
+  holdings?: Holdings;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long a conversation is kept after its last change, in milliseconds. */
@@ -43,6 +46,8 @@ interface Stored extends Change {
   expires?: number;
   /** Until when the changes before the last one are kept, in milliseconds since the epoch. */
   kept?: number;
+  /** Where the owner's list has it. */
+  held?: number;
 }
 
 interface Creation extends Change {
@@ -57,25 +62,36 @@ const READ_AT_ONCE = 64;
 const MOST_CHANGES = 20_000;
 
 export function createConversations(options: ConversationsOptions): Conversations {
-  const { store, now, retentionMs, patienceMs, longest } = options;
+  const { store, holdings, now, retentionMs, patienceMs, longest } = options;
 
   async function ask<T>(work: Promise<T>): Promise<T> {
     try {
       return await within(patienceMs, work);
     } catch (cause) {
+      if (cause instanceof GatewayError) throw cause;
       const message = "The gateway cannot reach what it stored: try again later";
       throw new GatewayError("unavailable", message, { cause });
     }
   }
 
   /** `before`: the changes that are there. */
-  const write = (id: string, owner: string, before: readonly Stored[], change: Change) => {
-    const keys = before.map((_, index) => [[...placeOf(owner, id), index]]);
-    const expiresAt = now() + retentionMs;
-    const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expiresAt, retentionMs);
-    const stored: Stored = { version: VERSION, ...change, expires: expiresAt, ...(kept !== undefined && { kept }) };
-    return ask(store.add([[[...placeOf(owner, id), before.length], stored]], expiresAt, renewal));
-  };
+  async function write(id: string, owner: string, before: readonly Stored[], change: Change): Promise<boolean> {
+    const keys = before.map(({ held }, at) => keysAt(owner, id, at, held));
+    const expires = now() + retentionMs;
+    const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expires, retentionMs);
+    const slot = await holdings?.reserve(owner, bytesOf(change));
+    const stored: Stored = {
+      version: VERSION,
+      ...change,
+      expires,
+      ...(kept !== undefined && { kept }),
+      ...(slot && { held: slot.position }),
+    };
+    const entry: StoreEntry = [[...placeOf(owner, id), before.length], stored];
+    // A conversation does not go by itself: an agent that comes back for it would find half of one.
+    const entries = slot ? [entry, slot.entryFor({ group: id })] : [entry];
+    return await settled(slot, store.add(entries, expires, renewal));
+  }
 
   async function changesOf(id: string, owner: string, most = longest): Promise<Stored[]> {
     const changes: Stored[] = [];
@@ -97,7 +113,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   return {
     async create(id, metadata, messages, owner) {
       const creation: Creation = { created: Math.floor(now() / 1000), metadata, messages };
-      await write(id, owner, [], creation);
+      await ask(write(id, owner, [], creation));
       return fold(id, [creation]);
     },
     get: async (id, owner) => fold(id, await changesOf(id, owner)),
@@ -106,12 +122,12 @@ export function createConversations(options: ConversationsOptions): Conversation
         const changes = await changesOf(id, owner);
         if (changes.length >= MOST_CHANGES) throw tooLong();
         // Somebody else may have been first: then this one comes after it.
-        if (await write(id, owner, changes, change)) return fold(id, [...changes, change]);
+        if (await ask(write(id, owner, changes, change))) return fold(id, [...changes, change]);
       }
     },
     async delete(id, owner) {
       const changes = await changesOf(id, owner, Infinity);
-      for (const at of changes.keys()) await ask(store.delete([...placeOf(owner, id), at]));
+      for (const [at, { held }] of changes.entries()) await ask(store.delete(...keysAt(owner, id, at, held)));
       return fold(id, changes);
     },
   };
@@ -120,6 +136,10 @@ export function createConversations(options: ConversationsOptions): Conversation
 /** The owner is part of every key, so nobody reads what is another's. */
 function placeOf(owner: string, id: string): StoreKey {
   return ["conversations", owner, id];
+}
+
+function keysAt(owner: string, id: string, position: number, held?: number): StoreKey[] {
+  return [[...placeOf(owner, id), position], ...held === undefined ? [] : [heldKey(owner, held)]];
 }
 
 function fold(id: string, changes: readonly Change[]): StoredConversation {

@@ -3,6 +3,7 @@ import { paced } from "../util/work.ts";
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 interface Entry {
+  owner: string;
   text: string;
   expiresAt: number;
 }
@@ -10,7 +11,7 @@ interface Entry {
 export interface MemoryStoreOptions {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The length of all keys and values as JSON; above it, what was written first goes first. */
+  /** The length of all keys and values as JSON; above it, what the owner of the most wrote first goes first. */
   limitBytes: number;
 }
 
@@ -40,7 +41,10 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 
 class Entries {
   readonly #options: MemoryStoreOptions;
+  /** Those that were written first are the first ones. */
   readonly #entries = new Map<string, Entry>();
+  /** What each owner has, in the same order. */
+  readonly #owners = new Map<string, { names: Set<string>; held: number }>();
   #held = 0;
 
   constructor(options: MemoryStoreOptions) {
@@ -66,27 +70,40 @@ class Entries {
       const name = JSON.stringify(key);
       const entry = this.#isHeld(name) ? this.#entries.get(name)! : undefined;
       if (!entry || entry.expiresAt >= expiresAt) continue;
-      this.#entries.delete(name);
-      this.#entries.set(name, { ...entry, expiresAt });
+      this.#remove(name);
+      this.#set(name, { ...entry, expiresAt });
     }
   }
 
   write(entries: readonly StoreEntry[], expiresAt: number): void {
     const { limitBytes } = this.#options;
     const written = entries.map(([key, value]) =>
-      [JSON.stringify(key), { text: JSON.stringify(value), expiresAt }] as const
+      [JSON.stringify(key), { owner: ownerOf(key), text: JSON.stringify(value), expiresAt }] as const
     );
     const size = written.reduce((sum, [name, entry]) => sum + sizeOf(name, entry), 0);
     if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);
     for (const [name, entry] of written) {
       this.#remove(name);
-      this.#entries.set(name, entry);
+      this.#set(name, entry);
     }
+    while (this.#held > limitBytes) this.#remove(this.#nextToGo());
+  }
+
+  #nextToGo(): string {
+    let largest = { names: new Set<string>(), held: 0 };
+    for (const owned of this.#owners.values()) if (owned.held > largest.held) largest = owned;
+    const [oldest] = largest.names;
+    return oldest!;
+  }
+
+  #set(name: string, entry: Entry): void {
+    const owned = this.#owners.get(entry.owner) ?? { names: new Set(), held: 0 };
+    const size = sizeOf(name, entry);
+    this.#entries.set(name, entry);
+    this.#owners.set(entry.owner, owned);
+    owned.names.add(name);
+    owned.held += size;
     this.#held += size;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#held <= limitBytes) break;
-      this.#remove(oldest);
-    }
   }
 
   /** Whether the first was there. */
@@ -99,12 +116,20 @@ class Entries {
 
   clear(): void {
     this.#entries.clear();
+    this.#owners.clear();
     this.#held = 0;
   }
 
   #remove(name: string): void {
     const entry = this.#entries.get(name);
-    if (entry && this.#entries.delete(name)) this.#held -= sizeOf(name, entry);
+    if (!entry) return;
+    const owned = this.#owners.get(entry.owner)!;
+    const size = sizeOf(name, entry);
+    this.#entries.delete(name);
+    owned.names.delete(name);
+    owned.held -= size;
+    if (owned.names.size === 0) this.#owners.delete(entry.owner);
+    this.#held -= size;
   }
 
   /** What has expired makes room. */
@@ -114,6 +139,11 @@ class Entries {
     this.#remove(name);
     return false;
   }
+}
+
+/** The second text of a key says whose it is, if it is anybody's. */
+function ownerOf(key: StoreKey): string {
+  return String(key[1] ?? "");
 }
 
 function* positions(from: number, to: number): Generator<number> {

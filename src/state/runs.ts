@@ -5,7 +5,8 @@ import { Shares } from "../util/shares.ts";
 import { asAnswer, type RunFacts } from "./run_facts.ts";
 import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
-import type { Store, StoreKey } from "./store.ts";
+import { addHeld, type Holdings } from "./holdings.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
 export interface Runs {
@@ -39,6 +40,8 @@ export interface Run {
 
 export interface RunsOptions {
   store: Store;
+  /** Where each owner may keep only so much. */
+  holdings?: Holdings;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long what is known is kept, in milliseconds. */
@@ -117,11 +120,11 @@ class BackgroundRuns implements Runs {
   }
 
   async begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run> {
-    const { store, now, retentionMs } = this.#options;
+    const { retentionMs } = this.#options;
     this.checkRoom(owner, room); // others may have begun since it was checked
     const { limits } = room;
     this.#logs.limit = limits.backgroundEvents;
-    this.#dropOld();
+    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
     const { id } = facts;
     const key = nameOf(id, owner);
     const local: Local = {
@@ -136,10 +139,7 @@ class BackgroundRuns implements Runs {
     this.#shares.add(owner, 1);
     try {
       await this.#sign(local);
-      await this.#ask(
-        "write",
-        store.add([[placeOf(owner, id, "facts"), { ...RECORD, ...facts }]], now() + retentionMs),
-      );
+      await this.#ask("write", this.#add(local, [placeOf(owner, id, "facts"), { ...RECORD, ...facts }], retentionMs));
     } catch (error) {
       this.#remove(key, local);
       this.#logs.drop(key);
@@ -179,10 +179,6 @@ class BackgroundRuns implements Runs {
     if (this.#running.delete(key)) this.#shares.add(owner, -1);
   }
 
-  #dropOld(): void {
-    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
-  }
-
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
     const local = this.#running.get(nameOf(id, owner));
     if (local) return asAnswer(local.facts, local.state);
@@ -197,7 +193,7 @@ class BackgroundRuns implements Runs {
   }
 
   async events(id: string, owner: string): Promise<EventSeries | undefined> {
-    this.#dropOld();
+    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
     const log = this.#logs.get(nameOf(id, owner));
     if (log?.isKept) return log;
     const { store, hasReplicas } = this.#options;
@@ -207,10 +203,16 @@ class BackgroundRuns implements Runs {
   }
 
   /** For other gateways. One that finds none has to do without. */
-  #publish({ facts: { id }, owner, log }: Local): void {
-    const { store, now, hasReplicas } = this.#options;
-    if (!log || !hasReplicas) return;
-    publishEvents(log, store, placeOf(owner, id, "events"), () => now() + LOG_MS + MOST_RUN_MS).catch(() => {});
+  #publish(local: Local): void {
+    const { facts: { id }, owner, log } = local;
+    if (!log || !this.#options.hasReplicas) return;
+    const place = placeOf(owner, id, "events");
+    publishEvents(log, (piece, record) => this.#add(local, [[...place, piece], record], LOG_MS + MOST_RUN_MS))
+      .catch(() => {});
+  }
+
+  async #add({ owner, facts: { id } }: Local, entry: StoreEntry, forMs: number): Promise<boolean> {
+    return await addHeld(this.#options, owner, `run ${id}`, entry, this.#options.now() + forMs);
   }
 
   async cancel(id: string, owner: string): Promise<void> {
@@ -275,6 +277,7 @@ class BackgroundRuns implements Runs {
     try {
       return await within(this.#options.patienceMs, work);
     } catch (cause) {
+      if (cause instanceof GatewayError) throw cause;
       throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });
     }
   }

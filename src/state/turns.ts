@@ -6,6 +6,7 @@
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
+import { bytesOf, type Held, heldKey, type Holdings, settled } from "./holdings.ts";
 import { type Chain, renewalFor } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
@@ -38,6 +39,8 @@ export type Line = readonly (readonly [thread: string, turns: number])[];
 /** Where a turn is found by its id. */
 interface Place extends Pick<Conversation, "line" | "size"> {
   version: number;
+  /** Where the owner's list has it. */
+  held?: number;
   /** Until when the turns before it are kept, in milliseconds since the epoch. */
   kept?: number;
 }
@@ -46,6 +49,7 @@ interface Place extends Pick<Conversation, "line" | "size"> {
 interface Row extends Turn {
   version: number;
   id: string;
+  held?: number;
 }
 
 /** The form of the records. A reader leaves aside what it does not know of a later one. */
@@ -72,14 +76,17 @@ export interface Addition {
 
 export class Turns {
   readonly #store: Store;
+  readonly #holdings: Holdings | undefined;
   /**
    * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
    * that is gone nothing lies there.
    */
   readonly #written = new BoundedMap<string, Place>(MOST_WRITTEN);
 
-  constructor(store: Store) {
+  /** `holdings`: where owners may keep only so much. */
+  constructor(store: Store, holdings?: Holdings) {
     this.#store = store;
+    this.#holdings = holdings;
   }
 
   async find(owner: string, id: string): Promise<Turn | undefined> {
@@ -87,7 +94,7 @@ export class Turns {
     if (!place) return await this.#findOld(owner, id);
     const row = await this.#store.get(rowKey(owner, place.line)) as Row | undefined;
     if (row?.id !== id) return undefined;
-    const { version: _version, id: _id, ...turn } = row;
+    const { version: _version, id: _id, held: _held, ...turn } = row;
     return turn;
   }
 
@@ -111,7 +118,7 @@ export class Turns {
       for (const [index, turn] of turns.entries()) {
         if (at === undefined || turn?.id !== at) throw notFound(id, at ?? id);
         newest.push(turn);
-        keys.push(keysAt(owner, at, positions[index]));
+        keys.push(keysAt(owner, at, positions[index], (turn as Row).held));
         at = turn.previous;
       }
     }
@@ -128,23 +135,29 @@ export class Turns {
   ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
-    const row: Row = { version: VERSION, id, ...turn };
+    const slot = await this.#holdings?.reserve(owner, bytesOf(turn, rest));
+    const held = slot && { held: slot.position };
+    const row: Row = { version: VERSION, id, ...turn, ...held };
     const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
-    for (const line of linesAfter(follows?.line ?? [], id)) {
-      const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }) };
+    const addAt = async (line: Line): Promise<boolean> => {
+      const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
       const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
-      if (await this.#store.add(entries, expiresAt, renewal)) {
-        this.#written.set(nameOf(owner, id), place);
-        return true;
-      }
-    }
-    return false;
+      if (slot) entries.push(slot.entryFor(heldAs(owner, id, line, follows)));
+      if (!await this.#store.add(entries, expiresAt, renewal)) return false;
+      this.#written.set(nameOf(owner, id), place);
+      return true;
+    };
+    const addOnce = async () => {
+      for (const line of linesAfter(follows?.line ?? [], id)) if (await addAt(line)) return true;
+      return false;
+    };
+    return await settled(slot, addOnce());
   }
 
   /** The keys of all that is there of a turn, the one by which it is found first. */
   async keysOf(owner: string, id: string): Promise<StoreKey[]> {
     const place = await this.#placeOf(owner, id);
-    return keysAt(owner, id, place && rowKey(owner, place.line));
+    return keysAt(owner, id, place && rowKey(owner, place.line), place?.held);
   }
 
   async #placeOf(owner: string, id: string): Promise<Place | undefined> {
@@ -173,8 +186,16 @@ function linesAfter(before: Line, id: string): Line[] {
 }
 
 /** The keys of all that is there of a turn, the one by which it is found first. */
-function keysAt(owner: string, id: string, row: StoreKey | undefined): StoreKey[] {
-  return row ? [placeKey(owner, id), row, restKey(owner, id)] : [oldKey(owner, id), restKey(owner, id)];
+function keysAt(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
+  const listed = held === undefined ? [] : [heldKey(owner, held)];
+  return [...row ? [placeKey(owner, id), row] : [oldKey(owner, id)], restKey(owner, id), ...listed];
+}
+
+/** A thread goes as a whole, and stays as long as one is used that goes on from it. */
+function heldAs(owner: string, id: string, line: Line, follows?: Conversation): Held {
+  const [group] = line.at(-1)!;
+  const before = follows?.line.at(-1)?.[0];
+  return { group, ...(before !== group && { from: before }), keys: keysAt(owner, id, rowKey(owner, line)) };
 }
 
 /** Where the turns of a line lie, the newest first. */
