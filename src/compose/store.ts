@@ -6,6 +6,7 @@ import { isOnDeploy, openHostedKv, openKvFile } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
+import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
 
 /** What a store in memory may hold, in bytes. */
@@ -47,6 +48,21 @@ export function createStore({ store }: Config, platform: Runtime, env: Env, now:
     await loadClient(); // before its limits of time begin
     return openRedisStore({ ...serverOf(store, platform, env), now });
   });
+}
+
+/** By what the configured store may lose what it is given. Throws where its server cannot be asked. */
+export async function risksOfStore(
+  { store }: Config,
+  platform: Pick<Platform, "readText">,
+  env: Env,
+): Promise<StoreRisk[]> {
+  if (store.kind !== "redis") return [];
+  const [{ loadClient }, { readRisks }] = await Promise.all([
+    import("../state/redis/open.ts"),
+    import("../state/redis/risks.ts"),
+  ]);
+  await loadClient();
+  return await readRisks(serverOf(store, platform, env));
 }
 
 /** A store whose code is loaded at the first need. */
