@@ -77,6 +77,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       version: manifest.version,
       lanes: Object.keys(config.lanes),
       isReady: () => !draining.signal.aborted,
+      warning: () => world.storeLosses.last && "store-file-removed",
     }),
     registry: createRegistry(plugins.protocols),
     lanes: createLanes(world, sources, upstreams),

@@ -2,12 +2,15 @@ import { parseRedisUrl } from "../config/redis_url.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
-import { isOnDeploy, openHostedKv, openKvFile } from "../state/kv_file.ts";
+import { isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
 import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
+import { metered } from "./meter.ts";
+import type { Keep } from "./parts.ts";
+import type { StoreLosses, World } from "./world.ts";
 
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
@@ -37,12 +40,22 @@ type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
-/** The configured store. It opens when the first conversation is to be stored. */
-export function createStore({ store }: Config, platform: Runtime, env: Env, now: () => number): Store {
+/** The configured store. It opens when the first conversation is to be stored. `onLost` is told what it lost. */
+export function createStore(
+  { store }: Config,
+  platform: Runtime,
+  env: Env,
+  now: () => number,
+  onLost?: (message: string) => void,
+): Store {
   const place = placeOfStore(store, platform, env);
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
-  if ("path" in place) return createKvStore({ open: () => openKvFile(place.path), now });
+  if ("path" in place) {
+    const message = `The store's file ${place.path} was removed or replaced while the gateway ran: ` +
+      "what was in it is lost to the gateway, and it goes on with the file that is there now";
+    return createKvStore({ ...kvFile(place.path), onLost: () => onLost?.(message), now });
+  }
   return loadedLater(async () => {
     const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
     await loadClient(); // before its limits of time begin
@@ -63,6 +76,29 @@ export async function risksOfStore(
   ]);
   await loadClient();
   return await readRisks(serverOf(store, platform, env));
+}
+
+/** The store of a gateway, or `given` in its place, and what it loses from now on. */
+export function keepStore(
+  given: Store | undefined,
+  { config, platform, env, now, keep, meter, warn }:
+    & Pick<World, "config" | "platform" | "env" | "now" | "meter" | "warn">
+    & { keep: Keep },
+): Pick<World, "store" | "storeLosses"> {
+  const storeLosses = keep("store losses", null, () => {
+    const losses: StoreLosses = {
+      add(message) {
+        losses.last = message;
+        warn({ time: new Date(now()).toISOString(), warning: "store", message });
+      },
+    };
+    return losses;
+  });
+  const store = keep("store", null, () => {
+    const made = given ?? createStore(config, platform, env, now, storeLosses.add);
+    return meter ? metered(made, meter) : made;
+  });
+  return { store, storeLosses };
 }
 
 /** A store whose code is loaded at the first need. */

@@ -62,7 +62,7 @@ const READ_AT_ONCE = 64;
 const MOST_CHANGES = 20_000;
 
 export function createConversations(options: ConversationsOptions): Conversations {
-  const { store, holdings, now, retentionMs, patienceMs, longest } = options;
+  const { store, now, patienceMs, longest } = options;
 
   async function ask<T>(work: Promise<T>): Promise<T> {
     try {
@@ -72,25 +72,6 @@ export function createConversations(options: ConversationsOptions): Conversation
       const message = "The gateway cannot reach what it stored: try again later";
       throw new GatewayError("unavailable", message, { cause });
     }
-  }
-
-  /** `before`: the changes that are there. */
-  async function write(id: string, owner: string, before: readonly Stored[], change: Change): Promise<boolean> {
-    const keys = before.map(({ held }, at) => keysAt(owner, id, at, held));
-    const expires = now() + retentionMs;
-    const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expires, retentionMs);
-    const slot = await holdings?.reserve(owner, bytesOf(change));
-    const stored: Stored = {
-      version: VERSION,
-      ...change,
-      expires,
-      ...(kept !== undefined && { kept }),
-      ...(slot && { held: slot.position }),
-    };
-    const entry: StoreEntry = [[...placeOf(owner, id), before.length], stored];
-    // A conversation does not go by itself: an agent that comes back for it would find half of one.
-    const entries = slot ? [entry, slot.entryFor({ group: id })] : [entry];
-    return await settled(slot, store.add(entries, expires, renewal));
   }
 
   async function changesOf(id: string, owner: string, most = longest): Promise<Stored[]> {
@@ -113,7 +94,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   return {
     async create(id, metadata, messages, owner) {
       const creation: Creation = { created: Math.floor(now() / 1000), metadata, messages };
-      await ask(write(id, owner, [], creation));
+      await ask(write(options, id, owner, [], creation));
       return fold(id, [creation]);
     },
     get: async (id, owner) => fold(id, await changesOf(id, owner)),
@@ -122,7 +103,7 @@ export function createConversations(options: ConversationsOptions): Conversation
         const changes = await changesOf(id, owner);
         if (changes.length >= MOST_CHANGES) throw tooLong();
         // Somebody else may have been first: then this one comes after it.
-        if (await ask(write(id, owner, changes, change))) return fold(id, [...changes, change]);
+        if (await ask(write(options, id, owner, changes, change))) return fold(id, [...changes, change]);
       }
     },
     async delete(id, owner) {
@@ -136,6 +117,31 @@ export function createConversations(options: ConversationsOptions): Conversation
 /** The owner is part of every key, so nobody reads what is another's. */
 function placeOf(owner: string, id: string): StoreKey {
   return ["conversations", owner, id];
+}
+
+/** Whether nobody else was first. `before`: the changes that are there. */
+async function write(
+  { store, holdings, now, retentionMs }: ConversationsOptions,
+  id: string,
+  owner: string,
+  before: readonly Stored[],
+  change: Change,
+): Promise<boolean> {
+  const keys = before.map(({ held }, at) => keysAt(owner, id, at, held));
+  const expires = now() + retentionMs;
+  const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expires, retentionMs);
+  const slot = await holdings?.reserve(owner, bytesOf(change));
+  const stored: Stored = {
+    version: VERSION,
+    ...change,
+    expires,
+    ...(kept !== undefined && { kept }),
+    ...(slot && { held: slot.position }),
+  };
+  const entry: StoreEntry = [[...placeOf(owner, id), before.length], stored];
+  // A conversation does not go by itself: an agent that comes back for it would find half of one.
+  const entries = slot ? [entry, slot.entryFor({ group: id })] : [entry];
+  return await settled(slot, store.add(entries, expires, renewal));
 }
 
 function keysAt(owner: string, id: string, position: number, held?: number): StoreKey[] {

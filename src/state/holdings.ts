@@ -69,9 +69,9 @@ interface Known {
   /** The positions that are this process's, and the next of them. */
   position: number;
   end: number;
-  /** What is not in the account yet, and when the account was told last. */
+  /** What is not in the account yet, and when it was reported last. */
   added: number;
-  toldAt: number;
+  reportedAt: number;
   /** What is being stored. */
   pending: number;
   /** The one who takes positions, while there is one. */
@@ -88,8 +88,8 @@ const VERSION = 1;
 /** How many positions a process takes at once: what is added later has higher ones, whoever adds it. */
 const POSITIONS = 8;
 /** What a process that dies may not have added to the account: for how long, and which part of an owner's bytes. */
-const UNTOLD_MS = 1_000;
-const UNTOLD = 1 / 64;
+const UNREPORTED_MS = 1_000;
+const UNREPORTED = 1 / 64;
 /** What an owner may fill before its oldest is removed, how full it is then, and what it has added by the next time. */
 const HIGH = 0.9;
 const LOW = 0.8;
@@ -178,7 +178,7 @@ class StoredHoldings implements Holdings {
   async #makeRoom(owner: string, known: Known, bytes: number): Promise<void> {
     const { bytesPerKey, now } = this.#options;
     const isFull = () => bytesIn(known) > bytesPerKey;
-    const isOverdue = now() - known.toldAt > UNTOLD_MS || known.added > bytesPerKey * UNTOLD;
+    const isOverdue = now() - known.reportedAt > UNREPORTED_MS || known.added > bytesPerKey * UNREPORTED;
     if (!known.account || isOverdue || isFull()) await this.#take(owner, known);
     if (isFull() && known.full.until <= now()) await this.#trim(owner, known);
     if (isFull() && known.full.bytes + bytes > bytesPerKey) throw full(bytesPerKey);
@@ -189,19 +189,19 @@ class StoredHoldings implements Holdings {
 
   #knownOf(owner: string): Known {
     const known = this.#known.get(owner) ??
-      { position: 0, end: 0, added: 0, toldAt: 0, pending: 0, full: { bytes: 0, until: 0 }, counted: 0 };
+      { position: 0, end: 0, added: 0, reportedAt: 0, pending: 0, full: { bytes: 0, until: 0 }, counted: 0 };
     this.#known.set(owner, known);
     return known;
   }
 
-  /** Tells the account what was added, and takes the next positions. */
+  /** Reports what was added to the account, and takes the next positions. */
   async #take(owner: string, known: Known): Promise<void> {
     await (known.taking ??= this.#takeNow(owner, known).finally(() => known.taking = undefined));
   }
 
   async #takeNow(owner: string, known: Known): Promise<void> {
     const { added } = known;
-    known.toldAt = this.#options.now();
+    known.reportedAt = this.#options.now();
     const account = await this.#change(owner, (before) => ({
       ...before,
       next: before.next + POSITIONS,

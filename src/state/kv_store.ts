@@ -32,6 +32,10 @@ const LOCKED_REST_MS = 20;
 
 export interface KvStoreOptions {
   open(): Promise<Deno.Kv>;
+  /** Whether the database that was opened is there no longer. It is asked before each use, and then another one is opened. */
+  isGone?(): Promise<boolean>;
+  /** What was in it is lost. */
+  onLost?(): void;
   /** Milliseconds since the epoch. */
   now(): number;
 }
@@ -53,8 +57,9 @@ class KvStore implements Store {
   readonly #now: () => number;
   readonly close: () => void;
 
-  constructor({ open, now }: KvStoreOptions) {
-    const { database, close } = shareOpening(open);
+  constructor(options: KvStoreOptions) {
+    const { now } = options;
+    const { database, close } = shareOpening(options);
     this.#database = database;
     this.#now = now;
     this.close = close;
@@ -220,10 +225,21 @@ async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
 }
 
 /** One database for all who ask, from the first who does until it is closed. */
-function shareOpening(open: () => Promise<Deno.Kv>) {
+function shareOpening({ open, isGone, onLost }: KvStoreOptions) {
   let opened: Deno.Kv | undefined;
   let opening: Promise<Deno.Kv> | undefined;
+  let looking: Promise<boolean> | undefined;
   let closed = false;
+
+  /** Lets go of a database that is gone, before another one takes its place. */
+  async function look(): Promise<void> {
+    const one = opened;
+    if (!one || !isGone) return;
+    if (!await (looking ??= isGone().finally(() => looking = undefined)) || opened !== one) return;
+    opened = undefined;
+    one.close();
+    onLost?.();
+  }
 
   async function openOnce(): Promise<Deno.Kv> {
     try {
@@ -238,6 +254,7 @@ function shareOpening(open: () => Promise<Deno.Kv>) {
 
   async function database(): Promise<Deno.Kv> {
     if (closed) throw new Error("Cannot use the store: it is closed");
+    await look();
     return opened ?? await (opening ??= openOnce());
   }
 

@@ -122,8 +122,8 @@ export class Turns {
         at = turn.previous;
       }
     }
-    const chain = { keys: keys.reverse(), ...(known?.kept !== undefined && { kept: known.kept }) };
-    return { turns: newest.reverse(), line: known?.line ?? [], size, chain };
+    const { line = [], kept } = known ?? {};
+    return { turns: newest.reverse(), line, size, chain: { keys: keys.reverse(), kept } };
   }
 
   /** Writes the turn, and its other half beside it. Whether there was none of its id. */

@@ -71,8 +71,16 @@ async function whoListens(hostname: string, port: number, fetch: typeof globalTh
   const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}/`;
   try {
     const headers = { accept: "application/json" };
-    const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(LOOK_MS) });
-    const { lanes } = await response.json();
+    const signal = AbortSignal.timeout(LOOK_MS);
+    const ask = async (at: string) =>
+      await (await fetch(`${url}${at}`, { headers, redirect: "manual", signal })).json();
+    const { lanes } = await ask("");
+    const { warning } = Array.isArray(lanes) ? await ask("readyz") : {};
+    if (warning !== undefined) {
+      const message = `The gateway that runs there (${url}) has lost its store's file since it was started`;
+      const cure = "Find out who removes it. To bring it back, stop the gateway and restore the file from a backup";
+      return problem("warning", "store-file-removed", subject, message, cure);
+    }
     if (Array.isArray(lanes)) return well("port", subject, `A gateway is already running there (${url})`);
   } catch {
     // It is something else.
