@@ -21,7 +21,7 @@ import { createKeyReader } from "../state/key_reader.ts";
 import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
-import { createHoldings } from "../state/holdings.ts";
+import type { Holdings } from "../state/kept.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
@@ -219,11 +219,12 @@ function createMemory(
   { config, keep, env, store, now, monotonic, pace, platform }: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const retentionMs = config.store.retentionDays * DAY_MS;
-  const holdings = keep(
-    "holdings",
-    config.store.bytesPerKey,
-    () => createHoldings({ store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) }),
-  );
+  const holdings = keep("holdings", config.store.bytesPerKey, () => {
+    const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
+    let loading: Promise<Holdings> | undefined;
+    const load = async () => (await import("../state/holdings.ts")).createHoldings(options);
+    return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies Holdings;
+  });
   const atMost = (ms: number) => Math.min(pace.storeMs, config.store.kind === "redis" ? ms : Infinity);
   return {
     conversations: createConversations({

@@ -8,9 +8,10 @@ import { createMemoryStore } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
 import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
+import type { StoreWarning } from "../observe/log.ts";
+import type { Meter } from "../observe/meter.ts";
 import { metered } from "./meter.ts";
 import type { Keep } from "./parts.ts";
-import type { StoreLosses, World } from "./world.ts";
 
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
@@ -78,13 +79,29 @@ export async function risksOfStore(
   return await readRisks(serverOf(store, platform, env));
 }
 
+/** What the store has lost since the gateway began. */
+export interface StoreLosses {
+  /** One sentence for operators; absent where it has lost nothing. */
+  last?: string;
+  add(message: string): void;
+}
+
+interface StoreParts {
+  config: Config;
+  platform: Runtime;
+  env: Env;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  keep: Keep;
+  meter?: Meter;
+  warn(warning: StoreWarning): void;
+}
+
 /** The store of a gateway, or `given` in its place, and what it loses from now on. */
 export function keepStore(
   given: Store | undefined,
-  { config, platform, env, now, keep, meter, warn }:
-    & Pick<World, "config" | "platform" | "env" | "now" | "meter" | "warn">
-    & { keep: Keep },
-): Pick<World, "store" | "storeLosses"> {
+  { config, platform, env, now, keep, meter, warn }: StoreParts,
+): { store: Store; storeLosses: StoreLosses } {
   const storeLosses = keep("store losses", null, () => {
     const losses: StoreLosses = {
       add(message) {

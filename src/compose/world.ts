@@ -10,18 +10,12 @@ import type { Meter } from "../observe/meter.ts";
 import type { Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
+import type { StoreLosses } from "./store.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Shared } from "./shared.ts";
 import type { Transports } from "./transports.ts";
 import type { UsageKeeper } from "./usage.ts";
-
-/** What the store has lost since the gateway began. */
-export interface StoreLosses {
-  /** One sentence for operators; absent where it has lost nothing. */
-  last?: string;
-  add(message: string): void;
-}
 
 /** What every part of a gateway is made from. */
 export interface World extends PartKeeper {

@@ -3,7 +3,7 @@ import type { GenerateRequest, ItemReference, Message } from "../canonical/gener
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
-import type { Holdings } from "./holdings.ts";
+import type { Holdings } from "./kept.ts";
 import type { Store } from "./store.ts";
 import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";

@@ -3,8 +3,7 @@ import type { StoredConversation } from "../canonical/conversation.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
-import { bytesOf, heldKey, type Holdings, settled } from "./holdings.ts";
-import { renewalFor } from "./retention.ts";
+import { heldKey, type Holdings, renewalFor, settled } from "./kept.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
@@ -130,7 +129,7 @@ async function write(
   const keys = before.map(({ held }, at) => keysAt(owner, id, at, held));
   const expires = now() + retentionMs;
   const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expires, retentionMs);
-  const slot = await holdings?.reserve(owner, bytesOf(change));
+  const slot = await holdings?.reserve(owner, change);
   const stored: Stored = {
     version: VERSION,
     ...change,

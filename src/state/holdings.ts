@@ -8,36 +8,9 @@
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
 import { finish, othersTurn, Slice } from "../util/work.ts";
-import { type Listed, whatGoes } from "./holdings_order.ts";
-import type { Store, StoreEntry, StoreKey } from "./store.ts";
-
-/** One thing that is kept. */
-export interface Held {
-  /** What it belongs to, which goes as a whole. */
-  group: string;
-  /** The group that this one goes on from. */
-  from?: string;
-  /** What removes it; none where it never makes room for others. The first is the one by which it is found. */
-  keys?: readonly StoreKey[];
-}
-
-/** Room that was made. */
-export interface Slot {
-  /** Where the owner's list says what is kept. */
-  position: number;
-  /** What is stored beside it, and removed with it. */
-  entryFor(held: Held): StoreEntry;
-  /** Whether it was stored. */
-  settle(isStored: boolean): void;
-}
-
-export interface Holdings {
-  /**
-   * Makes room for so many bytes. Throws `rate_limit` where the caller keeps too much that does not go, or what it used last
-   * would have to.
-   */
-  reserve(owner: string, bytes: number): Promise<Slot>;
-}
+import type { Listed } from "./holdings_order.ts";
+import { type Held, heldKey, heldList, type Holdings, type Slot } from "./kept.ts";
+import type { Store } from "./store.ts";
 
 export interface HoldingsOptions {
   store: Store;
@@ -105,42 +78,10 @@ export function createHoldings(options: HoldingsOptions): Holdings {
   return new StoredHoldings(options);
 }
 
-/** Stores what there is a slot for, and says whether it did. */
-export async function settled(slot: Slot | undefined, adding: Promise<boolean>): Promise<boolean> {
-  let isStored = false;
-  try {
-    return isStored = await adding;
-  } finally {
-    slot?.settle(isStored);
-  }
-}
-
-/** Adds one entry that is the owner's, and says whether it did. Without holdings, nobody counts it. */
-export async function addHeld(
-  { store, holdings }: { store: Store; holdings?: Holdings },
-  owner: string,
-  group: string,
-  [key, value]: StoreEntry,
-  expiresAt: number,
-): Promise<boolean> {
-  const slot = await holdings?.reserve(owner, bytesOf(value));
-  const entries: StoreEntry[] = [[key, value], ...slot ? [slot.entryFor({ group, keys: [key] })] : []];
-  return await settled(slot, store.add(entries, expiresAt));
-}
-
 /** The bytes that these values take in a store. */
-export function bytesOf(...values: readonly unknown[]): number {
+function bytesOf(values: readonly unknown[]): number {
   const { Buffer } = builtin("node:buffer");
   return values.reduce((sum: number, value) => sum + Buffer.byteLength(JSON.stringify(value) ?? ""), BESIDE);
-}
-
-/** Where an owner's list says what is kept. */
-export function heldKey(owner: string, position: number): StoreKey {
-  return [...listOf(owner), position];
-}
-
-function listOf(owner: string): StoreKey {
-  return ["held", owner];
 }
 
 class StoredHoldings implements Holdings {
@@ -151,7 +92,8 @@ class StoredHoldings implements Holdings {
     this.#options = options;
   }
 
-  async reserve(owner: string, bytes: number): Promise<Slot> {
+  async reserve(owner: string, ...values: readonly unknown[]): Promise<Slot> {
+    const bytes = bytesOf(values);
     const known = this.#knownOf(owner);
     known.pending += bytes;
     known.added += bytes;
@@ -216,7 +158,7 @@ class StoredHoldings implements Holdings {
   async #change(owner: string, change: (before: Account) => Account): Promise<Account> {
     const { store, now } = this.#options;
     let after: Account | undefined;
-    await store.update(listOf(owner), (value) => {
+    await store.update(heldList(owner), (value) => {
       // Where an account was lost, its list begins anew, behind the positions that it may have had.
       const at = Math.floor(now());
       return after = change(value as Account ?? { version: VERSION, first: at, next: at, bytes: 0, counts: 0 });
@@ -241,6 +183,7 @@ class StoredHoldings implements Holdings {
     const { pending } = known;
     const listed = await this.#read(owner, before);
     let bytes = listed.reduce((sum, one) => sum + one.bytes, 0);
+    const { whatGoes } = await import("./holdings_order.ts");
     const wanted = bytes + pending;
     const going = await finish(whatGoes(listed, wanted > bytesPerKey * HIGH ? wanted - bytesPerKey * LOW : 0));
     for (let at = 0; at < going.length; at += DELETED_AT_ONCE) {
@@ -266,7 +209,7 @@ class StoredHoldings implements Holdings {
     const slice = new Slice();
     for (let from = first; from < next; from += READ_AT_ONCE) {
       const to = Math.min(next, from + READ_AT_ONCE) - 1;
-      const some = await this.#options.store.getRange(listOf(owner), from, to) as (HeldRecord | undefined)[];
+      const some = await this.#options.store.getRange(heldList(owner), from, to) as (HeldRecord | undefined)[];
       for (const [index, record] of some.entries()) {
         if (!record) continue;
         const { bytes, group, from: before, keys } = record;

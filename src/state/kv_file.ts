@@ -20,10 +20,11 @@ export interface KvFile {
 }
 
 export function kvFile(path: string): KvFile {
-  const file = builtin("node:path").resolve(path);
+  let file = path;
   let opened: Identity[] = [];
   return {
     async open() {
+      file = builtin("node:path").resolve(path);
       await removeLeft(file, opened);
       const kv = await openKvFile(file);
       opened = await identitiesOf(file);

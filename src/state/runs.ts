@@ -5,7 +5,7 @@ import { Shares } from "../util/shares.ts";
 import { asAnswer, type RunFacts } from "./run_facts.ts";
 import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
-import { addHeld, type Holdings } from "./holdings.ts";
+import { addHeld, type Holdings } from "./kept.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 

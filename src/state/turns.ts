@@ -6,8 +6,7 @@
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
-import { bytesOf, type Held, heldKey, type Holdings, settled } from "./holdings.ts";
-import { type Chain, renewalFor } from "./retention.ts";
+import { type Chain, type Held, heldKey, type Holdings, renewalFor, settled } from "./kept.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What the turns after it need of an answer. */
@@ -135,7 +134,7 @@ export class Turns {
   ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
-    const slot = await this.#holdings?.reserve(owner, bytesOf(turn, rest));
+    const slot = await this.#holdings?.reserve(owner, turn, rest);
     const held = slot && { held: slot.position };
     const row: Row = { version: VERSION, id, ...turn, ...held };
     const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
