@@ -7,7 +7,7 @@
  */
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
-import { finish, othersTurn, Slice } from "../util/work.ts";
+import { finish, othersTurn, Slice, step } from "../util/work.ts";
 import type { Listed } from "./holdings_order.ts";
 import { type Held, heldKey, heldList, type Holdings, type Slot } from "./kept.ts";
 import type { Store } from "./store.ts";
@@ -93,7 +93,8 @@ class StoredHoldings implements Holdings {
   }
 
   async reserve(owner: string, ...values: readonly unknown[]): Promise<Slot> {
-    const bytes = bytesOf(values);
+    // Others run before a large value is written, which takes as long again.
+    const bytes = await step(() => bytesOf(values));
     const known = this.#knownOf(owner);
     known.pending += bytes;
     known.added += bytes;
