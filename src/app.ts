@@ -15,9 +15,9 @@ import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "..
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
-import { metered, meterFor } from "./compose/meter.ts";
+import { meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
-import { createStore } from "./compose/store.ts";
+import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { rehearsalsFor } from "./compose/rehearsal.ts";
 import { createTransports } from "./compose/transports.ts";
@@ -32,7 +32,7 @@ import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
 import { Feed } from "./observe/feed.ts";
-import type { LogEntry, Warning } from "./observe/log.ts";
+import type { LogEntry, StoreWarning, Warning } from "./observe/log.ts";
 import type { Audit } from "./observe/audit.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
@@ -77,7 +77,7 @@ export interface AppOptions {
   /** Receives the log entry of each finished request. By default entries are printed on stdout, one line of JSON each. */
   log?(entry: LogEntry): void;
   /** Receives warnings for operators. By default they are printed on stdout as lines of JSON. */
-  warn?(warning: Warning): void;
+  warn?(warning: Warning | StoreWarning): void;
   pace?: Partial<Pace>;
   /** Whether file descriptors are running out. If so, no new requests are admitted. */
   areDescriptorsScarce?(): boolean;
@@ -144,8 +144,8 @@ function createWorld(options: AppOptions): World {
   const log = options.log ?? standardStreams(platform).log;
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, platform, plugins, keep);
-  const newStore = () => options.store ?? createStore(config, platform, env, now);
-  const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
+  const warn = options.warn ?? standardStreams(platform).warn;
+  const kept = keepStore(options.store, { config, platform, env, now, keep, meter, warn });
   const isShared = config.store.kind === "redis" && !options.store;
   const shared = isShared
     ? keep(
@@ -157,7 +157,7 @@ function createWorld(options: AppOptions): World {
   const pace = { ...PACE, ...options.pace };
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
   const recording = recordingFor(config, keep, monotonic);
-  const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
+  const usage = createUsageKeeper({ config, plugins, keep, now, pace }, kept.store);
   return {
     ...keeper,
     config,
@@ -175,7 +175,7 @@ function createWorld(options: AppOptions): World {
       feed?.end(entry);
       recording?.loaded?.end(entry);
     },
-    warn: options.warn ?? standardStreams(platform).warn,
+    warn,
     meter,
     audit: auditFor({ config, platform, keep, now }),
     tracing: tracingFor(config, platform, plugins, keep),
@@ -184,7 +184,7 @@ function createWorld(options: AppOptions): World {
     rehearsals: feed && rehearsalsFor(options, fidelityTables, createApp),
     recording,
     pace,
-    store,
+    ...kept,
     shared,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     workers,

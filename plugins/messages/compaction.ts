@@ -4,7 +4,7 @@ import type { Extra } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { SEALED_PREFIX } from "../../src/transforms/sealing.ts";
+import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
 
 /** The conversation's tokens from which on it is shortened where the client does not say it. */
@@ -82,7 +82,7 @@ const TYPE = "compaction";
 
 /** What a client gives back, if the gateway may have written it. */
 export function sealedIn({ type, encrypted_content: data }: JsonObject): Pick<OpaquePart, "sealed"> {
-  const isOurs = type === TYPE && typeof data === "string" && data.startsWith(SEALED_PREFIX);
+  const isOurs = type === TYPE && typeof data === "string" && isSealedText(data);
   return isOurs ? { sealed: { data, covers: "all" } } : {};
 }
 

@@ -5,7 +5,7 @@ import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { SEALED_PREFIX } from "../../src/transforms/sealing.ts";
+import { isSealedText } from "../../src/transforms/sealing.ts";
 import { type Item, type ResponsesRequest, WIRE } from "./wire.ts";
 
 /** The item with which a client asks for a summary in place of an answer. */
@@ -59,7 +59,7 @@ function without(extra: Extra | undefined, field: string, left: readonly unknown
 /** What a client gives back, if the gateway may have written it. */
 export function sealedIn(item: JsonObject): Pick<OpaquePart, "sealed"> {
   const { type, encrypted_content: data } = item;
-  const isOurs = type === "compaction" && typeof data === "string" && data.startsWith(SEALED_PREFIX);
+  const isOurs = type === "compaction" && typeof data === "string" && isSealedText(data);
   return isOurs ? { sealed: { data, covers: "answers" } } : {};
 }
 

@@ -2,7 +2,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
-import { placeOfStore } from "../compose/store.ts";
+import { placeOfStore, risksOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
@@ -68,7 +68,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   await worker?.begin(loaded, running);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
-  settleIn(loaded, { descriptors, lull, app }, program);
+  settleIn(loaded, { descriptors, lull, app, worker }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
@@ -80,13 +80,14 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
 /** What can wait until clients are served. */
 async function settleIn(
   { config }: LoadedConfig,
-  { descriptors, lull, app }: { descriptors: Descriptors; lull: Lull; app: Running["app"] },
+  { descriptors, lull, app, worker }: { descriptors: Descriptors; lull: Lull; app: Running["app"]; worker?: Worker },
   program: Program,
 ): Promise<void> {
   const { streams: { say } } = program;
   if (config.store.kind === "redis") {
     const { loadClient } = await import("../state/redis/wire.ts");
     await loadClient();
+    if (!worker || worker.isFirst) void tellRisks(config, program);
   }
   await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
   callWhileAlive(COUNT_AFTER_MS, async () => {
@@ -95,6 +96,12 @@ async function settleIn(
     // The start leaves about 16 MB of garbage. Collecting it blocks the process for some 60 ms.
     if (await lull.begun(IDLE_MS) && app().running() === 0) collectGarbage();
   });
+}
+
+/** A server that does not answer now is the doctor's to find. */
+async function tellRisks(config: Config, { platform, streams: { say } }: Program): Promise<void> {
+  const risks = await risksOfStore(config, platform, platform.env).catch(() => []);
+  for (const { message, cure } of risks) say(`Store: ${message}. ${cure}`);
 }
 
 interface Running {

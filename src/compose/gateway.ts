@@ -21,6 +21,7 @@ import { createKeyReader } from "../state/key_reader.ts";
 import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
+import type { Holdings } from "../state/kept.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
@@ -34,6 +35,7 @@ import { createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
 import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
+import { bytesPerKey } from "./store.ts";
 import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
@@ -76,6 +78,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       version: manifest.version,
       lanes: Object.keys(config.lanes),
       isReady: () => !draining.signal.aborted,
+      warning: () => world.storeLosses.last && "store-file-removed",
     }),
     registry: createRegistry(plugins.protocols),
     lanes: createLanes(world, sources, upstreams),
@@ -221,13 +224,20 @@ function createRouting(
 
 /** What is kept from one request to the next ones of its conversation. */
 function createMemory(
-  { config, keep, env, store, now, monotonic, pace }: World,
+  { config, keep, env, store, now, monotonic, pace, platform }: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const retentionMs = config.store.retentionDays * DAY_MS;
+  const holdings = keep("holdings", config.store.bytesPerKey, () => {
+    const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
+    let loading: Promise<Holdings> | undefined;
+    const load = async () => (await import("../state/holdings.ts")).createHoldings(options);
+    return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies Holdings;
+  });
   const atMost = (ms: number) => Math.min(pace.storeMs, config.store.kind === "redis" ? ms : Infinity);
   return {
     conversations: createConversations({
       store,
+      holdings,
       now,
       retentionMs,
       patienceMs: pace.storeMs,
@@ -236,10 +246,12 @@ function createMemory(
     runs: keep(
       "runs",
       null,
-      () => createRuns({ store, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(config) }),
+      () =>
+        createRuns({ store, holdings, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(config) }),
     ),
     continuity: createContinuity({
       store,
+      holdings,
       now,
       retentionMs,
       patienceMs: pace.storeMs,

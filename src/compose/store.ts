@@ -2,14 +2,31 @@ import { parseRedisUrl } from "../config/redis_url.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
-import { isOnDeploy, openHostedKv, openKvFile } from "../state/kv_file.ts";
+import { isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
+import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
+import type { StoreWarning } from "../observe/log.ts";
+import type { Meter } from "../observe/meter.ts";
+import { metered } from "./meter.ts";
+import type { Keep } from "./parts.ts";
 
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
+
+/** What one key may keep by default, in bytes: a disk has room for many keys; a server keeps all in its memory. */
+const BYTES_PER_KEY = {
+  kv: 1024 * 1024 * 1024,
+  redis: 256 * 1024 * 1024,
+  memory: MEMORY_STORE_BYTES * 3 / 4,
+};
+
+/** What each key may keep, in bytes. */
+export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
+  return bytesPerKey ?? BYTES_PER_KEY[kind === "kv" && !hasDatabase ? "memory" : kind];
+}
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
@@ -24,17 +41,81 @@ type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
-/** The configured store. It opens when the first conversation is to be stored. */
-export function createStore({ store }: Config, platform: Runtime, env: Env, now: () => number): Store {
+/** The configured store. It opens when the first conversation is to be stored. `onLost` is told what it lost. */
+export function createStore(
+  { store }: Config,
+  platform: Runtime,
+  env: Env,
+  now: () => number,
+  onLost?: (message: string) => void,
+): Store {
   const place = placeOfStore(store, platform, env);
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
-  if ("path" in place) return createKvStore({ open: () => openKvFile(place.path), now });
+  if ("path" in place) {
+    const message = `The store's file ${place.path} was removed or replaced while the gateway ran: ` +
+      "what was in it is lost to the gateway, and it goes on with the file that is there now";
+    return createKvStore({ ...kvFile(place.path), onLost: () => onLost?.(message), now });
+  }
   return loadedLater(async () => {
     const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
     await loadClient(); // before its limits of time begin
     return openRedisStore({ ...serverOf(store, platform, env), now });
   });
+}
+
+/** By what the configured store may lose what it is given. Throws where its server cannot be asked. */
+export async function risksOfStore(
+  { store }: Config,
+  platform: Pick<Platform, "readText">,
+  env: Env,
+): Promise<StoreRisk[]> {
+  if (store.kind !== "redis") return [];
+  const [{ loadClient }, { readRisks }] = await Promise.all([
+    import("../state/redis/open.ts"),
+    import("../state/redis/risks.ts"),
+  ]);
+  await loadClient();
+  return await readRisks(serverOf(store, platform, env));
+}
+
+/** What the store has lost since the gateway began. */
+export interface StoreLosses {
+  /** One sentence for operators; absent where it has lost nothing. */
+  last?: string;
+  add(message: string): void;
+}
+
+interface StoreParts {
+  config: Config;
+  platform: Runtime;
+  env: Env;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  keep: Keep;
+  meter?: Meter;
+  warn(warning: StoreWarning): void;
+}
+
+/** The store of a gateway, or `given` in its place, and what it loses from now on. */
+export function keepStore(
+  given: Store | undefined,
+  { config, platform, env, now, keep, meter, warn }: StoreParts,
+): { store: Store; storeLosses: StoreLosses } {
+  const storeLosses = keep("store losses", null, () => {
+    const losses: StoreLosses = {
+      add(message) {
+        losses.last = message;
+        warn({ time: new Date(now()).toISOString(), warning: "store", message });
+      },
+    };
+    return losses;
+  });
+  const store = keep("store", null, () => {
+    const made = given ?? createStore(config, platform, env, now, storeLosses.add);
+    return meter ? metered(made, meter) : made;
+  });
+  return { store, storeLosses };
 }
 
 /** A store whose code is loaded at the first need. */

@@ -4,12 +4,13 @@ import type { Config } from "../config/schema.ts";
 import type { ConfigurationDesk } from "../context/console.ts";
 import type { Pace, RecordingPart } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
-import type { LogEntry, Warning } from "../observe/log.ts";
+import type { LogEntry, StoreWarning, Warning } from "../observe/log.ts";
 import type { Audit } from "../observe/audit.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
+import type { StoreLosses } from "./store.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Shared } from "./shared.ts";
@@ -31,7 +32,7 @@ export interface World extends PartKeeper {
   newId(): string;
   log(entry: LogEntry): void;
   /** What operators should look at. */
-  warn(warning: Warning): void;
+  warn(warning: Warning | StoreWarning): void;
   /** Absent where nothing is to be counted. */
   meter?: Meter;
   /** Absent where the configuration wants none. */
@@ -48,6 +49,7 @@ export interface World extends PartKeeper {
   recording?: RecordingPart;
   pace: Pace;
   store: Store;
+  storeLosses: StoreLosses;
   /** What it has in common with other gateways; absent where it has nothing. */
   shared?: Shared;
   areDescriptorsScarce(): boolean;

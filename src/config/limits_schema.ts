@@ -127,13 +127,14 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
       "oldest ones of a caller are forgotten first.",
   }),
   backgroundResponses: z.int().min(0).default(100).meta({
-    description: "Concurrent background responses. Further ones get 503; with 0, all of them.",
+    description: "Concurrent background responses. Further ones get 503; with 0, all of them. If there are several " +
+      "callers, each may run three quarters of them; its further ones get 429.",
   }),
   backgroundMs: milliseconds(3_600_000, "How long a background response may take, in milliseconds. Then it fails."),
   backgroundEvents: z.int().min(0).default(67_108_864).meta({
     description:
       "Characters of the events of all streamed background responses. They are kept for clients that reconnect, " +
-      "up to ten minutes after the end. Events of a stream beyond the limit are not kept.",
+      "up to ten minutes after the end. Beyond the limit, those of the caller with the most go first.",
   }),
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:

@@ -38,8 +38,14 @@ export const storeSchema = object("Where conversations that clients continue by 
       "those in the URL.",
     examples: [["10.0.3.0/24:6379"]],
   }),
+  bytesPerKey: z.int().min(1_048_576).optional().meta({
+    description:
+      "How many bytes of conversations each key may keep. Beyond that, those of its own that it used longest " +
+      "ago are removed; if that is not enough, it gets 429. The default is 1 GiB with kv, 256 MiB with redis and " +
+      "192 MiB with memory.",
+  }),
   retentionDays: z.number().positive().max(3650).default(30).meta({
-    description: "How long the turns of a conversation are kept, in days.",
+    description: "How long a conversation is kept after its last turn, in days.",
   }),
 }).superRefine(({ kind, path, url, ca, sentinel, cluster, servers }, { addIssue }) => {
   const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });

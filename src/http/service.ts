@@ -8,13 +8,15 @@ export interface ServiceFacts {
   lanes: readonly string[];
   /** Whether load balancers may send requests. */
   isReady(): boolean;
+  /** What it lost though it is ready, for operators. */
+  warning?(): string | undefined;
 }
 
 /** Answers the requests of operators and load balancers. `undefined` for any other path. */
 export type Service = (request: Request, url: URL) => Response | undefined;
 
 /** These endpoints need no key, and reveal nothing else. */
-export function createService({ name, version, lanes, isReady }: ServiceFacts): Service {
+export function createService({ name, version, lanes, isReady, warning }: ServiceFacts): Service {
   const answers: Record<string, (request: Request, url: URL) => Response> = {
     "/": ({ headers }, { origin }) =>
       wantsPage(headers)
@@ -22,7 +24,9 @@ export function createService({ name, version, lanes, isReady }: ServiceFacts): 
         : Response.json({ name, version, lanes }, { headers: { vary: "accept" } }),
     "/healthz": () => Response.json({ status: "ok" }),
     "/readyz": () =>
-      isReady() ? Response.json({ status: "ready" }) : Response.json({ status: "draining" }, { status: 503 }),
+      isReady()
+        ? Response.json({ status: "ready", warning: warning?.() })
+        : Response.json({ status: "draining" }, { status: 503 }),
   };
   return (request, url) => {
     const { method } = request;

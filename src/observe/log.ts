@@ -73,6 +73,14 @@ export interface BudgetWarning {
   resets?: string;
 }
 
+/** The same of a store whose file was removed. */
+export interface StoreWarning {
+  /** ISO 8601. */
+  time: string;
+  warning: "store";
+  message: string;
+}
+
 /** One line of JSON, whatever the entry holds, which steers no terminal and reads as it is written. */
 export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
   const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };

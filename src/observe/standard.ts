@@ -1,13 +1,13 @@
 /** The standard streams of the process: stdout has the log of requests, stderr what is said to the person who runs it. */
 import type { Platform } from "../platform/platform.ts";
-import { createLog, type LogEntry, type Warning } from "./log.ts";
+import { createLog, type LogEntry, type StoreWarning, type Warning } from "./log.ts";
 import { createOutput } from "./output.ts";
 
 export interface StandardStreams {
   /** A line of JSON for a request that is over. */
   log(entry: LogEntry): void;
   /** The same for what operators should look at. */
-  warn(warning: Warning): void;
+  warn(warning: Warning | StoreWarning): void;
   /** To the person who runs it. Where it cannot be written, as to a closed terminal, the gateway goes on all the same. */
   say(text: string): void;
   /** The answer to a command. */

@@ -20,7 +20,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   const { context, input } = asked;
   const { gateway } = context;
   if (gateway.draining.aborted) throw shuttingDown();
-  gateway.runs.checkRoom(gateway.limits);
+  gateway.runs.checkRoom(context.caller.owner, gateway);
   const apart = setApart(context);
   const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
   const answering = answer({
@@ -32,7 +32,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
       const { id, created } = exchange;
       const { previous, keep = {} } = input.memory!;
       const facts = { id, previous, created, model: input.model, messages, keep };
-      const run = await gateway.runs.begin(facts, context.caller.owner, input.stream, gateway.limits);
+      const run = await gateway.runs.begin(facts, context.caller.owner, input.stream, gateway);
       apart.follow(run);
       begun.resolve({ exchange, run });
     },

@@ -62,10 +62,17 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
   const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
   const messages = await finish(goOnFromSealed(input.messages, function* ({ data }) {
-    return (yield* sealer.open(data, summaryWire(clientWire), owner))?.text;
+    const summary = yield* sealer.open(data, summaryWire(clientWire), owner);
+    if (!summary) throw new GatewayError("invalid_request", UNREADABLE, { retryable: false });
+    return summary.text;
   }));
   return { ...recalled, input: { ...input, messages } };
 }
+
+/** Without its summary, the conversation would go on as if it were new. */
+const UNREADABLE =
+  "The encrypted content of the compaction could not be verified: another key or gateway made it, it was " +
+  "changed, or the sealing key has changed since. Start from the whole conversation, or without the compaction";
 
 async function openThoughts({ input, added }: Recalled, context: RequestContext): Promise<Recalled> {
   const sealed = sealedIn(input.messages);
@@ -200,7 +207,8 @@ async function rememberTurn(
   } catch (cause) {
     exchange.stored = false;
     recorder.entry.cause = cause;
-    note("could not store the response");
+    const isFull = cause instanceof GatewayError && cause.code === "rate_limit";
+    note(isFull ? "could not store the response beyond store.bytesPerKey" : "could not store the response");
   }
 }
 

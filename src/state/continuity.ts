@@ -3,8 +3,9 @@ import type { GenerateRequest, ItemReference, Message } from "../canonical/gener
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
+import type { Holdings } from "./kept.ts";
 import type { Store } from "./store.ts";
-import { type Conversation, type Size, type Turn, Turns, VERSION } from "./turns.ts";
+import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";
 
 export interface Continuity {
@@ -49,6 +50,8 @@ interface Rest extends Omit<StoredAnswer, keyof Turn | "response"> {
 
 export interface ContinuityOptions {
   store: Store;
+  /** Where each owner may keep only so much. */
+  holdings?: Holdings;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long answers are kept, in milliseconds. */
@@ -74,7 +77,7 @@ class StoredAnswers implements Continuity {
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.store);
+    this.#turns = new Turns(options.store, options.holdings);
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {
@@ -95,7 +98,7 @@ class StoredAnswers implements Continuity {
       messages.splice(reference.at - at, 0, found[position]!);
     }
     const all = [...input.messages.slice(0, at), ...(before ? messagesOf(before.turns) : []), ...messages];
-    const follows = before && { line: before.line, size: before.size };
+    const follows = before && { line: before.line, size: before.size, chain: before.chain };
     return { input: { ...input, messages: all }, added: { messages, follows } };
   }
 
@@ -123,7 +126,8 @@ class StoredAnswers implements Continuity {
     const { previous, messages, response: { content, ...ending }, ...others } = answer;
     const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
     const rest = [restKey(owner, answer.id), { version: VERSION, ...others, response: ending }] as const;
-    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt: now() + retentionMs });
+    const expiresAt = now() + retentionMs;
+    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt, retentionMs });
     if (!isNew) throw new Error(`Cannot store the answer: there is one of its id`);
   }
 
@@ -144,7 +148,7 @@ class StoredAnswers implements Continuity {
 
   async #delete(id: string, owner: string): Promise<boolean> {
     const [first, ...others] = await this.#turns.keysOf(owner, id);
-    return await this.#options.store.delete(first!, ...others, restKey(owner, id));
+    return await this.#options.store.delete(first!, ...others);
   }
 
   /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
@@ -196,11 +200,6 @@ function messagesOf(turns: readonly Turn[]): Message[] {
     ...messages,
     ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
   ]);
-}
-
-/** The owner is part of every key, so nobody reads what is another's. */
-function restKey(owner: string, id: string): string[] {
-  return ["answers", owner, id, "rest"];
 }
 
 /** What is referred to, of the turn that it is to be in. */

@@ -1,24 +1,27 @@
-/** The events of an answer that is made in the background, for clients that come back for them. */
+/** The events of answers that are made in the background, for clients that come back for them. */
 
 import { GatewayError } from "../errors.ts";
+import { Shares } from "../util/shares.ts";
 
 /** The room that all logs share, in characters. */
-export interface LogRoom {
-  taken: number;
-  limit: number;
-  /** Drops the log that ended first. Whether there was one. */
-  evict(): boolean;
+interface LogRoom {
+  /** Whether the log may take so many more; other logs may have been dropped for that. */
+  take(log: EventLog, length: number): boolean;
+  giveBack(log: EventLog): void;
 }
 
 export class EventLog {
+  readonly owner: string;
+  /** Milliseconds since the epoch, once its answer is over. */
+  endedAt?: number;
   readonly #room: LogRoom;
   #events: string[] = [];
   #size = 0;
-  #isOver = false;
   #isDropped = false;
   #news = Promise.withResolvers<void>();
 
-  constructor(room: LogRoom) {
+  constructor(owner: string, room: LogRoom) {
+    this.owner = owner;
     this.#room = room;
   }
 
@@ -27,23 +30,27 @@ export class EventLog {
     return !this.#isDropped;
   }
 
+  /** In characters. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** A log that finds no room is dropped: half of it would be of no use. */
   add(event: string): void {
     if (this.#isDropped) return;
-    while (this.#room.taken + event.length > this.#room.limit) if (!this.#room.evict()) return this.drop();
+    if (!this.#room.take(this, event.length)) return this.drop();
     this.#events.push(event);
     this.#size += event.length;
-    this.#room.taken += event.length;
     this.#wake();
   }
 
-  end(): void {
-    this.#isOver = true;
+  end(at: number): void {
+    this.endedAt = at;
     this.#wake();
   }
 
   drop(): void {
-    this.#room.taken -= this.#size;
+    this.#room.giveBack(this);
     this.#size = 0;
     this.#events = [];
     this.#isDropped = true;
@@ -54,7 +61,7 @@ export class EventLog {
   async read(from: number): Promise<readonly string[] | undefined> {
     while (this.#events.length <= from) {
       if (this.#isDropped) throw new GatewayError("unavailable", "The events of the response are no longer kept");
-      if (this.#isOver) return undefined;
+      if (this.endedAt !== undefined) return undefined;
       await this.#news.promise;
     }
     return this.#events.slice(from, from + MOST_AT_ONCE);
@@ -67,3 +74,57 @@ export class EventLog {
 }
 
 const MOST_AT_ONCE = 64;
+
+/** All logs of a process. Where there is no room for all, those of the caller that holds the most are dropped first. */
+export class EventLogs implements LogRoom {
+  /** Characters of all events. */
+  limit = 0;
+  readonly #logs = new Map<string, EventLog>();
+  readonly #shares = new Shares();
+
+  open(key: string, owner: string): EventLog {
+    const log = new EventLog(owner, this);
+    this.#logs.set(key, log);
+    return log;
+  }
+
+  get(key: string): EventLog | undefined {
+    return this.#logs.get(key);
+  }
+
+  drop(key: string): void {
+    this.#logs.get(key)?.drop();
+    this.#logs.delete(key);
+  }
+
+  /** `time`: milliseconds since the epoch. */
+  dropEndedBefore(time: number): void {
+    for (const [key, { endedAt = Infinity }] of this.#logs) if (endedAt < time) this.drop(key);
+  }
+
+  take(log: EventLog, length: number): boolean {
+    while (this.#shares.taken + length > this.limit) {
+      const key = this.#nextToDrop(log, length);
+      if (key === undefined) return false;
+      this.drop(key);
+    }
+    this.#shares.add(log.owner, length);
+    return true;
+  }
+
+  giveBack({ owner, size }: EventLog): void {
+    this.#shares.add(owner, -size);
+  }
+
+  /** Of the caller that would hold the most, the log that ended first, or else the first one that another caller needs gone. */
+  #nextToDrop(asking: EventLog, length: number): string | undefined {
+    const logs = [...this.#logs].filter(([, { size }]) => size > 0);
+    const heldBy = (owner: string) => this.#shares.heldBy(owner) + (owner === asking.owner ? length : 0);
+    const owners = [asking.owner, ...logs.map(([, { owner }]) => owner)];
+    const largest = owners.reduce((most, owner) => heldBy(owner) > heldBy(most) ? owner : most);
+    const own = logs.filter(([, { owner }]) => owner === largest);
+    const ended = own.filter(([, { endedAt }]) => endedAt !== undefined);
+    const [first] = ended.sort(([, one], [, other]) => one.endedAt! - other.endedAt!);
+    return (first ?? (largest === asking.owner ? undefined : own[0]))?.[0];
+  }
+}

@@ -12,6 +12,64 @@ export function openHostedKv(): Promise<Deno.Kv> {
   return Deno.openKv();
 }
 
+/** A database in a file that somebody may remove while it is open: what is written to it then is lost. */
+export interface KvFile {
+  open(): Promise<Deno.Kv>;
+  /** Whether the files are no longer those that were opened. */
+  isGone(): Promise<boolean>;
+}
+
+export function kvFile(path: string): KvFile {
+  let file = path;
+  let opened: Identity[] = [];
+  return {
+    async open() {
+      file = builtin("node:path").resolve(path);
+      await removeLeft(file, opened);
+      const kv = await openKvFile(file);
+      opened = await identitiesOf(file);
+      return kv;
+    },
+    async isGone() {
+      if (opened.length === 0) return false;
+      const [main, log] = await identitiesOf(file);
+      return main !== opened[0] || log !== opened[1];
+    },
+  };
+}
+
+/** What the system knows a file by; nothing where there is none. */
+type Identity = string | undefined;
+
+/** Of the file, and of the log and the index that the database keeps beside it: without its log, it loses what is written. */
+async function identitiesOf(file: string): Promise<Identity[]> {
+  return await Promise.all(
+    namesOf(file).map(async (name) => {
+      try {
+        const { dev, ino } = await Deno.stat(name);
+        return `${dev}:${ino}`;
+      } catch (error) {
+        if (error instanceof Deno.errors.NotFound) return undefined;
+        throw error;
+      }
+    }),
+  );
+}
+
+/** Removes what a database that is gone has left beside its place: the next one would take its log for its own. */
+async function removeLeft(file: string, left: readonly Identity[]): Promise<void> {
+  if (left.length === 0) return;
+  const there = await identitiesOf(file);
+  if (there[0] === left[0]) return;
+  for (const [index, name] of namesOf(file).entries()) {
+    if (there[index] !== undefined && there[index] === left[index]) await Deno.remove(name);
+  }
+}
+
+function namesOf(file: string): string[] {
+  return [file, `${file}-wal`, `${file}-shm`];
+}
+
 /** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */
 export async function openKvFile(path: string): Promise<Deno.Kv> {
   const { dirname, resolve } = builtin("node:path");
@@ -25,7 +83,7 @@ export async function openKvFile(path: string): Promise<Deno.Kv> {
     await createPrivate(file);
   }
   // Files that the database makes beside this one get its mode; those of an earlier run may still have another.
-  for (const name of [file, `${file}-wal`, `${file}-shm`]) await makePrivate(name);
+  for (const name of namesOf(file)) await makePrivate(name);
   return await Deno.openKv(file);
 }
 

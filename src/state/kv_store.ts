@@ -1,6 +1,7 @@
 import { othersTurn, Slice } from "../util/work.ts";
 import {
   CHUNK_BYTES,
+  chunksAnew,
   type Head,
   headKey,
   INLINE_BYTES,
@@ -10,7 +11,7 @@ import {
   type Written,
   writtenAs,
 } from "./kv_values.ts";
-import type { Store, StoreEntry, StoreKey } from "./store.ts";
+import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 /**
  * One atomic write takes 819,200 bytes, keys included, and 1,000 changes: this many chunks, beside the removal of the most
@@ -23,12 +24,18 @@ const BYTES_PER_WRITE = 800_000;
 /** How many positions of a list are read in one step, and of how many the chunks are read at once. */
 const POSITIONS_PER_READ = 500;
 const READS_AT_ONCE = 16;
+/** The most keys of one read of the database. */
+const KEYS_PER_READ = 10;
 /** How long a write is tried again that meets the writes of other processes, and how long it rests between, at most. */
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
 
 export interface KvStoreOptions {
   open(): Promise<Deno.Kv>;
+  /** Whether the database that was opened is there no longer. It is asked before each use, and then another one is opened. */
+  isGone?(): Promise<boolean>;
+  /** What was in it is lost. */
+  onLost?(): void;
   /** Milliseconds since the epoch. */
   now(): number;
 }
@@ -50,8 +57,9 @@ class KvStore implements Store {
   readonly #now: () => number;
   readonly close: () => void;
 
-  constructor({ open, now }: KvStoreOptions) {
-    const { database, close } = shareOpening(open);
+  constructor(options: KvStoreOptions) {
+    const { now } = options;
+    const { database, close } = shareOpening(options);
     this.#database = database;
     this.#now = now;
     this.close = close;
@@ -90,7 +98,8 @@ class KvStore implements Store {
     return values;
   }
 
-  async add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean> {
+  async add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean> {
+    if (renewal) await this.#renew(renewal);
     const expireIn = expiresAt === Infinity ? undefined : Math.max(0, Math.ceil(expiresAt - this.#now()));
     const values = entries.map(([key, value]) => writtenAs(key, value, expiresAt, expireIn));
     for (const { chunks, bytes } of values) {
@@ -114,6 +123,24 @@ class KvStore implements Store {
     }
     await removeAll(kv, values.flatMap(({ head }) => removals(head)));
     return false;
+  }
+
+  async #renew({ keys, expiresAt }: Renewal): Promise<void> {
+    const kv = await this.#database();
+    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
+    for (let at = 0; at < keys.length;) {
+      const found = await kv.getMany<Head[]>(keys.slice(at, at + KEYS_PER_READ).map(headKey));
+      const renewed = kv.atomic();
+      for (const { key, value, versionstamp } of found) {
+        if (!this.#isFresh(value) || value.expiresAt >= expiresAt) continue;
+        const chunks = await chunksAnew(kv, value, expireIn);
+        // Chunks that stay longer than their head do no harm.
+        while (chunks.length > 0) await commit(kv.atomic().mutate(...chunks.splice(0, CHUNKS_PER_WRITE)));
+        renewed.check({ key, versionstamp }).set(key, { ...value, expiresAt }, { expireIn });
+      }
+      // Where somebody changed one of them meanwhile, they are read again.
+      if (await commit(renewed)) at += KEYS_PER_READ;
+    }
   }
 
   async ensure(key: StoreKey, value: unknown): Promise<unknown> {
@@ -198,10 +225,21 @@ async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
 }
 
 /** One database for all who ask, from the first who does until it is closed. */
-function shareOpening(open: () => Promise<Deno.Kv>) {
+function shareOpening({ open, isGone, onLost }: KvStoreOptions) {
   let opened: Deno.Kv | undefined;
   let opening: Promise<Deno.Kv> | undefined;
+  let looking: Promise<boolean> | undefined;
   let closed = false;
+
+  /** Lets go of a database that is gone, before another one takes its place. */
+  async function look(): Promise<void> {
+    const one = opened;
+    if (!one || !isGone) return;
+    if (!await (looking ??= isGone().finally(() => looking = undefined)) || opened !== one) return;
+    opened = undefined;
+    one.close();
+    onLost?.();
+  }
 
   async function openOnce(): Promise<Deno.Kv> {
     try {
@@ -216,6 +254,7 @@ function shareOpening(open: () => Promise<Deno.Kv>) {
 
   async function database(): Promise<Deno.Kv> {
     if (closed) throw new Error("Cannot use the store: it is closed");
+    await look();
     return opened ?? await (opening ??= openOnce());
   }
 

@@ -34,6 +34,13 @@ export function writtenAs(key: StoreKey, value: unknown, expiresAt: number, expi
   return { key: headKey(key), head, chunks, bytes: bytes.length };
 }
 
+/** What keeps the chunks of a head for another `expireIn` milliseconds. */
+export async function chunksAnew(kv: Deno.Kv, { id, chunks }: Head, expireIn: number): Promise<Deno.KvMutation[]> {
+  if (chunks === 0) return [];
+  const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
+  return await Array.fromAsync(entries, ({ key, value }): Deno.KvMutation => ({ type: "set", key, value, expireIn }));
+}
+
 /** The value of a head; nothing where its chunks are not all there. */
 export async function readValue(kv: Deno.Kv, { text, id, chunks }: Head): Promise<unknown> {
   if (text) return parseExactly(DECODER.decode(text));

@@ -1,8 +1,9 @@
 import { parseExactly } from "../canonical/raw_number.ts";
 import { paced } from "../util/work.ts";
-import type { Store, StoreEntry, StoreKey } from "./store.ts";
+import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 interface Entry {
+  owner: string;
   text: string;
   expiresAt: number;
 }
@@ -10,7 +11,7 @@ interface Entry {
 export interface MemoryStoreOptions {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The length of all keys and values as JSON; above it, what was written first goes first. */
+  /** The length of all keys and values as JSON; above it, what the owner of the most wrote first goes first. */
   limitBytes: number;
 }
 
@@ -24,7 +25,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     getRange: (list, from, to) =>
       Array.fromAsync(paced(positions(from, to)), (position) => entries.read([...list, position])),
     // deno-lint-ignore require-await -- see above
-    add: async (added, expiresAt) => entries.add(added, expiresAt),
+    add: async (added, expiresAt, renewal) => entries.add(added, expiresAt, renewal),
     // deno-lint-ignore require-await -- see above
     async ensure(key, value) {
       if (entries.read(key) === undefined) entries.write([[key, value]], Infinity);
@@ -40,7 +41,10 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 
 class Entries {
   readonly #options: MemoryStoreOptions;
+  /** Those that were written first are the first ones. */
   readonly #entries = new Map<string, Entry>();
+  /** What each owner has, in the same order. */
+  readonly #owners = new Map<string, { names: Set<string>; held: number }>();
   #held = 0;
 
   constructor(options: MemoryStoreOptions) {
@@ -53,28 +57,53 @@ class Entries {
   }
 
   /** Whether none of them was there. */
-  add(entries: readonly StoreEntry[], expiresAt: number): boolean {
+  add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): boolean {
+    if (renewal) this.#renew(renewal);
     if (entries.some(([key]) => this.#isHeld(JSON.stringify(key)))) return false;
     this.write(entries, expiresAt);
     return true;
   }
 
+  /** What is renewed is among the last that make room. */
+  #renew({ keys, expiresAt }: Renewal): void {
+    for (const key of keys) {
+      const name = JSON.stringify(key);
+      const entry = this.#isHeld(name) ? this.#entries.get(name)! : undefined;
+      if (!entry || entry.expiresAt >= expiresAt) continue;
+      this.#remove(name);
+      this.#set(name, { ...entry, expiresAt });
+    }
+  }
+
   write(entries: readonly StoreEntry[], expiresAt: number): void {
     const { limitBytes } = this.#options;
     const written = entries.map(([key, value]) =>
-      [JSON.stringify(key), { text: JSON.stringify(value), expiresAt }] as const
+      [JSON.stringify(key), { owner: ownerOf(key), text: JSON.stringify(value), expiresAt }] as const
     );
     const size = written.reduce((sum, [name, entry]) => sum + sizeOf(name, entry), 0);
     if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);
     for (const [name, entry] of written) {
       this.#remove(name);
-      this.#entries.set(name, entry);
+      this.#set(name, entry);
     }
+    while (this.#held > limitBytes) this.#remove(this.#nextToGo());
+  }
+
+  #nextToGo(): string {
+    let largest = { names: new Set<string>(), held: 0 };
+    for (const owned of this.#owners.values()) if (owned.held > largest.held) largest = owned;
+    const [oldest] = largest.names;
+    return oldest!;
+  }
+
+  #set(name: string, entry: Entry): void {
+    const owned = this.#owners.get(entry.owner) ?? { names: new Set(), held: 0 };
+    const size = sizeOf(name, entry);
+    this.#entries.set(name, entry);
+    this.#owners.set(entry.owner, owned);
+    owned.names.add(name);
+    owned.held += size;
     this.#held += size;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#held <= limitBytes) break;
-      this.#remove(oldest);
-    }
   }
 
   /** Whether the first was there. */
@@ -87,12 +116,20 @@ class Entries {
 
   clear(): void {
     this.#entries.clear();
+    this.#owners.clear();
     this.#held = 0;
   }
 
   #remove(name: string): void {
     const entry = this.#entries.get(name);
-    if (entry && this.#entries.delete(name)) this.#held -= sizeOf(name, entry);
+    if (!entry) return;
+    const owned = this.#owners.get(entry.owner)!;
+    const size = sizeOf(name, entry);
+    this.#entries.delete(name);
+    owned.names.delete(name);
+    owned.held -= size;
+    if (owned.names.size === 0) this.#owners.delete(entry.owner);
+    this.#held -= size;
   }
 
   /** What has expired makes room. */
@@ -102,6 +139,11 @@ class Entries {
     this.#remove(name);
     return false;
   }
+}
+
+/** The second text of a key says whose it is, if it is anybody's. */
+function ownerOf(key: StoreKey): string {
+  return String(key[1] ?? "");
 }
 
 function* positions(from: number, to: number): Generator<number> {

@@ -1,17 +1,19 @@
 /** Answers that are made in the background: they go on without their client, who asks for them by their ids. */
 import type { RunError, RunState, StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
+import { Shares } from "../util/shares.ts";
 import { asAnswer, type RunFacts } from "./run_facts.ts";
-import { EventLog, type LogRoom } from "./event_log.ts";
+import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
-import type { Store, StoreKey } from "./store.ts";
+import { addHeld, type Holdings } from "./kept.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
 export interface Runs {
-  /** Throws `unavailable` where there is no room for one more. */
-  checkRoom(limits: RunLimits): void;
+  /** Throws `unavailable` if there is no room for one more, and `rate_limit` if the caller already has its share. */
+  checkRoom(owner: string, room: RunRoom): void;
   /** Begins one, where there is room; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
-  begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run>;
+  begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run>;
   /** What is known of one that runs, or ended otherwise than with an answer. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
   /** Its events, where they are kept, here or by another gateway on the same store. */
@@ -38,6 +40,8 @@ export interface Run {
 
 export interface RunsOptions {
   store: Store;
+  /** Where each owner may keep only so much. */
+  holdings?: Holdings;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long what is known is kept, in milliseconds. */
@@ -46,6 +50,11 @@ export interface RunsOptions {
   patienceMs: number;
   /** Whether other gateways are asked for events, too. */
   hasReplicas?: boolean;
+}
+
+export interface RunRoom {
+  limits: RunLimits;
+  hasSeveralCallers: boolean;
 }
 
 export interface RunLimits {
@@ -80,8 +89,6 @@ interface Local {
   state: RunState;
   abort: AbortController;
   log?: EventLog;
-  /** Milliseconds since the epoch, once it is over. */
-  endedAt?: number;
   ended: PromiseWithResolvers<void>;
 }
 
@@ -91,47 +98,51 @@ export function createRuns(options: RunsOptions): Runs {
 
 class BackgroundRuns implements Runs {
   readonly #options: RunsOptions;
-  readonly #room: LogRoom = { taken: 0, limit: 0, evict: () => this.#dropFirst(() => true) };
+  readonly #logs = new EventLogs();
   readonly #running = new Map<string, Local>();
-  /** Those whose events are kept, over or not. */
-  readonly #logged = new Map<string, Local>();
+  readonly #shares = new Shares();
 
   constructor(options: RunsOptions) {
     this.#options = options;
   }
 
-  checkRoom({ backgroundResponses }: RunLimits): void {
-    if (this.#running.size < backgroundResponses) return;
-    const message = "Too many responses are running in the background: try again later";
-    throw new GatewayError("unavailable", message, { retryAfter: "5" });
+  checkRoom(owner: string, { limits: { backgroundResponses: total }, hasSeveralCallers: isShared }: RunRoom): void {
+    const refusal = this.#shares.refusal(owner, 1, { total, isShared });
+    if (!refusal) return;
+    const retryAfter = "5";
+    if (refusal === "full") {
+      const message = "Too many responses are running in the background: try again later";
+      throw new GatewayError("unavailable", message, { retryAfter });
+    }
+    const message = `You already run ${this.#shares.heldBy(owner)} responses in the background, which is your share: ` +
+      "wait until one of them ends";
+    throw new GatewayError("rate_limit", message, { retryAfter });
   }
 
-  async begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run> {
-    const { store, now, retentionMs } = this.#options;
-    this.checkRoom(limits); // others may have begun since it was checked
-    this.#room.limit = limits.backgroundEvents;
-    this.#dropOld();
+  async begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run> {
+    const { retentionMs } = this.#options;
+    this.checkRoom(owner, room); // others may have begun since it was checked
+    const { limits } = room;
+    this.#logs.limit = limits.backgroundEvents;
+    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
     const { id } = facts;
+    const key = nameOf(id, owner);
     const local: Local = {
       facts,
       owner,
       state: { status: "queued" },
       abort: new AbortController(),
       ended: Promise.withResolvers(),
-      ...(hasLog && { log: new EventLog(this.#room) }),
+      ...(hasLog && { log: this.#logs.open(key, owner) }),
     };
-    const key = nameOf(id, owner);
     this.#running.set(key, local);
-    if (hasLog) this.#logged.set(key, local);
+    this.#shares.add(owner, 1);
     try {
       await this.#sign(local);
-      await this.#ask(
-        "write",
-        store.add([[placeOf(owner, id, "facts"), { ...RECORD, ...facts }]], now() + retentionMs),
-      );
+      await this.#ask("write", this.#add(local, [placeOf(owner, id, "facts"), { ...RECORD, ...facts }], retentionMs));
     } catch (error) {
-      this.#running.delete(key);
-      this.#logged.delete(key);
+      this.#remove(key, local);
+      this.#logs.drop(key);
       throw error;
     }
     this.#publish(local);
@@ -159,32 +170,13 @@ class BackgroundRuns implements Runs {
     if (error && local.state.status !== "cancelled") local.state = { status: "failed", error };
     const place = placeOf(owner, id, "end");
     if (error) await store.add([[place, { ...RECORD, ...local.state }]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
-    log?.end();
-    this.#running.delete(key);
+    log?.end(now());
+    this.#remove(key, local);
     local.ended.resolve();
-    local.endedAt = now();
-    // In the order in which they ended.
-    if (this.#logged.delete(key)) this.#logged.set(key, local);
   }
 
-  #dropOld(): void {
-    const before = this.#options.now() - LOG_MS;
-    while (this.#dropFirst((endedAt) => endedAt < before));
-  }
-
-  /** Drops the log that ended first, if its time fits. */
-  #dropFirst(fits: (endedAt: number) => boolean): boolean {
-    for (const [key, { endedAt }] of this.#logged) {
-      if (endedAt === undefined) continue;
-      if (fits(endedAt)) this.#dropLog(key);
-      return fits(endedAt);
-    }
-    return false;
-  }
-
-  #dropLog(key: string): void {
-    this.#logged.get(key)?.log?.drop();
-    this.#logged.delete(key);
+  #remove(key: string, { owner }: Local): void {
+    if (this.#running.delete(key)) this.#shares.add(owner, -1);
   }
 
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
@@ -201,8 +193,8 @@ class BackgroundRuns implements Runs {
   }
 
   async events(id: string, owner: string): Promise<EventSeries | undefined> {
-    this.#dropOld();
-    const log = this.#logged.get(nameOf(id, owner))?.log;
+    this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
+    const log = this.#logs.get(nameOf(id, owner));
     if (log?.isKept) return log;
     const { store, hasReplicas } = this.#options;
     if (!hasReplicas) return undefined;
@@ -211,10 +203,16 @@ class BackgroundRuns implements Runs {
   }
 
   /** For other gateways. One that finds none has to do without. */
-  #publish({ facts: { id }, owner, log }: Local): void {
-    const { store, now, hasReplicas } = this.#options;
-    if (!log || !hasReplicas) return;
-    publishEvents(log, store, placeOf(owner, id, "events"), () => now() + LOG_MS + MOST_RUN_MS).catch(() => {});
+  #publish(local: Local): void {
+    const { facts: { id }, owner, log } = local;
+    if (!log || !this.#options.hasReplicas) return;
+    const place = placeOf(owner, id, "events");
+    publishEvents(log, (piece, record) => this.#add(local, [[...place, piece], record], LOG_MS + MOST_RUN_MS))
+      .catch(() => {});
+  }
+
+  async #add({ owner, facts: { id } }: Local, entry: StoreEntry, forMs: number): Promise<boolean> {
+    return await addHeld(this.#options, owner, `run ${id}`, entry, this.#options.now() + forMs);
   }
 
   async cancel(id: string, owner: string): Promise<void> {
@@ -238,7 +236,7 @@ class BackgroundRuns implements Runs {
     const key = nameOf(id, owner);
     const local = this.#running.get(key);
     if (local) await this.#cancelLocal(local);
-    this.#dropLog(key);
+    this.#logs.drop(key);
     const { store } = this.#options;
     // The cancellation stays: whoever works on the response may not have seen it yet.
     return await this.#ask("delete", store.delete(placeOf(owner, id, "facts"), placeOf(owner, id, "end")));
@@ -279,6 +277,7 @@ class BackgroundRuns implements Runs {
     try {
       return await within(this.#options.patienceMs, work);
     } catch (cause) {
+      if (cause instanceof GatewayError) throw cause;
       throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });
     }
   }

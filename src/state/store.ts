@@ -6,9 +6,10 @@ export interface Store {
   getRange(list: StoreKey, from: number, to: number): Promise<unknown[]>;
   /**
    * Writes all of a few entries at once, and none where there is something under one of their keys. Whether it did. Durable
-   * once it resolves. `expiresAt`: milliseconds since the epoch; for good where it is `Infinity`.
+   * once it resolves. `expiresAt`: milliseconds since the epoch; for good where it is `Infinity`. `renewal`: what is kept
+   * longer because of it, before it is written; nothing is lost where that fails.
    */
-  add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean>;
+  add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean>;
   /**
    * The value that is there for good: `value` where there was none yet. All who ask, in whichever process, get the same, whoever
    * of them was first.
@@ -30,5 +31,12 @@ export interface Store {
 
 /** Any texts, of any length. A number comes last, and is a position in the list that the texts before it name. */
 export type StoreKey = readonly (string | number)[];
+
+/** What there is under `keys` is kept at least until `expiresAt`. */
+export interface Renewal {
+  keys: readonly StoreKey[];
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+}
 
 export type StoreEntry = readonly [key: StoreKey, value: unknown];

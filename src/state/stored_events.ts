@@ -25,17 +25,15 @@ const PIECES_AT_ONCE = 32;
 /** How many looks that bring nothing are followed by the question whether anybody still makes the answer. */
 const IDLE_LOOKS = 20;
 
-/** Writes what comes until the end, which is an empty piece. */
+/** Writes what comes, piece by piece, until the end, which is an empty one. */
 export async function publishEvents(
   log: EventLog,
-  store: Store,
-  place: StoreKey,
-  expiresAt: () => number,
+  write: (piece: number, record: Piece) => Promise<unknown>,
 ): Promise<void> {
   for (let at = 0, piece = 0;; piece++) {
     const events = await log.read(at);
     const record: Piece = { version: VERSION, events: events ?? [] };
-    await store.add([[[...place, piece], record]], expiresAt());
+    await write(piece, record);
     if (!events) return;
     at += events.length;
     await pause();

@@ -6,6 +6,7 @@
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
+import { type Chain, type Held, heldKey, type Holdings, renewalFor, settled } from "./kept.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What the turns after it need of an answer. */
@@ -27,20 +28,27 @@ export interface Size {
 export interface Conversation {
   line: Line;
   size: Size;
+  /** What is kept as long as the turn that follows. */
+  chain?: Chain;
 }
 
 /** The stretches that a turn ends, the oldest first: how many turns of each thread are before it, itself among them. */
 export type Line = readonly (readonly [thread: string, turns: number])[];
 
 /** Where a turn is found by its id. */
-interface Place extends Conversation {
+interface Place extends Pick<Conversation, "line" | "size"> {
   version: number;
+  /** Where the owner's list has it. */
+  held?: number;
+  /** Until when the turns before it are kept, in milliseconds since the epoch. */
+  kept?: number;
 }
 
 /** A turn in its thread: whoever reads the thread sees by the id whether it is the one that was there. */
 interface Row extends Turn {
   version: number;
   id: string;
+  held?: number;
 }
 
 /** The form of the records. A reader leaves aside what it does not know of a later one. */
@@ -55,16 +63,29 @@ export interface Found extends Conversation {
   turns: Turn[];
 }
 
+/** A turn as it is written, and what belongs to it. */
+export interface Addition {
+  follows?: Conversation;
+  /** Its other half. */
+  rest: StoreEntry;
+  expiresAt: number;
+  /** How long a turn is kept, in milliseconds. */
+  retentionMs: number;
+}
+
 export class Turns {
   readonly #store: Store;
+  readonly #holdings: Holdings | undefined;
   /**
    * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
    * that is gone nothing lies there.
    */
   readonly #written = new BoundedMap<string, Place>(MOST_WRITTEN);
 
-  constructor(store: Store) {
+  /** `holdings`: where owners may keep only so much. */
+  constructor(store: Store, holdings?: Holdings) {
     this.#store = store;
+    this.#holdings = holdings;
   }
 
   async find(owner: string, id: string): Promise<Turn | undefined> {
@@ -72,7 +93,7 @@ export class Turns {
     if (!place) return await this.#findOld(owner, id);
     const row = await this.#store.get(rowKey(owner, place.line)) as Row | undefined;
     if (row?.id !== id) return undefined;
-    const { version: _version, id: _id, ...turn } = row;
+    const { version: _version, id: _id, held: _held, ...turn } = row;
     return turn;
   }
 
@@ -80,7 +101,8 @@ export class Turns {
   async history(owner: string, id: string, limits: Size): Promise<Found> {
     const newest: Turn[] = [];
     // What the first place knows is of all before it.
-    let known: Conversation | undefined;
+    let known: Place | undefined;
+    const keys: StoreKey[][] = [];
     let size: Size = { characters: 0, values: 0 };
     for (let at: string | undefined = id; at !== undefined;) {
       const place = await this.#placeOf(owner, at);
@@ -91,13 +113,16 @@ export class Turns {
       const turns: (Turn & { id: string } | undefined)[] = place
         ? await this.#rowsOf(owner, place.line)
         : [old && { ...old, id: at }];
-      for (const turn of turns) {
+      const positions = place ? positionsOf(owner, place.line) : [];
+      for (const [index, turn] of turns.entries()) {
         if (at === undefined || turn?.id !== at) throw notFound(id, at ?? id);
         newest.push(turn);
+        keys.push(keysAt(owner, at, positions[index], (turn as Row).held));
         at = turn.previous;
       }
     }
-    return { turns: newest.reverse(), line: known?.line ?? [], size };
+    const { line = [], kept } = known ?? {};
+    return { turns: newest.reverse(), line, size, chain: { keys: keys.reverse(), kept } };
   }
 
   /** Writes the turn, and its other half beside it. Whether there was none of its id. */
@@ -105,25 +130,33 @@ export class Turns {
     owner: string,
     id: string,
     turn: Turn,
-    { follows, rest, expiresAt }: { follows?: Conversation; rest: StoreEntry; expiresAt: number },
+    { follows, rest, expiresAt, retentionMs }: Addition,
   ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
-    const row: Row = { version: VERSION, id, ...turn };
-    for (const line of linesAfter(follows?.line ?? [], id)) {
-      const place: Place = { version: VERSION, line, size };
-      if (await this.#store.add([rest, [rowKey(owner, line), row], [placeKey(owner, id), place]], expiresAt)) {
-        this.#written.set(nameOf(owner, id), place);
-        return true;
-      }
-    }
-    return false;
+    const slot = await this.#holdings?.reserve(owner, turn, rest);
+    const held = slot && { held: slot.position };
+    const row: Row = { version: VERSION, id, ...turn, ...held };
+    const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
+    const addAt = async (line: Line): Promise<boolean> => {
+      const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
+      const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
+      if (slot) entries.push(slot.entryFor(heldAs(owner, id, line, follows)));
+      if (!await this.#store.add(entries, expiresAt, renewal)) return false;
+      this.#written.set(nameOf(owner, id), place);
+      return true;
+    };
+    const addOnce = async () => {
+      for (const line of linesAfter(follows?.line ?? [], id)) if (await addAt(line)) return true;
+      return false;
+    };
+    return await settled(slot, addOnce());
   }
 
   /** The keys of all that is there of a turn, the one by which it is found first. */
   async keysOf(owner: string, id: string): Promise<StoreKey[]> {
     const place = await this.#placeOf(owner, id);
-    return place ? [placeKey(owner, id), rowKey(owner, place.line)] : [oldKey(owner, id)];
+    return keysAt(owner, id, place && rowKey(owner, place.line), place?.held);
   }
 
   async #placeOf(owner: string, id: string): Promise<Place | undefined> {
@@ -151,7 +184,31 @@ function linesAfter(before: Line, id: string): Line[] {
   return thread === undefined || turns === undefined ? [begun] : [[...before.slice(0, -1), [thread, turns + 1]], begun];
 }
 
+/** The keys of all that is there of a turn, the one by which it is found first. */
+function keysAt(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
+  const listed = held === undefined ? [] : [heldKey(owner, held)];
+  return [...row ? [placeKey(owner, id), row] : [oldKey(owner, id)], restKey(owner, id), ...listed];
+}
+
+/** A thread goes as a whole, and stays as long as one is used that goes on from it. */
+function heldAs(owner: string, id: string, line: Line, follows?: Conversation): Held {
+  const [group] = line.at(-1)!;
+  const before = follows?.line.at(-1)?.[0];
+  return { group, ...(before !== group && { from: before }), keys: keysAt(owner, id, rowKey(owner, line)) };
+}
+
+/** Where the turns of a line lie, the newest first. */
+function positionsOf(owner: string, line: Line): StoreKey[] {
+  return line.flatMap(([thread, turns]) => {
+    return Array.from({ length: turns }, (_, index) => [...threadKey(owner, thread), index + 1]);
+  }).reverse();
+}
+
 /** The owner is part of every key, so nobody reads what is another's. */
+export function restKey(owner: string, id: string): StoreKey {
+  return ["answers", owner, id, "rest"];
+}
+
 function placeKey(owner: string, id: string): StoreKey {
   return ["answers", owner, id, "place"];
 }

@@ -52,27 +52,20 @@ export function holdsSummary(messages: readonly Message[]): boolean {
   return false;
 }
 
-/**
- * The messages from the last summary on that `open` can read; the same messages if there is none. Summaries by others
- * stay as they are.
- */
-export function* goOnFromSealed(
-  messages: Message[],
-  open: (sealed: SealedSummary) => Work<string | undefined>,
-): Work<Message[]> {
+/** The messages from the gateway's last summary on; the same messages if there is none. Summaries by others stay as they are. */
+export function* goOnFromSealed(messages: Message[], open: (sealed: SealedSummary) => Work<string>): Work<Message[]> {
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at]!;
     if (message.role !== "assistant") continue;
     for (let index = message.content.length - 1; index >= 0; index--) {
       const part = message.content[index]!;
       const sealed = part.type === "opaque" ? part.sealed : undefined;
-      const summary = sealed && (yield* open(sealed));
-      if (!sealed || summary === undefined) continue;
+      if (!sealed) continue;
       const [before, after] = [message.content.slice(0, index), message.content.slice(index + 1)];
       return replaced(
         [...messages.slice(0, at), ...inTurn(message, before)],
         [...inTurn(message, after), ...messages.slice(at + 1)],
-        summary,
+        yield* open(sealed),
         sealed.covers,
       );
     }

@@ -4,7 +4,7 @@ import Anthropic from "anthropic-sdk";
 import OpenAI from "openai";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
-import { newApp, type TestApp } from "../support/app.ts";
+import { CONFIG, ENV, newApp, type TestApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 
@@ -188,16 +188,68 @@ Deno.test("compact: calls whose results follow the summary stay with them", asyn
   assertEquals(messages.map(({ role }) => role), ["user", "assistant", "tool"]);
 });
 
-Deno.test("compact: a summary of another gateway, another caller or nobody is left out with a note", async () => {
-  const { openai: another } = newRig(SUMMARY);
-  const foreign = await another.responses.compact({ model: "model", input: "Hello" });
-  for (const item of [foreign.output.at(-1), { type: "compaction", encrypted_content: "gAAAAvendor" }]) {
-    const { app, sent } = newRig(NEXT);
-    const response = await app.post("/oss/v1/responses", { model: "model", input: [item, HISTORY[1]] });
-    assertEquals(response.status, 200);
-    assertStringIncludes(response.headers.get("x-laneway-notes")!, "compaction");
-    await response.body?.cancel();
-    assertEquals(textsOf(sent()[0]!), ["user: Write a poem"]);
+Deno.test("compact: a vendor's summary is left out for another's model, with a note", async () => {
+  const { app, sent } = newRig(NEXT);
+  const item = { type: "compaction", encrypted_content: "gAAAAvendor" };
+  const response = await app.post("/oss/v1/responses", { model: "model", input: [item, HISTORY[1]] });
+  assertEquals(response.status, 200);
+  assertStringIncludes(response.headers.get("x-laneway-notes")!, "compaction");
+  await response.body?.cancel();
+  assertEquals(textsOf(sent()[0]!), ["user: Write a poem"]);
+});
+
+Deno.test("compact: a summary of another key, of an earlier sealing key, or changed is an error, and no new conversation", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+  const upstream = fakeUpstream(() => Response.json(ANSWER));
+  const keys = ["TEAM_KEY", "GUEST_KEY"].map((name) => ({ name: name.toLowerCase(), secret: { env: name } }));
+  const config = { ...CONFIG, keys };
+  const app = newApp({ config, store, fetch: upstream.fetch });
+  const sealing = { key: { env: "SEALING_KEY" } };
+  const env = { ...ENV, SEALING_KEY: "another sealing key of 32 bytes, or more" };
+  const rekeyed = newApp({ config: { ...config, sealing }, env, store, fetch: upstream.fetch });
+  const team = { authorization: `Bearer ${ENV.TEAM_KEY}` };
+  const guest = { authorization: `Bearer ${ENV.GUEST_KEY}` };
+  const change = (text: string, at: number) => text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
+  const hello = { model: "model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
+  const wires = [
+    {
+      compact: ["/oss/v1/responses/compact", { model: "model", input: "Hello" }, "output"],
+      next: "/oss/v1/responses",
+      body: (item: JsonObject) => ({ model: "model", input: [item, HISTORY[1]] }),
+      type: "invalid_request_error",
+    },
+    {
+      compact: ["/oss/v1/messages", { ...hello, compaction: { type: "summarize" } }, "content"],
+      next: "/oss/v1/messages",
+      body: (item: JsonObject) => ({
+        ...hello,
+        messages: [...hello.messages, { role: "assistant", content: [item] }, { role: "user", content: "Go on" }],
+      }),
+      type: "invalid_request_error",
+    },
+  ] as const;
+  for (const { compact: [path, asked, field], next, body, type } of wires) {
+    const made = await (await app.post(path, asked, team)).json();
+    const item: JsonObject = made[field].at(-1);
+    assertEquals(item.type, "compaction");
+    const data = item.encrypted_content as string;
+    const count = upstream.asked.length;
+    const forms: [TestApp, JsonObject, HeadersInit][] = [
+      [app, item, guest],
+      [rekeyed, item, team],
+      [app, { ...item, encrypted_content: change(data, data.length - 10) }, team],
+      [app, { ...item, encrypted_content: data.slice(0, 30) }, team],
+    ];
+    for (const [where, changed, headers] of forms) {
+      const response = await where.post(next, body(changed), headers);
+      const { error } = await response.json();
+      assertEquals([response.status, error.type], [400, type]);
+      assertStringIncludes(error.message, "could not be verified");
+    }
+    assertEquals(upstream.asked.length, count, "no model works on half a conversation");
+    const right = await app.post(next, body(item), team);
+    assertEquals(right.status, 200);
+    await right.body?.cancel();
   }
 });
 

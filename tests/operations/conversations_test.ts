@@ -140,6 +140,20 @@ Deno.test("conversations: one that is longer than a request may be is not gone o
   await assertRejects(() => client.conversations.retrieve(id), OpenAI.NotFoundError);
 });
 
+Deno.test("conversations: one that is used is kept, with all its items", async () => {
+  let time = NOW;
+  const { client } = newRig({ now: () => time, config: { ...CONFIG, store: { retentionDays: 1 } } });
+  const { id } = await client.conversations.create({ items: [user("0")] });
+  for (let count = 1; count <= 5; count++) {
+    time += 80_000_000; // less than a day
+    await client.conversations.items.create(id, { items: [user(String(count))] });
+  }
+  time += 86_400_000 - 1;
+  assertEquals((await client.conversations.items.list(id)).data.length, 6);
+  time++;
+  await assertRejects(() => client.conversations.retrieve(id), OpenAI.NotFoundError);
+});
+
 Deno.test("conversations: an id that many items share removes all of them in one change", async () => {
   const store = createMemoryStore({ now: () => NOW, limitBytes: 2 ** 20 });
   let changes = 0;

@@ -16,7 +16,10 @@ const DAY = 20_778;
 const NOW = DAY * 86_400_000;
 const TIMES = { now: () => NOW, patienceMs: 5_000 };
 const KEPT = { ...TIMES, retentionMs: 60_000 };
-const LIMITS = { backgroundResponses: 5, backgroundMs: 60_000, backgroundEvents: 1_000 };
+const ROOM = {
+  limits: { backgroundResponses: 5, backgroundMs: 60_000, backgroundEvents: 1_000 },
+  hasSeveralCallers: true,
+};
 
 const RING = { next: ["keyring", "all", "next"], revoked: ["keyring", "all", "revoked"] };
 
@@ -77,7 +80,7 @@ async function writeAll(store: Store, name: string) {
   await conversations.change(`conv_${name}`, name, { messages: [user("again")] });
   const runs = createRuns({ ...KEPT, store });
   const facts = { id: `run_${name}`, created: 1, model: "m", messages: [user("slow")], keep: {} };
-  const run = await runs.begin(facts, name, false, LIMITS);
+  const run = await runs.begin(facts, name, false, ROOM);
   await run.end({ code: "upstream_error", message: "It failed" });
   const ring = createKeyring(store, () => NOW);
   await ring.create({ name: `${name} for a while` });

@@ -1,7 +1,7 @@
 /** What the gateway needs of this machine: permissions, its port, its store, descriptors. */
 import { codeFolder, permissionsOf } from "../../config/permissions.ts";
 import { isThere } from "../../config/is_there.ts";
-import { createStore, describePlace, placeOfStore } from "../../compose/store.ts";
+import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
 import { scarcityLine } from "../../http/descriptors.ts";
 import { describePermission, descriptorsOf } from "../reload.ts";
 import type { Examined } from "./examination.ts";
@@ -9,12 +9,12 @@ import { type Finding, problem, well } from "./finding.ts";
 
 export async function checkMachine(examined: Examined): Promise<Finding[]> {
   const permissions = checkPermissions(examined);
-  const [port, store, descriptors] = await Promise.all([
+  const [port, stores, descriptors] = await Promise.all([
     checkPort(examined),
     checkStore(examined),
     checkDescriptors(examined),
   ]);
-  return [permissions, port, store, ...descriptors];
+  return [permissions, port, ...stores, ...descriptors];
 }
 
 function checkPermissions({ config, file, platform: { env, os, isGranted } }: Examined): Finding {
@@ -71,8 +71,16 @@ async function whoListens(hostname: string, port: number, fetch: typeof globalTh
   const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}/`;
   try {
     const headers = { accept: "application/json" };
-    const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(LOOK_MS) });
-    const { lanes } = await response.json();
+    const signal = AbortSignal.timeout(LOOK_MS);
+    const ask = async (at: string) =>
+      await (await fetch(`${url}${at}`, { headers, redirect: "manual", signal })).json();
+    const { lanes } = await ask("");
+    const { warning } = Array.isArray(lanes) ? await ask("readyz") : {};
+    if (warning !== undefined) {
+      const message = `The gateway that runs there (${url}) has lost its store's file since it was started`;
+      const cure = "Find out who removes it. To bring it back, stop the gateway and restore the file from a backup";
+      return problem("warning", "store-file-removed", subject, message, cure);
+    }
     if (Array.isArray(lanes)) return well("port", subject, `A gateway is already running there (${url})`);
   } catch {
     // It is something else.
@@ -81,8 +89,23 @@ async function whoListens(hostname: string, port: number, fetch: typeof globalTh
   return problem("error", "port-taken", subject, `Another program is listening on ${hostname}`, cure);
 }
 
+async function checkStore(examined: Examined): Promise<Finding[]> {
+  const use = await checkUse(examined);
+  return use.level === "ok" ? [use, ...await checkRisks(examined)] : [use];
+}
+
+async function checkRisks({ config, platform }: Examined): Promise<Finding[]> {
+  try {
+    const risks = await risksOfStore(config, platform, platform.env);
+    return risks.map(({ name, message, cure }) => problem("warning", name, "store", message, cure));
+  } catch (error) {
+    const message = `Whether the server may lose what it is given is unknown: ${(error as Error).message}`;
+    return [{ level: "skipped", check: "store-risks", subject: "store", message }];
+  }
+}
+
 /** Writes one entry, reads it and deletes it. */
-async function checkStore({ config, platform, now }: Examined): Promise<Finding> {
+async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
   const { env } = platform;
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") {

@@ -25,7 +25,7 @@ export interface RedisServerOptions extends RedisPlace {
 }
 
 /** The way to a server, to which a connection is opened at the first need. */
-function openLink({ address, ca, sentinel, isCluster }: RedisPlace): Link {
+export function openLink({ address, ca, sentinel, isCluster }: RedisPlace): Link {
   const connectMs = OPEN_MS;
   if (sentinel) {
     const { name, password: sentinelPassword } = sentinel;

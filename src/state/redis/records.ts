@@ -20,15 +20,19 @@ const PIECE_BYTES = 262_144;
 /** Before each piece: its length, and that of the text in it. The decoder says nothing of a piece that is cut. */
 const LENGTHS_BYTES = 8;
 
+/** The first bytes of a record. `expiresAt`: milliseconds since the epoch. */
+export function expiryOf(expiresAt: number): string {
+  return String(Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER)).padStart(EXPIRY_BYTES, "0");
+}
+
 /** `expiresAt`: milliseconds since the epoch. */
 export async function writeRecord(value: unknown, expiresAt: number): Promise<Uint8Array> {
   const { Buffer } = builtin("node:buffer");
-  const expiry = String(Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER)).padStart(EXPIRY_BYTES, "0");
   const stamp = builtin("node:crypto").randomBytes(9).toString("base64url");
   const text = Buffer.from(JSON.stringify(value));
   const packed = text.length < LEAST_PACKED ? undefined : await pack(text);
   const form = packed ? PACKED : PLAIN;
-  return Buffer.concat([Buffer.from(expiry + stamp), Buffer.of(form), ...(packed ?? [text])]);
+  return Buffer.concat([Buffer.from(expiryOf(expiresAt) + stamp), Buffer.of(form), ...(packed ?? [text])]);
 }
 
 /** The pieces; nothing where they are no shorter. */

@@ -1,8 +1,8 @@
 import { builtin } from "../../util/builtin.ts";
 import { othersTurn, Slice } from "../../util/work.ts";
-import type { Store, StoreEntry, StoreKey } from "../store.ts";
+import type { Renewal, Store, StoreEntry, StoreKey } from "../store.ts";
 import type { Link } from "./link.ts";
-import { EXPIRY_BYTES, HEAD_BYTES, readRecord, writeRecord } from "./records.ts";
+import { EXPIRY_BYTES, expiryOf, HEAD_BYTES, readRecord, writeRecord } from "./records.ts";
 import { script } from "./scripts.ts";
 
 export interface RedisStoreOptions {
@@ -13,12 +13,21 @@ export interface RedisStoreOptions {
 
 /** How many positions of a list are read by one command; those of a long list go out together. */
 const POSITIONS_PER_READ = 500;
+/** A script holds up the server's other clients. */
+const KEYS_PER_RENEWAL = 500;
 /** How long after its end the server keeps what has expired: its clock may be another one than the gateways'. */
 const GRACE_MS = 60_000;
 
 /** A store on a server that any number of gateways use at once. */
 export function createRedisStore({ link, now }: RedisStoreOptions): Store {
   const read = async (key: string) => await link.send(["GET", key]) as Uint8Array | null;
+  const lifeOf = (expiresAt: number) => String(Math.max(0, Math.ceil(expiresAt - now())) + GRACE_MS);
+  const renew = async ({ keys, expiresAt }: Renewal) => {
+    const times = [timeOf(now()), expiryOf(expiresAt), lifeOf(expiresAt)];
+    for (let at = 0; at < keys.length; at += KEYS_PER_RENEWAL) {
+      await link.run(RENEW, namesOf(keys.slice(at, at + KEYS_PER_RENEWAL)), times);
+    }
+  };
   return {
     get: async (key) => await readRecord(await read(nameOf(key)), now()),
 
@@ -38,9 +47,10 @@ export function createRedisStore({ link, now }: RedisStoreOptions): Store {
       return values;
     },
 
-    async add(entries: readonly StoreEntry[], expiresAt) {
+    async add(entries: readonly StoreEntry[], expiresAt, renewal) {
+      if (renewal) await renew(renewal);
       const records = await Promise.all(entries.map(([, value]) => writeRecord(value, expiresAt)));
-      const lifeMs = expiresAt === Infinity ? "" : String(Math.max(0, Math.ceil(expiresAt - now())) + GRACE_MS);
+      const lifeMs = expiresAt === Infinity ? "" : lifeOf(expiresAt);
       const names = namesOf(entries.map(([key]) => key));
       return await link.run(ADD, names, [timeOf(now()), lifeMs, ...records]) === 1;
     },
@@ -114,6 +124,16 @@ end
 for index, key in ipairs(KEYS) do
   if ARGV[3] == '' then redis.call('SET', key, ARGV[index + 3])
   else redis.call('SET', key, ARGV[index + 3], 'PX', ARGV[3]) end
+end
+return 1
+`);
+
+const RENEW = script(`${HELD}
+for _, key in ipairs(KEYS) do
+  if isHeld(key) and redis.call('GETRANGE', key, 0, ${EXPIRY_BYTES - 1}) < ARGV[3] then
+    redis.call('SETRANGE', key, 0, ARGV[3])
+    redis.call('PEXPIRE', key, ARGV[4])
+  end
 end
 return 1
 `);

@@ -127,7 +127,7 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals(await writer.before("later"), talkOf("a", "c"));
   });
 
-  test("a turn that has expired is missing to those after it", async (store, clock) => {
+  test("every turn is kept as long as the last one that follows it", async (store, clock) => {
     const client = new Client(store, { now: () => clock.time });
     const ids: string[] = [];
     for (const text of ["a", "b", "c"]) {
@@ -136,13 +136,64 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     }
     clock.time = RETENTION_MS - 1;
     assertEquals(await client.before(ids[2]!), talkOf("a", "b", "c"));
-    clock.time = RETENTION_MS;
+    const alone = await client.turn("alone");
+    clock.time = RETENTION_MS + 599;
+    assertEquals(await client.before(ids[2]!), talkOf("a", "b", "c"));
+    for (const [index, id] of ids.entries()) assertEquals((await client.find(id))?.previous, ids[index - 1]);
+    clock.time = RETENTION_MS + 600;
+    await client.assertLacks(ids[2]!);
+    // What was renewed stays a thirtieth longer.
+    clock.time = Math.ceil(RETENTION_MS + 600 + RETENTION_MS / 30);
     await client.assertLacks(ids[0]!);
-    await client.assertLacks(ids[2]!, ids[0]);
-    assertEquals((await client.find(ids[1]!))?.previous, ids[0]);
-    clock.time = RETENTION_MS + 300;
-    await client.assertLacks(ids[2]!, ids[1]);
+    await client.assertLacks(ids[1]!);
+    assertEquals((await client.find(alone))?.id, alone);
   });
+
+  test(
+    "a conversation that goes on for long is kept from its first turn on, with large turns, too",
+    async (store, clock) => {
+      const limits = { characters: 10_000_000, values: 10_000 };
+      const client = new Client(store, { now: () => clock.time, limits });
+      const ids: string[] = [];
+      const texts = Array.from({ length: 40 }, (_, index) => index % 7 === 0 ? `${index}`.repeat(100_000) : `${index}`);
+      for (const text of texts) {
+        ids.push(await client.turn(text, ids.at(-1)));
+        clock.time += RETENTION_MS / 4;
+      }
+      assertEquals(await client.before(ids.at(-1)!), talkOf(...texts));
+      const fork = await client.turn("x", ids[0]);
+      assertEquals(await client.before(fork), talkOf(texts[0]!, "x"));
+      clock.time += RETENTION_MS * 0.75 - 1;
+      assertEquals(await client.before(ids.at(-1)!), talkOf(...texts));
+    },
+  );
+
+  test(
+    "the turns of a long conversation are renewed once in a while, and the last one each time",
+    async (inner, clock) => {
+      const renewed: number[] = [];
+      const store: Store = {
+        ...watched(inner).store,
+        add(entries, expiresAt, renewal) {
+          renewed.push(renewal?.keys.length ?? 0);
+          return inner.add(entries, expiresAt, renewal);
+        },
+      };
+      const client = new Client(store, { now: () => clock.time });
+      let previous: string | undefined;
+      for (let turn = 0; turn < 60; turn++) {
+        previous = await client.turn(`${turn}`, previous);
+        clock.time++;
+      }
+      const whole = renewed.flatMap((keys, turn) => keys > 3 ? [turn] : []);
+      assertEquals(whole, [36], "after a thirtieth of the time");
+      assertEquals(
+        renewed.every((keys, turn) => keys === (turn === 0 ? 0 : turn === 36 ? 108 : 3)),
+        true,
+        `${renewed}`,
+      );
+    },
+  );
 
   test("nobody sees or deletes another's turns, of the same ids too", async (store) => {
     const [ada, bob] = [new Client(store, { owner: "ada" }), new Client(store, { owner: "bob" })];

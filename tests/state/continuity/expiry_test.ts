@@ -72,7 +72,7 @@ const STORES: Record<string, (now: () => number, folder: string) => Store> = {
 for (const [name, open] of Object.entries(STORES)) {
   for (const retentionDays of [undefined, 2]) {
     const days = retentionDays ?? 30;
-    Deno.test(`an answer ${name} is kept for ${days} days, to the millisecond`, async () => {
+    Deno.test(`an answer ${name} is kept for ${days} days after the last that follows it, to the millisecond`, async () => {
       await withFolder(async (folder) => {
         let time = NOW;
         const now = () => time;
@@ -86,18 +86,36 @@ for (const [name, open] of Object.entries(STORES)) {
           time = NOW + days * DAY_MS - 1;
           const third = await respond(app, { input: "c", previous_response_id: second.id });
           assertEquals([third.status, talkIn(upstream.asked.at(-1)!.body)], [200, talkOf("a", "b", "c")]);
-          time += 1;
-          await assertUnknown(app, first.id);
-          // What follows it is there still, and says what it lacks.
-          assertEquals((await app.get(`${RESPONSES}/${second.id}`)).status, 200);
-          for (const ask of Object.values(WAYS)) {
-            const { status, body } = await ask(app, { input: "c", previous_response_id: second.id });
-            assertEquals([status, body.error?.code], [400, "previous_response_not_found"]);
-            assertStringIncludes(body.error!.message, first.id);
-            assertStringIncludes(body.error!.message, second.id);
+          const last = time + days * DAY_MS;
+          time = last - 1;
+          for (const { id } of [first, second, third.body]) {
+            const found = await app.get(`${RESPONSES}/${id}`);
+            assertEquals(found.status, 200);
+            await found.body?.cancel();
           }
-          time += DAY_MS;
-          await assertUnknown(app, second.id);
+          for (const ask of Object.values(WAYS)) {
+            const asked = { input: "d", previous_response_id: third.body.id, store: false };
+            assertEquals((await ask(app, asked)).status, 200);
+            assertEquals(talkIn(upstream.asked.at(-1)!.body), talkOf("a", "b", "c", "d"));
+          }
+          time = last;
+          await assertUnknown(app, third.body.id);
+          time += days * DAY_MS / 30;
+          for (const { id } of [first, second]) await assertUnknown(app, id);
+
+          const alone = (await respond(app, { input: "a" })).body;
+          const followed = (await respond(app, { input: "b", previous_response_id: alone.id })).body;
+          assertEquals(
+            (await app.fetch(new Request(`http://gateway${RESPONSES}/${alone.id}`, { method: "DELETE" }))).status,
+            200,
+          );
+          // What follows it is there still, and says what it lacks.
+          for (const ask of Object.values(WAYS)) {
+            const { status, body } = await ask(app, { input: "c", previous_response_id: followed.id });
+            assertEquals([status, body.error?.code], [400, "previous_response_not_found"]);
+            assertStringIncludes(body.error!.message, alone.id);
+            assertStringIncludes(body.error!.message, followed.id);
+          }
         } finally {
           await app.close();
         }
