@@ -13,6 +13,16 @@ export interface RelayRequest {
   /** The field that makes the request a relay. */
   field: string;
   body: JsonObject;
+  /** The limit of each answer in tokens that the gateway sets, since the client set none. */
+  maxOutputTokens?: number;
+}
+
+/** The limit of each answer that the client set, in tokens. */
+export function limitOf(
+  { body: { max_completion_tokens: limit, max_tokens: same } }: RelayRequest,
+): number | undefined {
+  const wanted = limit ?? same;
+  return typeof wanted === "number" && wanted > 0 ? wanted : undefined;
 }
 
 export interface RelayResponse {

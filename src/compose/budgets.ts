@@ -27,7 +27,7 @@ export function createBudgetBook(world: World): BudgetBook | undefined {
       const { budgets, refusesUnpriced } = budgetsOf(caller, config);
       if (budgets.length === 0) return undefined;
       const keeper = held.budgets ?? await load();
-      return { refusesUnpriced, reserve: (amount) => keeper.reserve(budgets, amount) };
+      return { refusesUnpriced, reserve: (wanted) => keeper.reserve(budgets, wanted) };
     },
     known: (caller) => held.budgets?.known(caller && shownTo(caller, config)) ?? [],
     async read(caller) {

@@ -19,6 +19,7 @@ import type { Audit } from "../observe/audit.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import type { Reservation } from "../state/budget/page.ts";
+import type { Wanted } from "../state/budget/wanted.ts";
 import type { Tracing } from "../observe/trace.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
@@ -141,10 +142,10 @@ export interface Payer {
   /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
   /**
-   * Reserves an amount in pico-dollars, synchronously if no other process must be asked. Throws `budget_exceeded`, or
-   * `unavailable` if the remaining amount is unknown.
+   * Reserves an amount, synchronously if no other process must be asked. Throws `budget_exceeded`, or `unavailable` if
+   * the remaining amount is unknown.
    */
-  reserve(amount: bigint): Reservation | Promise<Reservation>;
+  reserve(wanted: Wanted): Reservation | Promise<Reservation>;
 }
 
 export interface BudgetBook {

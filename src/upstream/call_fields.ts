@@ -1,6 +1,7 @@
 /** Changes to a call: without the fields that its upstream refuses, or with a lower token limit. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
-import type { ModelOperation } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import { limitOf } from "../canonical/relay.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Ask } from "./ask.ts";
@@ -60,7 +61,7 @@ export function withShorterAnswer<K extends ModelOperation>(
   error: GatewayError,
 ): Call | undefined {
   const { answerLimit } = error.details;
-  if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
+  if (!answerLimit || isLimited(input)) return undefined;
   const { field, most, window = 0, input: reported, total } = answerLimit;
   const fields = fieldsOf(call);
   const sent = fields[field];
@@ -69,6 +70,12 @@ export function withShorterAnswer<K extends ModelOperation>(
   const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
   const room = most ?? window - (counted ?? reckoned());
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
+}
+
+/** Whether the client set the limit, or nothing of this kind has one. */
+function isLimited(input: Input<ModelOperation>): boolean {
+  if ("body" in input) return limitOf(input) !== undefined;
+  return !("messages" in input) || input.maxOutputTokens !== undefined;
 }
 
 /** The named fields of a call's body; none if the body is bytes. */
