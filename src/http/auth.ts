@@ -3,6 +3,7 @@ import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { KeyPlaces } from "../contract/protocol.ts";
 import type { Peer } from "../platform/platform.ts";
+import { FORWARDED } from "./forwarded.ts";
 import { addressOf } from "./host.ts";
 
 /**
@@ -157,8 +158,12 @@ export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
 const BEARER = /^bearer\s+(\S.*)$/i;
 
 const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
+const KEY_LINE = 'add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }] to gateway.json';
 
-/** A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. */
+/**
+ * A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. So is
+ * what a proxy on this machine passes on, since anybody may be its client; a page tells it where the proxy does not.
+ */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
     if (!isLocalPeer(peer)) {
@@ -172,6 +177,15 @@ function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
     const origin = headers.get("origin");
     if (origin !== null && !isLocalAddress(URL.parse(origin))) {
       refuse(`No keys are configured, so web pages of other hosts may not call: ${ADD_KEY}`);
+    }
+    for (const name of FORWARDED) {
+      if (!headers.has(name)) continue;
+      refuse(`No keys are configured, and this request comes through a proxy (${name}), as anybody's may: ${KEY_LINE}`);
+    }
+    const page = headers.get("referer");
+    // A link on another host's page may be followed.
+    if (page !== null && headers.get("sec-fetch-mode") !== "navigate" && !isLocalAddress(URL.parse(page))) {
+      refuse(`No keys are configured, so web pages of other hosts may not call (referer): ${KEY_LINE}`);
     }
   }
   return { name: "local", owner: "local", operator: true };

@@ -1,0 +1,23 @@
+/** Headers by which proxies and content networks tell for whom they call. A client on this machine sends none of them. */
+export const FORWARDED = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-forwarded-port",
+  "x-forwarded-server",
+  "x-forwarded-scheme",
+  "x-forwarded-ssl",
+  "x-forwarded-by",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-envoy-external-address",
+  "true-client-ip",
+  "cdn-loop",
+  "cf-connecting-ip",
+  "fastly-client-ip",
+] as const;
