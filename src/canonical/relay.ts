@@ -17,14 +17,6 @@ export interface RelayRequest {
   maxOutputTokens?: number;
 }
 
-/** The limit of each answer that the client set, in tokens. */
-export function limitOf(
-  { body: { max_completion_tokens: limit, max_tokens: same } }: RelayRequest,
-): number | undefined {
-  const wanted = limit ?? same;
-  return typeof wanted === "number" && wanted > 0 ? wanted : undefined;
-}
-
 export interface RelayResponse {
   body: JsonObject;
   usage?: ReportedUsage;

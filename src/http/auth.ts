@@ -3,7 +3,6 @@ import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { KeyPlaces } from "../contract/protocol.ts";
 import type { Peer } from "../platform/platform.ts";
-import { FORWARDED } from "./forwarded.ts";
 import { addressOf } from "./host.ts";
 
 /**
@@ -156,6 +155,30 @@ export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
 
 /** Anchored, and the rest cannot start with white space, so it takes linear time on any input. */
 const BEARER = /^bearer\s+(\S.*)$/i;
+
+/** Headers by which proxies and content networks tell for whom they call. A client on this machine sends none of them. */
+const FORWARDED = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-forwarded-port",
+  "x-forwarded-server",
+  "x-forwarded-scheme",
+  "x-forwarded-ssl",
+  "x-forwarded-by",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-envoy-external-address",
+  "true-client-ip",
+  "cdn-loop",
+  "cf-connecting-ip",
+  "fastly-client-ip",
+];
 
 const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 const KEY_LINE = 'add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }] to gateway.json';

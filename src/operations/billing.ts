@@ -16,7 +16,6 @@ import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Ask } from "../upstream/ask.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { weighRelayed } from "./carried.ts";
-import { reservingFor } from "./reserving.ts";
 
 const CHARACTERS_PER_TOKEN = 4;
 
@@ -124,7 +123,7 @@ export function openBill<K extends ModelOperation>(
   if (!payer) return open();
   const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
   const reserve = (price: Price | undefined) => {
-    const wanted = price && reservingFor(operation, input, sent, price, target);
+    const wanted = price && payer.reservingFor(operation, input, sent, price, target);
     if (!wanted && payer.refusesUnpriced) throw unpriced(where);
     return reserved(payer, wanted ?? NOTHING, signal, (one) => {
       attempt.answerLimit = wanted?.limitFor?.(one.amount);

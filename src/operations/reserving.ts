@@ -1,10 +1,10 @@
 /** What an answer may cost at most, and how long it may be, where a budget pays for it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import { limitOf } from "../canonical/relay.ts";
 import type { Price } from "../contract/destination.ts";
 import type { Target } from "../contract/driver.ts";
 import { costOfSound, priceOf } from "../observe/cost.ts";
-import type { Wanted } from "../state/budget/wanted.ts";
+import { limitOf } from "../upstream/call_fields.ts";
+import type { Reserving } from "../state/budget/wanted.ts";
 
 /** How long an answer may be to which nobody sets a limit, in tokens: long enough to think. */
 const USUAL_ANSWER = 32_768;
@@ -16,12 +16,6 @@ const TRANSCRIPT = 8_192;
 const SOUND_BYTES = 2_000;
 const MOST_SOUND_BYTES = 400_000;
 const SOUND_TOKENS = 25;
-
-/** What is to be reserved for an answer. */
-export interface Reserving extends Wanted {
-  /** How many tokens the answer may have for what was reserved. Absent if its length is settled already. */
-  limitFor?(amount: bigint): number;
-}
 
 /** Nothing if the price is not known. `inputTokens`: estimated. */
 export function reservingFor<K extends ModelOperation>(

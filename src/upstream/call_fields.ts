@@ -1,7 +1,7 @@
 /** Changes to a call: without the fields that its upstream refuses, or with a lower token limit. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import { limitOf } from "../canonical/relay.ts";
+import type { RelayRequest } from "../canonical/relay.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Ask } from "./ask.ts";
@@ -76,6 +76,14 @@ export function withShorterAnswer<K extends ModelOperation>(
 function isLimited(input: Input<ModelOperation>): boolean {
   if ("body" in input) return limitOf(input) !== undefined;
   return !("messages" in input) || input.maxOutputTokens !== undefined;
+}
+
+/** The limit of each answer that the client of a relayed request set, in tokens. */
+export function limitOf(
+  { body: { max_completion_tokens: limit, max_tokens: same } }: RelayRequest,
+): number | undefined {
+  const wanted = limit ?? same;
+  return typeof wanted === "number" && wanted > 0 ? wanted : undefined;
 }
 
 /** The named fields of a call's body; none if the body is bytes. */

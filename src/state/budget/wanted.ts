@@ -7,6 +7,12 @@ export interface Wanted {
   why?: string;
 }
 
+/** What is to be reserved for an answer. */
+export interface Reserving extends Wanted {
+  /** How many tokens the answer may have for what was reserved. Absent if its length is settled already. */
+  limitFor?(amount: bigint): number;
+}
+
 /**
  * How much of what is free it gets; nothing where that is too little. Who can do with less leaves half of it to the others, so
  * that a call without a limit of its own does not keep out all that come while it runs.
