@@ -174,9 +174,9 @@ function readerOf({ body }: Response): ReadableStreamDefaultReader<string> {
 
 /** The messages of one answer over a WebSocket, by their types. */
 async function overWebSocket(url: string): Promise<string[]> {
-  const socket = new WebSocket(`${url.replace("http", "ws")}/oss/v1/responses`, {
-    headers: { "x-api-key": MEMBER_KEY },
-  });
+  // Deno takes headers; the types are those of browsers.
+  const options = { headers: { "x-api-key": MEMBER_KEY } } as unknown as string[];
+  const socket = new WebSocket(`${url.replace("http", "ws")}/oss/v1/responses`, options);
   const types: string[] = [];
   const over = Promise.withResolvers<void>();
   socket.onopen = () =>
