@@ -68,10 +68,10 @@ function ofAnswers(
   }
   const [nothing, million, base] = [cost(0, 0), cost(0, 1_000_000), cost(sent, 0)];
   if (nothing === undefined || million === undefined || base === undefined) return undefined;
-  const perMillion = (million - nothing) * BigInt(count);
+  const perMillion = (million - nothing) * BigInt(Math.ceil(count));
   if (perMillion === 0n) return exactly(base, read);
-  const longest = Math.min(USUAL_ANSWER + thought, answerRoom, defaultMaxTokens);
-  const shortest = Math.min(LEAST_ANSWER + thought, longest);
+  const longest = Math.floor(Math.min(USUAL_ANSWER + thought, answerRoom, defaultMaxTokens));
+  const shortest = Math.min(Math.ceil(LEAST_ANSWER + thought), longest);
   const costOf = (tokens: number) => base + perMillion * BigInt(tokens) / 1_000_000n;
   return {
     most: costOf(longest),

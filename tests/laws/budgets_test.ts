@@ -270,3 +270,40 @@ Deno.test("budget: a model's own limit is sent without a note, since nothing cha
     await app.close();
   }
 });
+
+Deno.test("budget: a request that asks to be refused instead of changed is, unless it sets a limit", async () => {
+  const { app, asked } = gathered({ dollars: 10, price: 2 }, 1);
+  try {
+    const strict = { "x-laneway-strict": "true" };
+    const ask = async (more: object) => {
+      const body = { model: "model", messages: [{ role: "user", content: "Hello" }], ...more };
+      const response = await app.post(PATH.chat, body, strict);
+      return { status: response.status, text: await response.text() };
+    };
+    const { status, text } = await ask({});
+    assertEquals([status, asked.length], [400, 0]);
+    assertStringIncludes(text, "set max_tokens 32768 (budget)");
+    assertEquals((await ask({ max_tokens: 100 })).status, 200);
+    assertEquals(await spentOf(app), picoDollars(0.000202)!);
+  } finally {
+    await app.close();
+  }
+});
+
+Deno.test("budget: an answer may be longer by what the request sets aside for thinking, and is refused where that has no room", async () => {
+  const limits: (number | undefined)[] = [];
+  for (const dollars of [10, 0.03, 0.02]) {
+    const { app, asked } = gathered({ dollars, price: 1, wire: "messages" }, 1);
+    try {
+      const generationConfig = { thinkingConfig: { thinkingBudget: 20_000 } };
+      const contents = [{ role: "user", parts: [{ text: "Hello" }] }];
+      const response = await app.post("/oss/v1beta/models/model:generateContent", { contents, generationConfig });
+      await response.body?.cancel();
+      assertEquals(response.status, asked.length === 1 ? 200 : 402);
+      limits.push(...asked.length === 1 ? asked.map(limitIn) : [undefined]);
+    } finally {
+      await app.close();
+    }
+  }
+  assertEquals(limits, [32_768 + 20_000, 256 + 20_000, undefined]);
+});
