@@ -45,6 +45,9 @@ export function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
   return [most, input, total].some((one) => one !== undefined);
 }
 
+/** The names that the wires have for the limit of an answer. */
+const LIMIT_FIELDS = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+
 /**
  * The largest share of the context window that the input takes by the gateway's estimate, which is high. The upstream's
  * refusal shows by how much.
@@ -62,10 +65,11 @@ export function withShorterAnswer<K extends ModelOperation>(
 ): Call | undefined {
   const { answerLimit } = error.details;
   if (!answerLimit || isLimited(input)) return undefined;
-  const { field, most, window = 0, input: reported, total } = answerLimit;
+  const { most, window = 0, input: reported, total } = answerLimit;
   const fields = fieldsOf(call);
-  const sent = fields[field];
-  if (typeof sent !== "number") return undefined;
+  const field = LIMIT_FIELDS.find((name) => typeof fields[name] === "number");
+  if (field === undefined) return undefined;
+  const sent = fields[field] as number;
   const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
   const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
   const room = most ?? window - (counted ?? reckoned());

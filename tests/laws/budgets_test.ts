@@ -307,3 +307,27 @@ Deno.test("budget: an answer may be longer by what the request sets aside for th
   }
   assertEquals(limits, [32_768 + 20_000, 256 + 20_000, undefined]);
 });
+
+Deno.test("budget: a server that gives its model less than the budget is asked again for that, also for several answers", async () => {
+  for (const n of [1, 2]) {
+    const limits: (number | undefined)[] = [];
+    const app = newApp({
+      config: configOf({ dollars: 10, price: 2 }),
+      async fetch(input, init) {
+        const request = new Request(input, init);
+        const { method, headers, signal } = request;
+        const asked = { method, url: new URL(request.url), headers, body: await request.text(), signal };
+        limits.push(limitIn(asked));
+        if (limitIn(asked)! <= 8_192) return longest(asked, "chat");
+        const message = "max_tokens must be less than or equal to 8192";
+        return Response.json({ error: { message, type: "invalid_request_error" } }, { status: 400 });
+      },
+    });
+    try {
+      const { status, text } = await send(app, { client: "chat", stream: false, limit: undefined, n, length: 1 });
+      assertEquals([status, limits], [200, [32_768, 8_192]], text);
+    } finally {
+      await app.close();
+    }
+  }
+});
