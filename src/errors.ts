@@ -29,8 +29,6 @@ export type ErrorCode = keyof typeof STATUS_OF;
 
 /** How many tokens an upstream's answer may have, as stated in its refusal. */
 export interface AnswerLimit {
-  /** The field of the call's body with the excessive limit. */
-  field: string;
   /** The limit on the answer, whatever the input. */
   most?: number;
   /** The limit on input and answer together, the size of the input, and the requested total of both. */

@@ -7,6 +7,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
+import { limitFieldOf } from "./families.ts";
 import { parseFrame } from "./parse_stream.ts";
 import { notAnAnswer, parseAnswer } from "./reader.ts";
 import { asksForUsage } from "./serialize_stream.ts";
@@ -36,9 +37,10 @@ export const relayOperation: UpstreamOperation<"relay"> = {
   stream: { framing: "sse", reader: (input, _target, context) => new RelayReader(input, context) },
 };
 
-function serializeBody({ body, stream }: RelayRequest, { model }: Target): JsonObject {
+function serializeBody({ body, stream, maxOutputTokens: limit }: RelayRequest, { model }: Target): JsonObject {
   const options = isJsonObject(body.stream_options) ? body.stream_options : {};
-  return { ...body, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
+  const own = limit === undefined ? body : { ...body, [limitFieldOf(model)]: limit };
+  return { ...own, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
 }
 
 function parseWhole(body: unknown, input: RelayRequest, context: Context): RelayResponse {

@@ -3,9 +3,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { upstreamRefusal } from "../shared/errors.ts";
-import { readAnswerLimit } from "../shared/overflow.ts";
 import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
@@ -116,17 +114,6 @@ export const messagesDriver: Driver = {
     },
   },
   intake: intakeOf,
-  parseError(reply) {
-    const error = upstreamRefusal(
-      reply,
-      ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined }),
-    );
-    const { code, message, details } = error;
-    const limit = code === "invalid_request" || code === "context_length_exceeded"
-      ? readAnswerLimit(message)
-      : undefined;
-    return limit
-      ? new GatewayError(code, message, { ...details, answerLimit: { field: "max_tokens", ...limit } })
-      : error;
-  },
+  parseError: (reply) =>
+    upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined })),
 };

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
-import { saysOverflow } from "./overflow.ts";
+import { readAnswerLimit, saysOverflow } from "./overflow.ts";
 import { isValidation, refusedContents, refusedParameters, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
@@ -157,7 +157,10 @@ export function upstreamRefusal(
   reply: Reply,
   more: (refusal: { body: Reply["body"]; message: string }) => Refused,
 ): GatewayError {
-  const { code, message, details } = upstreamError(reply);
+  const { code, message, details: all } = upstreamError(reply);
+  const isLimit = code === "invalid_request" || code === "context_length_exceeded";
+  const answerLimit = isLimit ? readAnswerLimit(message) : undefined;
+  const details = answerLimit ? { ...all, answerLimit } : all;
   if (isValidation(reply)) {
     const unsupported = [...refusedContents(reply.body), ...(refusesForm(reply.body) ? ["response_format"] : [])];
     return new GatewayError(code, message, unsupported.length > 0 ? { ...details, unsupported } : details);
@@ -165,8 +168,8 @@ export function upstreamRefusal(
   if (code !== "invalid_request") return new GatewayError(code, message, details);
   const { unsupported = [], reasoning } = more({ body: reply.body, message });
   const form = refusesForm(reply.body) ? ["response_format"] : [];
-  const all = new Set([...unsupported, ...details.unsupported ?? [], ...form]);
-  return new GatewayError(code, message, { ...details, unsupported: [...all], reasoning });
+  const refused = new Set([...unsupported, ...details.unsupported ?? [], ...form]);
+  return new GatewayError(code, message, { ...details, unsupported: [...refused], reasoning });
 }
 
 /** Errors that a retry does not fix. Claude Code would retry them. */

@@ -13,6 +13,8 @@ export interface RelayRequest {
   /** The field that makes the request a relay. */
   field: string;
   body: JsonObject;
+  /** The limit of each answer in tokens that the gateway sets, since the client set none. */
+  maxOutputTokens?: number;
 }
 
 export interface RelayResponse {

@@ -13,6 +13,7 @@ import {
   type Place,
 } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
+import { shown } from "../util/printable.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
 import { type Child, keepAtHangUp, outliveHangUp, send } from "./hang_up.ts";
@@ -208,7 +209,7 @@ async function serveFetcher(
 }
 
 function say(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
+  Deno.stderr.writeSync(new TextEncoder().encode(`${shown(text)}\n`));
 }
 
 interface Start {

@@ -3,7 +3,7 @@ import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import { visible } from "../observe/log.ts";
+import { visible } from "../util/printable.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { readArguments } from "./flags.ts";

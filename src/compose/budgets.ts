@@ -1,6 +1,6 @@
 /** The budgets that the configuration and stored keys have. Who keeps them is loaded when the first of them is spent from. */
 import type { Config, KeyFacts } from "../config/schema.ts";
-import type { BudgetBook } from "../context/gateway.ts";
+import type { BudgetBook, Payer } from "../context/gateway.ts";
 import type { Caller } from "../http/auth.ts";
 import type { Budget } from "../state/budget/budget.ts";
 import type { Budgets } from "../state/budget/budgets.ts";
@@ -20,14 +20,15 @@ export function createBudgetBook(world: World): BudgetBook | undefined {
   const has = config.budget ?? config.teams ?? config.keys.find(({ budget }) => budget) ??
     config.oidc?.groups.find(({ budget }) => budget) ?? config.storedKeys;
   if (!has) return undefined;
-  const held = keep("budgets", null, (): { loading?: Promise<Budgets>; budgets?: Budgets } => ({}));
+  const held = keep("budgets", null, (): { loading?: Promise<Keeper>; budgets?: Keeper } => ({}));
   const load = () => held.loading ??= loadBudgets(world).then((budgets) => held.budgets = budgets);
   return {
     async payerOf(caller) {
       const { budgets, refusesUnpriced } = budgetsOf(caller, config);
       if (budgets.length === 0) return undefined;
       const keeper = held.budgets ?? await load();
-      return { refusesUnpriced, reserve: (amount) => keeper.reserve(budgets, amount) };
+      const { reservingFor } = keeper;
+      return { refusesUnpriced, reservingFor, reserve: (wanted) => keeper.reserve(budgets, wanted) };
     },
     known: (caller) => held.budgets?.known(caller && shownTo(caller, config)) ?? [],
     async read(caller) {
@@ -94,9 +95,14 @@ function budgetFrom(name: string, config: BudgetConfig): Budget {
   return { name, ...found };
 }
 
-async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<Budgets> {
-  const { createBudgets } = await import("../state/budget/budgets.ts");
-  return createBudgets({
+interface Keeper extends Budgets, Pick<Payer, "reservingFor"> {}
+
+async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<Keeper> {
+  const [{ createBudgets }, { reservingFor }] = await Promise.all([
+    import("../state/budget/budgets.ts"),
+    import("../operations/reserving.ts"),
+  ]);
+  const budgets = createBudgets({
     store,
     now,
     monotonic,
@@ -117,4 +123,5 @@ async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World):
       });
     },
   });
+  return { ...budgets, reservingFor };
 }

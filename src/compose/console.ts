@@ -45,8 +45,9 @@ async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: 
   const { openLogin } = await import("./oidc.ts");
   const login = openLogin(oidc, client, world);
   const { issuer } = oidc;
-  const { clientId } = client;
+  const { clientId, url } = client;
   return {
+    page: new URL(url),
     begin: () => login.begin(),
     finish: async (query, begun) => ({ issuer, clientId, ...await login.finish(query, begun) }),
     end: async (holder) => isOf(holder, issuer, clientId) ? await login.end() : undefined,

@@ -1,6 +1,7 @@
 /** Finds, reads and checks the configuration. */
 import type { z } from "zod";
 import embedded from "../../gateway.default.json" with { type: "json" };
+import { DEEPEST_JSON, excessOf } from "../canonical/json_limits.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
@@ -93,8 +94,15 @@ function readFile(path: string): string {
   return builtin("node:fs").readFileSync(path, "utf8");
 }
 
+/** What is deeper exceeds the stack of those who walk through it. */
+const NESTING = { depth: DEEPEST_JSON, values: Infinity, numbers: Infinity, names: Infinity };
+
 function parseJson(text: string, source: string): JsonValue {
   if (text.trim() === "") throw new ConfigError(source, [{ path: "", message: "The file is empty" }]);
+  if (excessOf(text, NESTING)) {
+    const message = `Its JSON is nested more than ${DEEPEST_JSON} levels deep`;
+    throw new ConfigError(source, [{ path: "", message }]);
+  }
   try {
     return JSON.parse(text);
   } catch (error) {

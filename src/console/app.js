@@ -76,6 +76,7 @@ function askForKey(reason) {
     : reason;
   const about = h("p", { class: "quiet" }, logout.hidden ? first : "Your session has ended.");
   const problem = h("p", { class: "error", role: "alert" });
+  const readable = "This connection is not encrypted: others on the network can read your key. Use HTTPS.";
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
@@ -92,6 +93,7 @@ function askForKey(reason) {
       { class: "login", submit },
       h("h1", {}, "Log in"),
       about,
+      isSecureContext ? undefined : h("p", { class: "error" }, readable),
       h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),
       h("label", {}, "Operator key ", input),
       h("button", { type: "submit" }, "Log in"),

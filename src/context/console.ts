@@ -61,6 +61,8 @@ export type Applied =
 
 /** The two halves of a login at a provider, and the logout. */
 export interface ConsoleLogin {
+  /** The console's page, as the configuration has it. */
+  readonly page: URL;
   begin(): Promise<{ url: string; begun: LoginBegun }>;
   finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
   /** Where the browser goes after its session here has ended. `undefined` if it stays. */

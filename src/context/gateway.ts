@@ -1,5 +1,7 @@
 import type { SharedCounts } from "../contract/shared_counts.ts";
-import type { Driver } from "../contract/driver.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { Price } from "../canonical/price.ts";
+import type { Driver, Target } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { Admission } from "../http/admission.ts";
 import type { Authenticate, Caller } from "../http/auth.ts";
@@ -19,6 +21,7 @@ import type { Audit } from "../observe/audit.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import type { Reservation } from "../state/budget/page.ts";
+import type { Reserving, Wanted } from "../state/budget/wanted.ts";
 import type { Tracing } from "../observe/trace.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
@@ -141,11 +144,19 @@ export interface RecordingPart {
 export interface Payer {
   /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
+  /** What to reserve for an answer. It comes with the budgets, which are loaded when the first of them is spent from. */
+  reservingFor<K extends ModelOperation>(
+    operation: K,
+    input: Input<K>,
+    inputTokens: number,
+    price: Price,
+    target: Pick<Target, "answerRoom" | "defaultMaxTokens">,
+  ): Reserving | undefined;
   /**
-   * Reserves an amount in pico-dollars, synchronously if no other process must be asked. Throws `budget_exceeded`, or
-   * `unavailable` if the remaining amount is unknown.
+   * Reserves an amount, synchronously if no other process must be asked. Throws `budget_exceeded`, or `unavailable` if
+   * the remaining amount is unknown.
    */
-  reserve(amount: bigint): Reservation | Promise<Reservation>;
+  reserve(wanted: Wanted): Reservation | Promise<Reservation>;
 }
 
 export interface BudgetBook {

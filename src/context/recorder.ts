@@ -36,6 +36,8 @@ export interface Attempt {
   listed?: ListedPrice;
   /** The tokens of its request. Absent if it is not a conversation. */
   counted?: Counted;
+  /** How many tokens the answer may have for what a budget reserved, if the client set no limit. */
+  answerLimit?: number;
   /** The attempt's span, if the request is traced. */
   trace?: AttemptTrace;
 }

@@ -10,6 +10,8 @@ export interface CheckReply {
   text: string;
   /** Whether the connection ended before the body did. */
   isCut: boolean;
+  /** Whether the answer, or the rest of it, did not arrive in time. */
+  isLate?: boolean;
 }
 
 /** Sends a body to a path below the base URL. Bytes and text are sent unchanged, and a list is sent piece by piece. */

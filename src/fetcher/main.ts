@@ -7,6 +7,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { nodeTransport } from "../platform/node_transport.ts";
 import { isPublicAddress, publicLookup } from "../platform/public_address.ts";
+import { shown } from "../util/printable.ts";
 import { PageFetcher } from "./page_fetcher.ts";
 import { Reader } from "./reader.ts";
 import { createFetcherServer } from "./server.ts";
@@ -67,7 +68,7 @@ function main(args: string[]): void {
 }
 
 function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${shown(text)}\n`);
 }
 
 function fail(message: string): void {

@@ -156,9 +156,37 @@ export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
 /** Anchored, and the rest cannot start with white space, so it takes linear time on any input. */
 const BEARER = /^bearer\s+(\S.*)$/i;
 
-const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
+/** Headers by which proxies and content networks tell for whom they call. A client on this machine sends none of them. */
+const FORWARDED = [
+  "forwarded",
+  "via",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-forwarded-port",
+  "x-forwarded-server",
+  "x-forwarded-scheme",
+  "x-forwarded-ssl",
+  "x-forwarded-by",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-envoy-external-address",
+  "true-client-ip",
+  "cdn-loop",
+  "cf-connecting-ip",
+  "fastly-client-ip",
+];
 
-/** A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. */
+const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
+const KEY_LINE = 'add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }] to gateway.json';
+
+/**
+ * A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. So is
+ * what a proxy on this machine passes on, since anybody may be its client; a page tells it where the proxy does not.
+ */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
     if (!isLocalPeer(peer)) {
@@ -172,6 +200,15 @@ function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
     const origin = headers.get("origin");
     if (origin !== null && !isLocalAddress(URL.parse(origin))) {
       refuse(`No keys are configured, so web pages of other hosts may not call: ${ADD_KEY}`);
+    }
+    for (const name of FORWARDED) {
+      if (!headers.has(name)) continue;
+      refuse(`No keys are configured, and this request comes through a proxy (${name}), as anybody's may: ${KEY_LINE}`);
+    }
+    const page = headers.get("referer");
+    // A link on another host's page may be followed.
+    if (page !== null && headers.get("sec-fetch-mode") !== "navigate" && !isLocalAddress(URL.parse(page))) {
+      refuse(`No keys are configured, so web pages of other hosts may not call (referer): ${KEY_LINE}`);
     }
   }
   return { name: "local", owner: "local", operator: true };

@@ -1,6 +1,7 @@
 import type { Usage } from "../canonical/usage.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { Platform } from "../platform/platform.ts";
+import { visible } from "../util/printable.ts";
 
 /** What is known of one request when it is over. No content and no secret is in it. */
 export interface LogEntry {
@@ -86,14 +87,6 @@ export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
   const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };
   return visible(JSON.stringify(line));
 }
-
-/** The text with what steers a terminal, or cannot be seen, as JSON would escape it. */
-export function visible(text: string): string {
-  return text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-/** Control characters (those of ASCII JSON escapes by itself), line ends, and turns of the direction. */
-const UNSEEN = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 
 export interface Log {
   (entry: LogEntry): void;

@@ -1,5 +1,6 @@
 /** The standard streams of the process: stdout has the log of requests, stderr what is said to the person who runs it. */
 import type { Platform } from "../platform/platform.ts";
+import { shown } from "../util/printable.ts";
 import { createLog, type LogEntry, type StoreWarning, type Warning } from "./log.ts";
 import { createOutput } from "./output.ts";
 
@@ -39,9 +40,10 @@ function createStreams(platform: Platform): StandardStreams {
   const log = createLog(stdout.print, platform.after);
   return {
     log,
-    warn: (warning) => stdout.print(JSON.stringify(warning)),
-    say: stderr.print,
-    print: stdout.print,
+    warn: (warning) => stdout.print(shown(JSON.stringify(warning))),
+    // Whoever a command quotes: it steers no terminal, and turns no text around.
+    say: (text) => stderr.print(shown(text)),
+    print: (text) => stdout.print(shown(text)),
     async flush(ms) {
       log.flush();
       await Promise.all([stdout.flush(ms), stderr.flush(ms)]);

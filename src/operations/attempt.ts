@@ -16,6 +16,7 @@ import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedPlace } from "./billing.ts";
+import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
@@ -113,7 +114,7 @@ function askOf<K extends ModelOperation>(
     context: new AttemptAnswer(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
-      if (!("messages" in input)) return input;
+      if (!("messages" in input)) return asItIs(input, attempt, target, note) as Input<K>;
       const offer = isOff ? undefined : hosted;
       const facts: TargetFacts = {
         target: attempt.target,
@@ -126,6 +127,8 @@ function askOf<K extends ModelOperation>(
         refusesCacheHints: lessons.refusesCacheHints,
         refusesReasoning: lessons.refusesReasoning,
         corrections: lessons.corrections,
+        answerLimit: attempt.answerLimit,
+        answerRoom: target.answerRoom,
       };
       return prepareForTarget(input, facts, note, steps) as Input<K>;
     },
@@ -137,6 +140,18 @@ function askOf<K extends ModelOperation>(
       return loading && settleWithin(loading, PRICES_MS);
     },
   };
+}
+
+/** What is no conversation in canonical form has nothing to be prepared but the limit of its budget. */
+function asItIs<T extends Input<ModelOperation>>(
+  input: T,
+  { answerLimit }: Attempt,
+  target: Target,
+  note: (text: string) => void,
+): T | Input<"relay"> {
+  return answerLimit !== undefined && "body" in input
+    ? withinBudget<Input<"relay">>(input, answerLimit, target, note)
+    : input;
 }
 
 /** The upstream, whose calls are kept where the configuration wants that. */

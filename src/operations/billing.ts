@@ -1,7 +1,7 @@
 /** What the answers of upstreams cost a request: each is priced where it ends, by who gave it. */
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { HostedResult } from "../canonical/hosted.ts";
-import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
 import type { Payer } from "../context/gateway.ts";
@@ -10,8 +10,9 @@ import type { RequestContext } from "../context/request_context.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { PricedPlace } from "../lanes/prices.ts";
-import { costOfSound, priceOf } from "../observe/cost.ts";
+import { priceOf } from "../observe/cost.ts";
 import type { Reservation } from "../state/budget/page.ts";
+import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Ask } from "../upstream/ask.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { weighRelayed } from "./carried.ts";
@@ -78,67 +79,6 @@ function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
   return usage && "seconds" in usage ? { seconds: usage.seconds } : { usage };
 }
 
-/** The answer to a request that says nothing of its length, and of whose model nothing is known, in tokens. */
-const USUAL_ANSWER = 8_192;
-/** The fewest bytes of a second of sound that are in use, the most, and the most tokens of one. */
-const SOUND_BYTES = 2_000;
-const MOST_SOUND_BYTES = 400_000;
-const SOUND_TOKENS = 25;
-
-/** What an answer may cost at most, by estimate, in pico-dollars; nothing where its price is not known. */
-export function mostOf<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
-  inputTokens: number,
-  { price, answerRoom }: Pick<Destination, "price" | "answerRoom">,
-): bigint | undefined {
-  if (!price) return undefined;
-  const { input: read = 0, cacheWrite = 0, output = 0, reasoning = 0 } = price;
-  const dearest: Price = {
-    ...price,
-    ...(price.input !== undefined && { input: Math.max(read, cacheWrite) }),
-    ...(price.output !== undefined && { output: Math.max(output, reasoning) }),
-  };
-  const answered = (wanted: number | undefined) => wanted ?? answerRoom ?? USUAL_ANSWER;
-  const tokens = (sent: number, received: number) =>
-    priceOf({ inputTokens: most(sent), outputTokens: most(received) }, {
-      ...dearest,
-      cacheWrite: undefined,
-      reasoning: undefined,
-    });
-  switch (operation) {
-    case "generate":
-      return tokens(inputTokens, answered((input as Input<"generate">).maxOutputTokens));
-    case "relay": {
-      const { max_completion_tokens: limit, max_tokens: same = limit, n } = (input as Input<"relay">).body;
-      return tokens(inputTokens, answered(countIn(limit ?? same)) * (countIn(n) ?? 1));
-    }
-    case "transcribe": {
-      const seconds = secondsOf((input as Input<"transcribe">).file.bytes);
-      return price.audioMinute === undefined
-        ? tokens(seconds * SOUND_TOKENS, USUAL_ANSWER)
-        : costOfSound(seconds, price)?.pico;
-    }
-    default:
-      return tokens(inputTokens, 0);
-  }
-}
-
-function most(tokens: number): number {
-  return Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER);
-}
-
-function countIn(value: unknown): number | undefined {
-  return typeof value === "number" && value > 0 ? value : undefined;
-}
-
-/** How long a recording may be at most. Those that are not packed say how many bytes a second has. */
-function secondsOf(bytes: Uint8Array): number {
-  const isWave = bytes.length > 44 && String.fromCharCode(...bytes.subarray(0, 4)) === "RIFF";
-  const rate = isWave ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(28, true) : SOUND_BYTES;
-  return bytes.length / Math.min(Math.max(rate, SOUND_BYTES), MOST_SOUND_BYTES);
-}
-
 function unpriced(where: Destination): GatewayError {
   const message = `The price of "${targetName(where)}" is not known, and this key has a budget`;
   return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
@@ -161,18 +101,21 @@ function paysItself({ upstream, price }: Destination, { upstreams }: RequestCont
   return takesTokens === true || (baseUrl === undefined && !price);
 }
 
+const NOTHING: Wanted = { most: 0n, least: 0n };
+
 /**
- * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Throws `budget_exceeded` where
+ * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Where a budget pays, and the
+ * request sets no limit, the attempt has how long the answer may be. Throws `budget_exceeded` where
  * that is more than is left, and `permission` where nobody knows what it may cost.
  */
 export function openBill<K extends ModelOperation>(
-  asked: Pick<Ask<K>, "operation" | "input" | "signal">,
+  asked: Pick<Ask<K>, "operation" | "input" | "target" | "signal">,
   where: Destination,
   attempt: Attempt,
   inputTokens: number,
   { recorder, gateway }: Pick<RequestContext, "recorder" | "gateway">,
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
-  const { operation, input, signal } = asked;
+  const { operation, input, target, signal } = asked;
   const { price } = where;
   const payer = paysItself(where, gateway) ? undefined : recorder.payer;
   const open = (reserved?: Reserved) =>
@@ -180,9 +123,12 @@ export function openBill<K extends ModelOperation>(
   if (!payer) return open();
   const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
   const reserve = (price: Price | undefined) => {
-    const amount = mostOf(operation, input, sent, { price, answerRoom: where.answerRoom });
-    if (amount === undefined && payer.refusesUnpriced) throw unpriced(where);
-    return reserved(payer, amount ?? 0n, signal, open);
+    const wanted = price && payer.reservingFor(operation, input, sent, price, target);
+    if (!wanted && payer.refusesUnpriced) throw unpriced(where);
+    return reserved(payer, wanted ?? NOTHING, signal, (one) => {
+      attempt.answerLimit = wanted?.limitFor?.(one.amount);
+      return open(one);
+    });
   };
   const place = pricedPlace(where);
   const known = price ?? gateway.prices.mostOf(place, sent);
@@ -197,22 +143,22 @@ export function openBill<K extends ModelOperation>(
 /** Sets an amount aside for what is opened then. */
 function reserved<T>(
   payer: Payer,
-  amount: bigint,
+  wanted: Wanted,
   signal: AbortSignal,
   open: (reserved: Reserved) => T,
 ): T | Promise<T> {
-  const reservation = payer.reserve(amount);
-  if (!(reservation instanceof Promise)) return open(heldFor(amount, reservation));
+  const reservation = payer.reserve(wanted);
+  if (!(reservation instanceof Promise)) return open(heldBy(reservation));
   return reservation.then((one) => {
-    if (!signal.aborted) return open(heldFor(amount, one));
+    if (!signal.aborted) return open(heldBy(one));
     one.settle(0n);
     throw signal.reason;
   });
 }
 
 /** Apart, because it lives as long as the answer, and who opens its bill holds what was asked. */
-function heldFor(amount: bigint, reservation: Reservation): Reserved {
-  return { amount, settle: (cost) => reservation.settle(cost) };
+function heldBy(reservation: Reservation): Reserved {
+  return { amount: reservation.amount, settle: (cost) => reservation.settle(cost) };
 }
 
 const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses: { webSearch: 1 } };
@@ -227,9 +173,11 @@ export async function billSearch(
   const search = attempt?.price?.search;
   if (search === undefined) return await run();
   const open = (reserved?: Reserved) => recorder.open(0, { price: { search }, reserved });
+  const amount = priceOf(ONE_SEARCH as Usage, { search })!;
+  const wanted = { most: amount, least: amount, why: "one search" };
   let bill: Bill;
   try {
-    bill = payer ? await reserved(payer, priceOf(ONE_SEARCH as Usage, { search })!, signal, open) : open();
+    bill = payer ? await reserved(payer, wanted, signal, open) : open();
   } catch {
     signal.throwIfAborted();
     return { kind: "error", code: "too_many_requests" };

@@ -10,7 +10,7 @@ import { clampEffort, clampFiles, clampOutput } from "../lanes/clamp.ts";
 import type { ModelLimits } from "../config/lane_schema.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
 import { withUpstreamIds } from "../transforms/call_ids.ts";
-import { withinControls, withLeastOutput } from "../transforms/controls.ts";
+import { withinBudget, withinControls, withLeastOutput } from "../transforms/controls.ts";
 import { type HostedOffer, withHostedFunctions, withHostedHistory } from "../transforms/hosted_history.ts";
 import { withoutHosted } from "../transforms/hosted_tools.ts";
 import { withOfferedTools } from "../transforms/offered_tools.ts";
@@ -70,6 +70,10 @@ export interface TargetFacts {
   corrections?: readonly Message[];
   /** How its driver takes conversations; nothing where it takes the canonical form itself. */
   intake?: Intake;
+  /** How many tokens a budget pays the answer, if the client set no limit. */
+  answerLimit?: number;
+  /** How many it may have by the limits of its model. */
+  answerRoom?: number;
 }
 
 /** What one target wants. */
@@ -112,10 +116,7 @@ const FOR_TARGET: readonly Transform<TargetFacts>[] = [
     name: "controls",
     apply: (request, { intake }, note) => intake?.lacks ? withinControls(request, intake.lacks, note) : request,
   },
-  {
-    name: "least answer",
-    apply: (request, { intake }, note) => withLeastOutput(request, intake?.leastOutputTokens, note),
-  },
+  { name: "limit of the answer", apply: limitAnswer },
 ];
 
 export interface ModelRequest {
@@ -220,6 +221,12 @@ function orderTurns(
     request,
     results === "anywhere" ? mendItems(messages, isWhole, note) : mendTurns(messages, note),
   );
+}
+
+function limitAnswer(request: GenerateRequest, { intake, answerLimit, answerRoom }: TargetFacts, note: Note) {
+  return answerLimit === undefined
+    ? withLeastOutput(request, intake?.leastOutputTokens, note)
+    : withinBudget(request, answerLimit, { answerRoom }, note);
 }
 
 function renameCalls(request: GenerateRequest, { intake }: TargetFacts): GenerateRequest {

@@ -3,6 +3,7 @@ import type { Input } from "../canonical/operations.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
+import { answerRoom } from "../lanes/clamp.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import { stream } from "../upstream/stream.ts";
 import { step } from "../util/work.ts";
@@ -21,7 +22,7 @@ import { answerWhole } from "./whole.ts";
 export async function relay(
   { protocol, input: asked, wire, context }: Incoming<"generate">,
   input: Input<"relay">,
-  { targets, conversation }: Pick<Affinity, "targets" | "conversation">,
+  { targets, conversation, ...limits }: Affinity,
 ): Promise<Response> {
   const { gateway, recorder } = context;
   const speaking = targets.filter((where) => wireOf(where, gateway) === input.wire);
@@ -30,21 +31,24 @@ export async function relay(
       `Cannot serve "${input.field}": no upstream of model "${input.model}" speaks the protocol that has it`;
     throw new GatewayError("invalid_request", message, { param: input.field });
   }
+  const tokens = await step(() => estimateInputTokens(asked));
+  const room = answerRoom(asked, limits, tokens);
+  const bounded = speaking.map((where) => ({ ...where, answerRoom: room }));
   const relayed = asRelay(protocol, protocol.relay, input);
   const exchange = openExchange({ protocol: relayed, wire, context }, input);
-  if (wantsExplanation(wire)) return explainAll("relay", input, speaking, context);
-  await admit(context, await step(() => estimateInputTokens(asked)));
+  if (wantsExplanation(wire)) return explainAll("relay", input, bounded, context);
+  await admit(context, tokens);
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) =>
       stream(ask("relay", input, target, context, { signal }));
     return respondWithStream(
       relayed,
       exchange,
-      firstStream(planFailover(speaking, context, { conversation }), tracedStream(attempt, context)),
+      firstStream(planFailover(bounded, context, { conversation }), tracedStream(attempt, context)),
       context,
     );
   }
-  const output = await answerWhole("relay", input, speaking, context, { conversation });
+  const output = await answerWhole("relay", input, bounded, context, { conversation });
   recorder.settle(output.usage ?? {}, () => weighRelayed(output.body));
   return relayed.serialize(output, exchange);
 }

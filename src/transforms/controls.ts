@@ -20,6 +20,20 @@ export function withinControls(
   return kept;
 }
 
+/**
+ * The request, which sets no output limit, with that of its budget. That changes nothing if it is the model's own limit:
+ * `answerRoom`.
+ */
+export function withinBudget<T extends { maxOutputTokens?: number }>(
+  request: T,
+  limit: number,
+  { answerRoom = Infinity }: { answerRoom?: number },
+  note: (text: string) => void,
+): T {
+  if (limit < answerRoom) note(`set max_tokens ${limit} (budget)`);
+  return { ...request, maxOutputTokens: limit };
+}
+
 /** The request with an output limit that the wire allows. */
 export function withLeastOutput(
   request: GenerateRequest,

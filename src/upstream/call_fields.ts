@@ -1,6 +1,7 @@
 /** Changes to a call: without the fields that its upstream refuses, or with a lower token limit. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
-import type { ModelOperation } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { RelayRequest } from "../canonical/relay.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Ask } from "./ask.ts";
@@ -44,6 +45,9 @@ export function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
   return [most, input, total].some((one) => one !== undefined);
 }
 
+/** The names that the wires have for the limit of an answer. */
+const LIMIT_FIELDS = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+
 /**
  * The largest share of the context window that the input takes by the gateway's estimate, which is high. The upstream's
  * refusal shows by how much.
@@ -60,15 +64,30 @@ export function withShorterAnswer<K extends ModelOperation>(
   error: GatewayError,
 ): Call | undefined {
   const { answerLimit } = error.details;
-  if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
-  const { field, most, window = 0, input: reported, total } = answerLimit;
+  if (!answerLimit || isLimited(input)) return undefined;
+  const { most, window = 0, input: reported, total } = answerLimit;
   const fields = fieldsOf(call);
-  const sent = fields[field];
-  if (typeof sent !== "number") return undefined;
+  const field = LIMIT_FIELDS.find((name) => typeof fields[name] === "number");
+  if (field === undefined) return undefined;
+  const sent = fields[field] as number;
   const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
   const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
   const room = most ?? window - (counted ?? reckoned());
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
+}
+
+/** Whether the client set the limit, or nothing of this kind has one. */
+function isLimited(input: Input<ModelOperation>): boolean {
+  if ("body" in input) return limitOf(input) !== undefined;
+  return !("messages" in input) || input.maxOutputTokens !== undefined;
+}
+
+/** The limit of each answer that the client of a relayed request set, in tokens. */
+export function limitOf(
+  { body: { max_completion_tokens: limit, max_tokens: same } }: RelayRequest,
+): number | undefined {
+  const wanted = limit ?? same;
+  return typeof wanted === "number" && wanted > 0 ? wanted : undefined;
 }
 
 /** The named fields of a call's body; none if the body is bytes. */

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { cases, checkedWires, scriptedCases } from "../../plugins/conformance/mod.ts";
 import { asking } from "../../src/cli/check/asking.ts";
+import { obstacleTo } from "../../src/cli/check/obstacle.ts";
 import { check } from "../../src/cli/check/run.ts";
 import { ProbeError } from "../../src/cli/probe/asking.ts";
 import { examineServer } from "../../src/cli/probe/examine.ts";
@@ -24,6 +25,23 @@ Deno.test("check: a server that answers for ever, or not at all, holds nobody up
     if (answer === STALLED) assertEquals(results.filter(({ state }) => state === "failed").length, 2, "and no more");
     await server.shutdown();
   }
+});
+
+Deno.test("check: a server that accepts connections and says nothing is asked once, and the command says so", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const held: Deno.Conn[] = [];
+  const accepting = (async () => {
+    for await (const connection of listener) held.push(connection);
+  })();
+  const { hostname, port } = listener.addr as Deno.NetAddr;
+  const said: string[] = [];
+  const checking = { baseUrl: `http://${hostname}:${port}`, model: "m", wires: ["chat", "messages"], patienceMs: 300 };
+  const obstacle = await obstacleTo(checking, { fetch, reachMs: 200, say: (text) => void said.push(text) });
+  assertEquals(obstacle, `${hostname}:${port} accepts connections, and answers nothing`);
+  assertEquals([held.length, said.length], [2, 1]);
+  for (const connection of held) connection.close();
+  listener.close();
+  await accepting;
 });
 
 Deno.test("check: streams that fail, and gateways that leave a cut stream open or know nothing, do not pass", async () => {

@@ -228,3 +228,18 @@ Deno.test("parseConfig: any JSON gives a configuration or a ConfigError", () => 
     { numRuns: 1_000, seed: 1 },
   );
 });
+
+Deno.test("loadConfig: what is nested beyond all reason is an error, valid or not, wherever it is", () => {
+  const deep = (open: string, close: string) => open.repeat(100_000) + close.repeat(100_000);
+  const texts = [
+    `{ "extends": "default", "lanes": { "a": ${deep('{"a":', "}").replace(":}", ":1}")} } }`,
+    `{ "extends": "default", "upstreams": { "a": { "headers": ${deep("[", "]")} } } }`,
+    deep("[", "]"),
+    '{ "extends": "default", "lanes": '.repeat(100_000),
+  ];
+  for (const text of texts) {
+    assertEquals(problemsOf(() => load(text)), ["Its JSON is nested more than 512 levels deep"]);
+  }
+  const fits = `{ "extends": "default", "lanes": { "a": ${'{"a":'.repeat(500)}1${"}".repeat(500)} } }`;
+  assert(!problemsOf(() => load(fits)).join().includes("nested"));
+});

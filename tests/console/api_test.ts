@@ -1,5 +1,5 @@
 /** What the console's pages are given, and who is. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
@@ -50,6 +50,50 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
     assert([401, 404].includes((await app.get(`/console/${path}`)).status), path);
   }
   assertEquals((await app.get("/console/nothing.js")).status, 404);
+});
+
+/** How a browser says where the console's page is, and the cookie that it gets there. */
+const REACHED: readonly [what: string, headers: Record<string, string>, cookie: RegExp][] = [
+  ["over plain HTTP", { origin: "http://gateway" }, /^laneway_console=\w+; Max-Age=43200; HttpOnly; SameSite=Strict$/],
+  ["behind a proxy that says so", { "x-forwarded-proto": "https" }, /^laneway_console=[^P]*; Secure$/],
+  ["behind two proxies", { "x-forwarded-proto": "HTTPS, http" }, /^laneway_console=[^P]*; Secure$/],
+  ["by its origin alone", { origin: "https://gateway" }, /^laneway_console=[^P]*; Secure$/],
+  [
+    "at the root of its host",
+    { origin: "https://gateway", referer: "https://gateway/console/" },
+    /^__Host-laneway_console=\w+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+  ],
+  [
+    "at the root of its host, by what the browser says of the page",
+    { "sec-fetch-site": "same-origin", referer: "https://gateway/console" },
+    /^__Host-laneway_console=.*; Secure$/,
+  ],
+  [
+    "below a path",
+    { origin: "https://gateway", referer: "https://gateway/ai/console/" },
+    /^laneway_console=[^P]*; Secure$/,
+  ],
+];
+
+for (const [what, headers, expected] of REACHED) {
+  Deno.test(`console: the cookie goes over HTTPS alone where the browser has it from there · ${what}`, async () => {
+    const app = keyed();
+    const cookie = (await logIn(app, OPS, headers)).headers.get("set-cookie")!;
+    assertMatch(cookie, expected);
+    const mine = { cookie: `other=1; ${cookie.split(";")[0]!}` };
+    assertEquals((await app.get("/console/api/status", mine)).status, 200);
+    const out = new Request("http://gateway/console/logout", { method: "POST", headers: { ...mine, ...headers } });
+    const gone = (await app.fetch(out)).headers.get("set-cookie")!;
+    assertEquals(gone.split("=")[0], cookie.split("=")[0]);
+    assertEquals((await app.get("/console/api/status", mine)).status, 401);
+  });
+}
+
+Deno.test("console: of two gateways on one host each finds its own cookie", async () => {
+  const app = keyed();
+  const cookie = await cookieOf(app);
+  const both = `__Host-laneway_console=${"0".repeat(64)}; ${cookie}`;
+  assertEquals((await app.get("/console/api/status", { cookie: both })).status, 200);
 });
 
 Deno.test("console: an operator's key opens it, by a cookie that no script reads and no other site sends", async () => {

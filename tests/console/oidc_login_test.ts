@@ -45,6 +45,22 @@ async function back(app: TestApp, address: string, cookie: string): Promise<Resp
 const sessionIn = (response: Response) =>
   response.headers.getSetCookie().find((one) => one.startsWith("laneway_console="))?.split(";")[0];
 
+Deno.test("console login: over HTTPS at the root of its host the cookies are of that host alone", async () => {
+  const page = "https://gateway.example/console/";
+  const client = { ...CLIENT, redirect: `${page}callback` };
+  await using provider = await startLoginProvider(client, (person) => GROUPS[person]!);
+  const { oidc, ...config } = configFor(provider.issuer, client);
+  const app = newConsole({ ...config, oidc: { ...oidc!, console: { ...oidc!.console!, url: page } } });
+  const { url, cookie } = await begin(app);
+  assert(cookie.startsWith("__Host-laneway_login="), cookie);
+  const response = await back(app, await logInAt(url, "olga", client.redirect), cookie);
+  const set = response.headers.getSetCookie();
+  assertEquals(set.map((one) => one.split("=")[0]), ["__Host-laneway_console", "__Host-laneway_login"]);
+  for (const one of set) assertStringIncludes(one, "; Secure");
+  const session = { cookie: set[0]!.split(";")[0]! };
+  assertEquals((await app.get("/console/api/status", session)).status, 200);
+});
+
 Deno.test("console login: an operator logs in at the provider, and out; others are refused", async () => {
   await using provider = await startLoginProvider(CLIENT, (person) => GROUPS[person]!);
   const app = newConsole(configFor(provider.issuer, CLIENT));

@@ -28,6 +28,17 @@ async function everyTab(desk: Desk): Promise<void> {
   }
 }
 
+/** Over plain HTTP from another machine the key can be read on its way. */
+async function saysReadable({ page, url }: Desk): Promise<void> {
+  const note = page.getByText("This connection is not encrypted");
+  for (const [host, shown] of [[url, 0], [url.replace("127.0.0.1", "gateway.test"), 1]] as const) {
+    await page.goto(`${host}/console`);
+    await page.getByLabel("Operator key").waitFor();
+    assertEquals(await note.count(), shown, host);
+    assertEquals(await faultsOf(page), []);
+  }
+}
+
 /** Who has no session has none to end: without keys this machine is let in. */
 async function withoutKeys({ page, url }: Desk): Promise<void> {
   const asked = page.waitForResponse(/\/ways$/);
@@ -79,6 +90,11 @@ export const sessionCases: Case[] = [
     name: "every tab of a browser that has logged in can log out",
     app: () => newApp({ config: KEYED, now: Date.now }),
     run: everyTab,
+  },
+  {
+    name: "the login page says where a key can be read on its way",
+    app: () => newApp({ config: KEYED, now: Date.now }),
+    run: saysReadable,
   },
   { name: "logging out leads to the provider, whose session ends, too", app: atProvider, run: providersEnd },
   {

@@ -4,7 +4,15 @@
  */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { until, within } from "../support/wait.ts";
-import { accepts, type Member, startMember, startUpstream, type Upstream, withProxy } from "../support/behind_proxy.ts";
+import {
+  accepts,
+  type Member,
+  MEMBER_KEY,
+  startMember,
+  startUpstream,
+  type Upstream,
+  withProxy,
+} from "../support/behind_proxy.ts";
 import { readText } from "../support/deploy.ts";
 import { withFolder } from "../support/process.ts";
 import { needs, printed } from "../support/programs.ts";
@@ -145,7 +153,7 @@ function ask(
 ): Promise<Response> {
   return fetch(`${url}/oss/v1/chat/completions`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "x-api-key": MEMBER_KEY },
     body: JSON.stringify({ model, messages: [{ role: "user", content }], ...more }),
     ...init,
   });
@@ -166,7 +174,9 @@ function readerOf({ body }: Response): ReadableStreamDefaultReader<string> {
 
 /** The messages of one answer over a WebSocket, by their types. */
 async function overWebSocket(url: string): Promise<string[]> {
-  const socket = new WebSocket(`${url.replace("http", "ws")}/oss/v1/responses`);
+  // Deno takes headers; the types are those of browsers.
+  const options = { headers: { "x-api-key": MEMBER_KEY } } as unknown as string[];
+  const socket = new WebSocket(`${url.replace("http", "ws")}/oss/v1/responses`, options);
   const types: string[] = [];
   const over = Promise.withResolvers<void>();
   socket.onopen = () =>

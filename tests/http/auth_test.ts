@@ -203,6 +203,39 @@ Deno.test("without keys a foreign origin is refused", async () => {
   }
 });
 
+Deno.test("without keys what a proxy passes on is refused: who calls it is not known", async () => {
+  const sent = {
+    "x-forwarded-for": "203.0.113.7",
+    "X-Forwarded-Host": "gateway.example",
+    "x-forwarded-proto": "https",
+    forwarded: "for=203.0.113.7",
+    via: "1.1 proxy",
+    "x-real-ip": "203.0.113.7",
+    "cf-connecting-ip": "203.0.113.7",
+    "true-client-ip": "203.0.113.7",
+    "fastly-client-ip": "203.0.113.7",
+    "cdn-loop": "cdn.example",
+  };
+  for (const [name, value] of Object.entries({ ...sent, "x-forwarded-port": "" })) {
+    for (const peer of [LOOPBACK, { transport: "unix", path: "/run/gateway.sock" } as const]) {
+      const message = await refusal(open, { host: "localhost", [name]: value }, peer);
+      assertStringIncludes(message, name.toLowerCase());
+      assertStringIncludes(message, '"keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]');
+    }
+    // With a key it does not matter, and a token of one's own opens no more than for a stranger.
+    assertEquals((await authenticate(request({ [name]: value, "x-api-key": "sk-ops-22" }), LOOPBACK)).name, "ops");
+    const token = { host: "localhost", authorization: "Bearer hf_own", [name]: value };
+    assertEquals((await newAuth({ takesTokens: true })(request(token), LOOPBACK)).isStranger, true);
+  }
+});
+
+Deno.test("without keys what a page of another host loads is refused, and a link on it may be followed", async () => {
+  const page = { host: "localhost:8000", referer: "https://page.example/" };
+  assertStringIncludes(await refusal(open, page, LOOPBACK), "web pages of other hosts may not call");
+  assertEquals(await open(request({ ...page, "sec-fetch-mode": "navigate" }), LOOPBACK), LOCAL);
+  assertEquals(await open(request({ ...page, referer: "http://localhost:8000/console/" }), LOOPBACK), LOCAL);
+});
+
 // Keys that were made apart, that end, that open some models
 
 Deno.test("a stored key is admitted beside the configured ones, until it is revoked", async () => {

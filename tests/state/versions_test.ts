@@ -61,7 +61,7 @@ async function spendTwo(store: Store, id: string): Promise<void> {
   const budget = { name: "team", limit: 10n, period: "month" as const };
   const options = { ...TIMES, store, monotonic: () => 0, newId: () => id, onWarn() {} };
   const page = new Page(budget, { id: "month 2026-11" }, options);
-  (await page.reserve(2n)).settle(2n);
+  (await page.reserve({ most: 2n, least: 2n })).settle(2n);
   await page.close();
 }
 

@@ -62,6 +62,9 @@ function chunk(model: string, choice: object): string {
   }\n\n`;
 }
 
+/** What its clients, who come through a proxy, show a member. It is an operator's. */
+export const MEMBER_KEY = "key-of-a-member-1a2b3c";
+
 export interface Member {
   port: number;
   child: Deno.ChildProcess;
@@ -70,6 +73,7 @@ export interface Member {
 /** Starts a gateway, which announces for three seconds that it stops. Resolves once it serves. */
 export async function startMember(folder: string, baseUrl: string, port = freePort()): Promise<Member> {
   const config = {
+    keys: [{ name: "team", secret: { env: "MEMBER_KEY" }, operator: true }],
     upstreams: { fake: { driver: "chat", baseUrl } },
     lanes: { oss: { upstreams: { chat: "fake" } } },
     store: { kind: "memory" },
@@ -79,7 +83,7 @@ export async function startMember(folder: string, baseUrl: string, port = freePo
   const child = new Deno.Command(Deno.execPath(), {
     args: gatewayArgs(["--config", `${folder}/gateway.json`, "--port", String(port)]),
     cwd: ROOT,
-    env: GATEWAY_ENV,
+    env: { ...GATEWAY_ENV, MEMBER_KEY },
     stdout: "null",
     stderr: "null",
   }).spawn();

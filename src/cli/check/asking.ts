@@ -35,7 +35,7 @@ export function asking({ baseUrl, query, headers, key, keyHeader, patienceMs }: 
       return await read(response, signal);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      return { status: 0, contentType: "", headers: new Headers(), text, isCut: true };
+      return { status: 0, contentType: "", headers: new Headers(), text, isCut: true, isLate: signal.aborted };
     }
   };
 }
@@ -70,7 +70,7 @@ async function read({ body, status, headers }: Response, signal: AbortSignal): P
       if (text.length > MOST_TEXT) return { ...reply, text, isCut: true };
     }
   } catch {
-    return { ...reply, ...signal.aborted && { status: 0 }, text, isCut: true };
+    return { ...reply, ...signal.aborted && { status: 0, isLate: true }, text, isCut: true };
   }
   return { ...reply, text, isCut: false };
 }

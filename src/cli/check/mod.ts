@@ -1,22 +1,18 @@
 /** The command `check`: the conformance kit, against any gateway or server. */
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
-import { splitBaseUrl, withQuery } from "../../util/urls_and_headers.ts";
+import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
-import { hiderFor } from "../../context/secrets.ts";
-import { whyUnreached } from "../doctor/reach.ts";
 import { readArguments, toHeaderName, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { countOf, junit, markdown, summary } from "./report.ts";
-import { asking } from "./asking.ts";
+import { obstacleTo } from "./obstacle.ts";
 import { check, type Checking } from "./run.ts";
 import { serveUpstream } from "./upstream.ts";
 
 /** How long one answer may take, in milliseconds. */
 const PATIENCE_MS = 120_000;
-/** How long it may take to find out whether anybody is there, in milliseconds. */
-const REACH_MS = 5_000;
 const WIRES = checkedWires.map(({ name }) => name);
 
 const help = (program: string) =>
@@ -56,14 +52,14 @@ export async function runCheck(args: readonly string[], program: Program): Promi
     return 0;
   }
   const checking = checkingOf(url, more, values, platform.env);
-  const obstacle = await whyNobody(checking, platform) ??
-    (values["upstream-port"] === undefined ? await whyRefused(checking) : undefined);
+  const { "upstream-port": port } = values;
+  const isScripted = port !== undefined;
+  const obstacle = await obstacleTo(checking, { fetch: platform.fetch, say, isScripted });
   if (obstacle !== undefined) {
     say(printable(obstacle));
     return 1;
   }
-  const { "upstream-port": port } = values;
-  const upstream = port === undefined ? undefined : serveUpstream(toPort(port), checking.model);
+  const upstream = isScripted ? serveUpstream(toPort(port), checking.model) : undefined;
   if (upstream) say(`The model's server is at ${upstream.url}`);
   try {
     const results = await check({
@@ -80,39 +76,6 @@ export async function runCheck(args: readonly string[], program: Program): Promi
   } finally {
     await upstream?.close();
   }
-}
-
-/** What a server does that can be reached is for the requirements to judge. */
-const JUDGED = ["silent", "connection-lost"];
-
-/** Why nobody can be asked, in place of a failure for each requirement. */
-async function whyNobody({ baseUrl, query }: Checking, { fetch }: Program["platform"]): Promise<string | undefined> {
-  try {
-    const url = `${baseUrl}/v1/models`;
-    const response = await fetch(query === undefined ? url : withQuery(url, query), {
-      signal: AbortSignal.timeout(REACH_MS),
-    });
-    await response.body?.cancel();
-    return undefined;
-  } catch (error) {
-    const { check, message } = whyUnreached(error, new URL(baseUrl).host);
-    return JUDGED.includes(check) ? undefined : message;
-  }
-}
-
-/** The statuses of a server that does not know the key, the path or the model. */
-const REFUSED = [401, 403, 404];
-
-/** Why every wire would fail alike, in place of a failure for each requirement. */
-async function whyRefused({ key, model, wires, ...asked }: Checking): Promise<string | undefined> {
-  let reason = "";
-  for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
-    const ask = asking({ ...asked, key, headers: wire.headers });
-    const reply = await ask(wire.path, wire.request({ model, text: "Say: pong", maxTokens: 16 }));
-    if (!REFUSED.includes(reply.status)) return undefined;
-    reason ||= wire.readWhole(reply).complaints.join("; ");
-  }
-  return hiderFor(key === undefined ? [] : [key])(`The server refuses every request. ${reason}`);
 }
 
 function checkingOf(

@@ -1,4 +1,5 @@
 /** What the kit found, for people and for machines. */
+import { printable, visible } from "../../util/printable.ts";
 
 export interface CheckResult {
   wire: string;
@@ -44,7 +45,7 @@ export function markdown(url: string, model: string, results: readonly CheckResu
 
 /** What strangers' servers send must not break the report. */
 function inline(text: string): string {
-  return text.replace(/\s+/g, " ").replaceAll("<", "&lt;");
+  return printable(text.replace(/\s+/g, " ")).replaceAll("<", "&lt;");
 }
 
 function cell(text: string): string {
@@ -75,9 +76,9 @@ export function junit(url: string, results: readonly CheckResult[]): string {
   ].join("\n");
 }
 
-/** Characters that XML cannot hold are left out. */
+/** Characters that XML cannot hold are left out, and those that nobody sees are escaped. */
 function xml(text: string): string {
   // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "").toWellFormed()
-    .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;").replace(/\s/g, " ");
+  return visible(text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "").replace(/\s/g, " ")).toWellFormed()
+    .replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

@@ -2,6 +2,7 @@
 import { clients } from "../../../plugins/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
+import { shown } from "../../util/printable.ts";
 import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
@@ -67,7 +68,7 @@ export async function connect(
 
 function terminal(): Asking {
   return {
-    ask: (question) => Deno.stdin.isTerminal() ? prompt(question) ?? undefined : undefined,
+    ask: (question) => Deno.stdin.isTerminal() ? prompt(shown(question)) ?? undefined : undefined,
     readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
   };
 }

@@ -87,7 +87,8 @@ export function assetOf(name: string): Response | undefined {
     headers: {
       "content-type": asset.type,
       "content-security-policy": POLICY,
-      "referrer-policy": "no-referrer",
+      // The console itself is told which of its pages asks: `sessions.ts`.
+      "referrer-policy": "same-origin",
       "x-content-type-options": "nosniff",
       "cross-origin-opener-policy": "same-origin",
       "cache-control": "no-cache",

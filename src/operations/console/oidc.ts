@@ -2,7 +2,7 @@
 import type { RequestContext } from "../../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { escape, htmlResponse } from "../../http/html.ts";
-import { beginSession, cookieText, holderOf, operatorHeld } from "./sessions.ts";
+import { AT_ROOT, beginSession, cookieText, holderOf, operatorHeld } from "./sessions.ts";
 
 const COOKIE = "laneway_login";
 /** How long a login may take, in seconds. */
@@ -18,9 +18,10 @@ export async function loginWays(context: RequestContext): Promise<Response> {
 /** Sends the browser to the provider. */
 export async function beginLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
-    const { url, begun: { state, nonce, verifier } } = await (await loginOf(context)).begin();
+    const login = await loginOf(context);
+    const { url, begun: { state, nonce, verifier } } = await login.begin();
     // Lax: the browser comes back from another site. It holds nothing that is the gateway's.
-    const cookie = cookieText(COOKIE, [state, nonce, verifier].join("."), LIFE_S, "Lax", context);
+    const cookie = cookieText(COOKIE, [state, nonce, verifier].join("."), LIFE_S, "Lax", context, login.page);
     return new Response(null, {
       status: 302,
       headers: { location: url, "set-cookie": cookie, "cache-control": "no-store" },
@@ -39,13 +40,13 @@ export async function finishLogin(context: RequestContext): Promise<Response> {
     const holder = await login.finish(context.url!.searchParams, { state, nonce, verifier });
     await operatorHeld(holder, context);
     const headers = new Headers({ location: "./", "cache-control": "no-store" });
-    headers.append("set-cookie", await beginSession(holder, context));
-    headers.append("set-cookie", cookieText(COOKIE, "", 0, "Lax", context));
+    headers.append("set-cookie", await beginSession(holder, context, login.page));
+    headers.append("set-cookie", cookieText(COOKIE, "", 0, "Lax", context, login.page));
     return new Response(null, { status: 302, headers });
   });
 }
 
-const WORDS = new RegExp(`(?:^|; )${COOKIE}=([\\w-]{43})\\.([\\w-]{43})\\.([\\w-]{43})(?:;|$)`);
+const WORDS = new RegExp(`(?:^|; )(?:${AT_ROOT})?${COOKIE}=([\\w-]{43})\\.([\\w-]{43})\\.([\\w-]{43})(?:;|$)`);
 
 async function loginOf({ gateway }: RequestContext) {
   const { login } = await gateway.console!();

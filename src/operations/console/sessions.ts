@@ -6,6 +6,8 @@ import type { SessionHolder } from "../../state/console_sessions.ts";
 import { digestOf } from "../../util/digest.ts";
 
 const COOKIE = "laneway_console";
+/** The name of a cookie that begins so is set by nobody but this host over HTTPS, and for all of its paths. */
+export const AT_ROOT = "__Host-";
 const LIFE_S = 12 * 3600;
 
 /** Who looks at the console. Throws `authentication` and `permission`. */
@@ -51,9 +53,9 @@ export async function logIn(context: RequestContext, key: string): Promise<strin
 }
 
 /** Returns the cookie. */
-export async function beginSession(holder: SessionHolder, context: RequestContext): Promise<string> {
+export async function beginSession(holder: SessionHolder, context: RequestContext, page?: URL): Promise<string> {
   const { sessions } = await context.gateway.console!();
-  return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context);
+  return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context, page);
 }
 
 /**
@@ -62,12 +64,12 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
   const { sessions, login } = await context.gateway.console!();
-  const word = cookieIn(context.request);
+  const words = cookiesIn(context.request);
   const cookie = cookieWith("", 0, context);
-  if (word === undefined) return { cookie };
-  const holder = await sessions.find(word);
+  if (words.length === 0) return { cookie };
+  const holder = await holderOf(context);
   try {
-    await sessions.end(word);
+    for (const word of words) await sessions.end(word);
   } catch (cause) {
     throw new GatewayError("unavailable", "The session could not be ended: try again", { cause, retryAfter: "1" });
   }
@@ -84,32 +86,51 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 
 /** Who has logged in with this browser. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
-  const word = cookieIn(request);
-  return word === undefined ? undefined : await (await gateway.console!()).sessions.find(word);
+  for (const word of cookiesIn(request)) {
+    const holder = await (await gateway.console!()).sessions.find(word);
+    if (holder) return holder;
+  }
 }
 
-function cookieIn({ headers }: Request): string | undefined {
-  return new RegExp(`(?:^|; )${COOKIE}=([0-9a-f]{64})(?:;|$)`).exec(headers.get("cookie") ?? "")?.[1];
+/** The cookie of the root of a host comes to a gateway below a path of it, too, which has one of its own. */
+function cookiesIn({ headers }: Request): string[] {
+  const cookies = headers.get("cookie") ?? "";
+  return [AT_ROOT, ""].flatMap((prefix) =>
+    new RegExp(`(?:^|; )${prefix}${COOKIE}=([0-9a-f]{64})(?:;|$)`).exec(cookies)?.[1] ?? []
+  );
 }
 
-function cookieWith(value: string, seconds: number, context: RequestContext): string {
-  return cookieText(COOKIE, value, seconds, "Strict", context);
+function cookieWith(value: string, seconds: number, context: RequestContext, page?: URL): string {
+  return cookieText(COOKIE, value, seconds, "Strict", context, page);
 }
 
+/** `page`: a page of the console, as the browser knows it. */
 export function cookieText(
   name: string,
   value: string,
   seconds: number,
   sameSite: "Strict" | "Lax",
   context: RequestContext,
+  page = pageOf(context.request),
 ): string {
+  const isSecure = page?.protocol === "https:" || isOverHttps(context);
   // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
-  const secure = isSecure(context) ? "; Secure" : "";
-  return `${name}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const isAtRoot = isSecure && /^\/console(\/|$)/.test(page?.pathname ?? "");
+  const [prefix, path] = isAtRoot ? [AT_ROOT, "; Path=/"] : ["", ""];
+  const secure = isSecure ? "; Secure" : "";
+  return `${prefix}${name}=${value}; Max-Age=${seconds}${path}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
-function isSecure({ request, url }: RequestContext): boolean {
-  return url?.protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
+/** The page that asks, if it is one of the same site. A proxy may have other paths and speak HTTPS. */
+function pageOf({ headers }: Request): URL | undefined {
+  const page = URL.parse(headers.get("referer") ?? "");
+  const isOwn = headers.get("sec-fetch-site") === "same-origin" || page?.origin === headers.get("origin");
+  return page && isOwn ? page : undefined;
+}
+
+function isOverHttps({ request: { headers }, url }: RequestContext): boolean {
+  return url?.protocol === "https:" || headers.get("origin")?.startsWith("https:") === true ||
+    /^https\b/i.test(headers.get("x-forwarded-proto") ?? "");
 }
 
 /** A request with the same head, by which the key's caller is found. */

@@ -2,6 +2,7 @@
 import { GatewayError } from "../../errors.ts";
 import { formatDollars } from "../../util/dollars.ts";
 import type { Period, PeriodKind } from "./period.ts";
+import type { Wanted } from "./wanted.ts";
 
 export interface Budget {
   /** Whose it is: `key:anna`, `team:research`, or `gateway`. */
@@ -50,7 +51,7 @@ export function describe(state: BudgetState): BudgetView {
 const EACH: Record<PeriodKind, string> = { day: " a day", week: " a week", month: " a month", total: " in all" };
 
 /** A request may cost more than is left. `left`: what is neither spent nor set aside for what runs. */
-export function exceeded(budget: Budget, { endsAt }: Period, wanted: bigint, left: bigint, now: number): GatewayError {
+export function exceeded(budget: Budget, { endsAt }: Period, wanted: Wanted, left: bigint, now: number): GatewayError {
   const resets = endsAt === undefined ? "It does not reset" : `It resets at ${new Date(endsAt).toISOString()}`;
   return new GatewayError("budget_exceeded", `${reasonOf(budget, wanted, left)}. ${resets}`, {
     retryable: false,
@@ -60,15 +61,14 @@ export function exceeded(budget: Budget, { endsAt }: Period, wanted: bigint, lef
 }
 
 /** What all of the gateway spend is nobody's business. */
-function reasonOf({ name, limit, period }: Budget, wanted: bigint, left: bigint): string {
+function reasonOf({ name, limit, period }: Budget, { least, why }: Wanted, left: bigint): string {
   const [kind, whose] = name.split(/:(.*)/s);
-  if (whose === undefined) return "The gateway's budget has no room for this request";
+  const wanted = `may cost ${formatDollars(least)}${why === undefined ? "" : ` (${why})`}`;
+  if (whose === undefined) return `The gateway's budget has no room for this request, which ${wanted}`;
   const sum = `${kind} "${whose}" may spend ${formatDollars(limit)} dollars${EACH[period]}`;
   return left <= 0n
     ? `The budget is used up: ${sum}`
-    : `The budget has no room: ${sum}, of which ${formatDollars(left)} are free, and this may cost ${
-      formatDollars(wanted)
-    }`;
+    : `The budget has no room: ${sum}, of which ${formatDollars(left)} are free, and this ${wanted}`;
 }
 
 export function unknown(cause: unknown): GatewayError {

@@ -3,11 +3,12 @@ import type { Budget, BudgetState } from "./budget.ts";
 import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
 import { periodAt, periodsBefore } from "./period.ts";
 import { mergedOf, readPool, spentOf } from "./pool.ts";
+import type { Wanted } from "./wanted.ts";
 import { within } from "../within.ts";
 
 export interface Budgets {
-  /** Sets an amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */
-  reserve(budgets: readonly Budget[], amount: bigint): Reservation | Promise<Reservation>;
+  /** Sets the same amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */
+  reserve(budgets: readonly Budget[], wanted: Wanted): Reservation | Promise<Reservation>;
   /** What is known here of those that were used, without asking anybody. */
   known(budgets?: readonly Budget[]): BudgetState[];
   /** What is left of them by the store. */
@@ -37,7 +38,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     return purse;
   };
   return {
-    reserve: (budgets, amount) => reserveAll(budgets.map(purseOf), amount),
+    reserve: (budgets, wanted) => reserveAll(budgets.map(purseOf), wanted),
     known: (budgets) =>
       (budgets ? budgets.flatMap(({ name }) => purses.get(name) ?? []) : [...purses.values()])
         .flatMap((purse) => purse.state() ?? []),
@@ -50,19 +51,14 @@ function forgetIdle(purses: Map<string, Purse>): void {
   for (const [name, purse] of purses) if (purse.isIdle) purses.delete(name);
 }
 
-/** All of it or nothing. Nobody waits where each has room. */
-function reserveAll(purses: readonly Purse[], amount: bigint): Reservation | Promise<Reservation> {
-  const taken: Reservation[] = [];
-  const all: Reservation = {
-    settle(cost) {
-      for (const one of taken.splice(0)) one.settle(cost);
-    },
-  };
+/** The same amount of each, or nothing. Nobody waits where each has room. */
+function reserveAll(purses: readonly Purse[], wanted: Wanted): Reservation | Promise<Reservation> {
+  const all = new Together(wanted);
   try {
     for (const [at, purse] of purses.entries()) {
-      const one = purse.reserve(amount);
-      if (one instanceof Promise) return reserveRest(one, purses.slice(at + 1), amount, taken, all);
-      taken.push(one);
+      const one = purse.reserve(all.wanted);
+      if (one instanceof Promise) return reserveRest(one, purses.slice(at + 1), all);
+      all.add(one);
     }
     return all;
   } catch (thrown) {
@@ -74,17 +70,43 @@ function reserveAll(purses: readonly Purse[], amount: bigint): Reservation | Pro
 async function reserveRest(
   first: Promise<Reservation>,
   others: readonly Purse[],
-  amount: bigint,
-  taken: Reservation[],
-  all: Reservation,
+  all: Together,
 ): Promise<Reservation> {
   try {
-    taken.push(await first);
-    for (const purse of others) taken.push(await purse.reserve(amount));
+    all.add(await first);
+    for (const purse of others) all.add(await purse.reserve(all.wanted));
     return all;
   } catch (thrown) {
     all.settle(0n);
     throw thrown;
+  }
+}
+
+/** What was set aside in several budgets: of each as much as the one has that has least. */
+class Together implements Reservation {
+  readonly #taken: Reservation[] = [];
+  wanted: Wanted;
+
+  constructor(wanted: Wanted) {
+    this.wanted = wanted;
+  }
+
+  get amount(): bigint {
+    return this.wanted.most;
+  }
+
+  add(one: Reservation): void {
+    this.#taken.push(one);
+    this.keep(one.amount);
+  }
+
+  keep(amount: bigint): void {
+    for (const one of this.#taken) if (one.amount > amount) one.keep(amount);
+    this.wanted = { ...this.wanted, most: amount };
+  }
+
+  settle(cost: bigint): void {
+    for (const one of this.#taken.splice(0)) one.settle(cost);
   }
 }
 
@@ -104,8 +126,8 @@ class Purse {
     this.#budget = budget;
   }
 
-  reserve(amount: bigint): Reservation | Promise<Reservation> {
-    return this.#page().reserve(amount);
+  reserve(wanted: Wanted): Reservation | Promise<Reservation> {
+    return this.#page().reserve(wanted);
   }
 
   /** Whether it holds nothing that the store does not know. */

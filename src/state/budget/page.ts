@@ -9,6 +9,7 @@ import { type Budget, exceeded, unknown } from "./budget.ts";
 import type { Period } from "./period.ts";
 import { APART_MS, readPool, type Request, settle, type Settled, writePool } from "./pool.ts";
 import { OwnShare } from "./share.ts";
+import { shareOf, type Wanted } from "./wanted.ts";
 
 export interface PageOptions {
   store: Store;
@@ -29,6 +30,10 @@ export interface PageOptions {
 
 /** What was set aside for a call. */
 export interface Reservation {
+  /** In pico-dollars. */
+  readonly amount: bigint;
+  /** Gives back all but so much. */
+  keep(amount: bigint): void;
   /** The call is over, and has cost so much. */
   settle(cost: bigint): void;
 }
@@ -47,7 +52,7 @@ const RETRY_MS = 1_000;
 const REFUSED_MS = 250;
 
 interface Waiting {
-  amount: bigint;
+  wanted: Wanted;
   resolve(reservation: Reservation): void;
   reject(reason: unknown): void;
 }
@@ -117,13 +122,15 @@ export class Page {
   }
 
   /** Sets an amount aside. Throws `budget_exceeded`, or `unavailable` where nobody knows. */
-  reserve(amount: bigint): Reservation | Promise<Reservation> {
+  reserve(wanted: Wanted): Reservation | Promise<Reservation> {
     const at = this.#options.monotonic();
     this.#usedAt = at;
-    if (amount === 0n || (this.#waiting.length === 0 && this.#share.free(at) >= amount)) return this.#take(amount);
-    if (at < this.#knownAt + REFUSED_MS && amount > this.#left(at)) throw this.#refusal(amount, at);
+    if (wanted.most === 0n) return this.#take(0n);
+    const amount = shareOf(wanted, this.#left(at));
+    if (amount !== undefined && this.#waiting.length === 0 && this.#share.free(at) >= amount) return this.#take(amount);
+    if (at < this.#knownAt + REFUSED_MS && amount === undefined) throw this.#refusal(wanted, at);
     const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
-    this.#waiting.push({ amount, resolve, reject });
+    this.#waiting.push({ wanted, resolve, reject });
     this.#sync();
     return promise;
   }
@@ -150,12 +157,20 @@ export class Page {
   #take(amount: bigint): Reservation {
     if (amount > this.#usual) this.#usual = amount;
     this.#share.reserve(amount);
+    let held = amount;
     let isOver = false;
     return {
+      get amount() {
+        return held;
+      },
+      keep: (rest) => {
+        this.#share.settle(held - rest, 0n);
+        held = rest;
+      },
       settle: (cost) => {
         if (isOver) return;
         isOver = true;
-        this.#share.settle(amount, cost);
+        this.#share.settle(held, cost);
         this.#wakeIn(this.#gatherMs);
       },
     };
@@ -165,9 +180,9 @@ export class Page {
     return (this.#known?.left ?? 0n) + this.#share.free(at);
   }
 
-  #refusal(amount: bigint, at: number) {
+  #refusal(wanted: Wanted, at: number) {
     this.#options.onRefuse?.(this.#budget);
-    return exceeded(this.#budget, this.period, amount, this.#left(at), this.#options.now());
+    return exceeded(this.#budget, this.period, wanted, this.#left(at), this.#options.now());
   }
 
   #sync(): Promise<void> {
@@ -186,7 +201,7 @@ export class Page {
     try {
       // What came late would undo what came after it.
       if (this.#isUnanswered) throw new Error("The store has not answered yet");
-      await within(this.#options.patienceMs, this.#exchange(waiting.map(({ amount }) => amount)));
+      await within(this.#options.patienceMs, this.#exchange(waiting.map(({ wanted }) => wanted)));
       this.#serve(waiting);
     } catch (failure) {
       this.#isFailing = true;
@@ -195,7 +210,7 @@ export class Page {
   }
 
   /** However late the store answers, that is what there is. */
-  async #exchange(needs: readonly bigint[]): Promise<void> {
+  async #exchange(needs: readonly Wanted[]): Promise<void> {
     const { store, now, monotonic } = this.#options;
     const { limit, warnAt, name } = this.#budget;
     const at = monotonic();
@@ -215,10 +230,10 @@ export class Page {
     }
   }
 
-  #report(needs: readonly bigint[], at: number): Request {
+  #report(needs: readonly Wanted[], at: number): Request {
     const isIdle = this.#isRetired || at > this.#usedAt + IDLE_MS;
     const part = this.#budget.limit / 100n;
-    const greatest = needs.reduce((one, other) => one > other ? one : other, this.#usual);
+    const greatest = needs.reduce((one, { most }) => one > most ? one : most, this.#usual);
     const spare = isIdle ? 0n : greatest * 2n > part ? greatest * 2n : part;
     // While the store fails, what is given up is nobody's.
     if (!this.#isFailing) this.#share.giveUp(spare * 2n);
@@ -256,11 +271,12 @@ export class Page {
 
   #serve(waiting: readonly Waiting[]): void {
     const at = this.#options.monotonic();
-    for (const { amount, resolve, reject } of waiting) {
-      if (this.#share.free(at) >= amount) resolve(this.#take(amount));
+    for (const one of waiting) {
+      const amount = shareOf(one.wanted, this.#left(at));
+      if (amount === undefined) one.reject(this.#refusal(one.wanted, at));
+      else if (this.#share.free(at) >= amount) one.resolve(this.#take(amount));
       // Somebody else has taken meanwhile what was free: there is more.
-      else if (this.#left(at) >= amount) this.#waiting.push({ amount, resolve, reject });
-      else reject(this.#refusal(amount, at));
+      else this.#waiting.push(one);
     }
   }
 

@@ -2,6 +2,7 @@
  * What is known of one budget in one period, by all gateways together: what each has spent, and what it may still spend without
  * asking. Amounts are pico-dollars. All of it is data and pure functions on it.
  */
+import { shareOf, type Wanted } from "./wanted.ts";
 
 /** One process's part. */
 export interface Share {
@@ -34,7 +35,7 @@ export interface Request {
   /** What of that is free. */
   free: bigint;
   /** What requests wait for, each. */
-  needs: readonly bigint[];
+  needs: readonly Wanted[];
   /** What it wants besides, so that the next requests need not wait. */
   spare: bigint;
   until: number;
@@ -95,12 +96,13 @@ export function settle(
 }
 
 /** A request that has no room gets no part of it, which others may have room for. */
-function grant(needs: readonly bigint[], own: bigint, free: bigint): { given: bigint; isAll: boolean } {
+function grant(needs: readonly Wanted[], own: bigint, free: bigint): { given: bigint; isAll: boolean } {
   let sum = 0n;
   let isAll = true;
-  for (const amount of needs) {
-    if (sum + amount <= own + free) sum += amount;
-    else isAll = false;
+  for (const wanted of needs) {
+    const amount = shareOf(wanted, own + free - sum);
+    sum += amount ?? 0n;
+    if (amount !== wanted.most) isAll = false;
   }
   return { given: atLeast0(sum - own), isAll };
 }

@@ -3,7 +3,19 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { periodAt, periodsBefore } from "../../../src/state/budget/period.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { until } from "../../support/wait.ts";
-import { budgetOf, DAY_MS, gatewayOn, inMemory, newClock, NOON, pass, reserve, spentIn, tryReserve } from "./rig.ts";
+import {
+  budgetOf,
+  DAY_MS,
+  exactly,
+  gatewayOn,
+  inMemory,
+  newClock,
+  NOON,
+  pass,
+  reserve,
+  spentIn,
+  tryReserve,
+} from "./rig.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -145,7 +157,7 @@ Deno.test("budget: no request waits for the store while the gateway holds enough
   await until(async () => await spentIn(inner, clock, budget) === 60n);
   isSlow = true;
   for (let count = 0; count < 50; count++) {
-    const reservation = gateway.reserve([budget], 100n);
+    const reservation = gateway.reserve([budget], exactly(100));
     if (reservation instanceof Promise) throw new Error(`The request ${count} waits`);
     reservation.settle(60n);
   }
@@ -165,8 +177,8 @@ Deno.test("budget: a request whose room another one takes while the store is ask
   const slow = Promise.withResolvers<void>();
   gate = slow.promise;
   // It counts on what is free here, which the second one takes before the store has answered.
-  const first = gateway.reserve([budget], 600n);
-  const second = gateway.reserve([budget], 300n);
+  const first = gateway.reserve([budget], exactly(600));
+  const second = gateway.reserve([budget], exactly(300));
   if (!(first instanceof Promise) || second instanceof Promise) {
     throw new Error("The first waits, and the second does not");
   }
@@ -236,6 +248,22 @@ Deno.test("budget: a store that does not answer holds nobody for longer than its
   await gateway.close();
 });
 
+Deno.test("budget: who can do with less gets the same of each, and leaves half of what is free to the others", async () => {
+  const gateway = gatewayOn(inMemory(), newClock());
+  const [own, team] = [budgetOf(10_000), budgetOf(1_000, { name: "team:a" })];
+  const wanted = { most: 8_000n, least: 100n };
+  const first = await gateway.reserve([own, team], wanted);
+  assertEquals(first.amount, 500n);
+  // Of its own budget it holds no more than that.
+  assertEquals((await gateway.reserve([own], { most: 4_750n, least: 4_750n })).amount, 4_750n);
+  assertEquals((await gateway.reserve([own], wanted)).amount, 2_375n);
+  first.settle(0n);
+  assertEquals((await gateway.reserve([team], wanted)).amount, 500n);
+  assertEquals((await gateway.reserve([team], { most: 8_000n, least: 400n })).amount, 400n);
+  assertEquals(await tryReserve(gateway, team, { most: 8_000n, least: 101n }), "budget_exceeded");
+  await gateway.close();
+});
+
 Deno.test("budget: all that a request is paid from has room for it, or nothing is set aside", async () => {
   const [store, clock] = [inMemory(), newClock()];
   const [own, team] = [budgetOf(100), budgetOf(50, { name: "team:a" })];
@@ -277,7 +305,7 @@ Deno.test("budget: a refusal says what is left, and when there is more", async (
   const gateway = gatewayOn(store, clock);
   (await reserve(gateway, budget, 1_000_000_000_000n)).settle(1_000_000_000_000n);
   try {
-    await gateway.reserve([budget], 600_000_000_000n);
+    await gateway.reserve([budget], exactly(600_000_000_000));
   } catch (thrown) {
     const { message } = thrown as Error;
     assertStringIncludes(

@@ -9,17 +9,23 @@ import { budgetOf, gatewayOn, inMemory, newClock, spentIn, tryReserve } from "./
 
 const SEED = 20261123;
 
-/** Requests that run at once: what each reserves, and what share of that it costs in the end, in percent. */
+/** Requests that run at once: what each reserves at most and at least, and what share of that it costs in the end, in percent. */
 const requests = fc.array(
   fc.record({
     gateway: fc.nat(2),
     amount: fc.integer({ min: 1, max: 400 }),
+    least: fc.integer({ min: 1, max: 400 }),
     percent: fc.integer({ min: 0, max: 130 }),
   }),
   { minLength: 1, maxLength: 40 },
 );
 
 type Requests = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+
+const wantedBy = ({ amount, least }: Requests[number]) => ({
+  most: BigInt(amount),
+  least: BigInt(Math.min(amount, least)),
+});
 
 const LIMIT = 1_000n;
 
@@ -33,22 +39,24 @@ interface End {
 /** Runs them all at once, settled in turns. Fails where more is ever set aside or spent than there is, but for usage beyond estimates. */
 async function runAll(all: Requests, gateways: Budgets[], budget = budgetOf(LIMIT)): Promise<End> {
   let [open, spent, beyond, served] = [0n, 0n, 0n, 0];
-  await Promise.all(all.map(async ({ gateway, amount, percent }, index) => {
-    let reservation = await tryReserve(gateways[gateway % gateways.length]!, budget, amount);
+  await Promise.all(all.map(async (one, index) => {
+    const gateway = gateways[one.gateway % gateways.length]!;
+    let reservation = await tryReserve(gateway, budget, wantedBy(one));
     // A server on a busy machine may take too long.
     while (reservation === "unavailable") {
       await delay(50);
-      reservation = await tryReserve(gateways[gateway % gateways.length]!, budget, amount);
+      reservation = await tryReserve(gateway, budget, wantedBy(one));
     }
     if (typeof reservation === "string") return assertEquals(reservation, "budget_exceeded");
     served++;
-    open += BigInt(amount);
+    const { amount } = reservation;
+    open += amount;
     assert(spent + open - beyond <= budget.limit, `${spent} spent, ${open} set aside, ${beyond} beyond`);
     for (let turn = 0; turn < index % 7; turn++) await new Promise((resolve) => setTimeout(resolve));
-    const cost = BigInt(Math.floor(amount * percent / 100));
-    open -= BigInt(amount);
+    const cost = amount * BigInt(one.percent) / 100n;
+    open -= amount;
     spent += cost;
-    if (cost > BigInt(amount)) beyond += cost - BigInt(amount);
+    if (cost > amount) beyond += cost - amount;
     reservation.settle(cost);
   }));
   return { spent, beyond, served };
@@ -92,16 +100,17 @@ for (const count of [1, 2, 3]) {
         const [store, clock] = [inMemory(), newClock()];
         const gateways = Array.from({ length: count }, (_, index) => gatewayOn(unsteady(store, seed + index), clock));
         let [open, spent, beyond] = [0n, 0n, 0n];
-        await Promise.all(all.map(async ({ gateway, amount, percent }) => {
-          const reservation = await tryReserve(gateways[gateway % count]!, budgetOf(LIMIT), amount);
+        await Promise.all(all.map(async (one) => {
+          const reservation = await tryReserve(gateways[one.gateway % count]!, budgetOf(LIMIT), wantedBy(one));
           if (typeof reservation === "string") return;
-          open += BigInt(amount);
+          const { amount } = reservation;
+          open += amount;
           assert(spent + open - beyond <= LIMIT);
           await new Promise((resolve) => setTimeout(resolve));
-          const cost = BigInt(Math.floor(amount * percent / 100));
-          open -= BigInt(amount);
+          const cost = amount * BigInt(one.percent) / 100n;
+          open -= amount;
           spent += cost;
-          if (cost > BigInt(amount)) beyond += cost - BigInt(amount);
+          if (cost > amount) beyond += cost - amount;
           reservation.settle(cost);
         }));
         // A last word that is lost is lost: it is said until it has arrived.
@@ -126,7 +135,7 @@ for (const [engine, { isMissing, run }] of Object.entries(ENGINES)) {
         const gateways = stores.map((store) => gatewayOn(store, clock));
         const all = Array.from(
           { length: 300 },
-          (_, index) => ({ gateway: index % 3, amount: 1 + index % 29, percent: 70 + index % 31 }),
+          (_, index) => ({ gateway: index % 3, amount: 1 + index % 29, least: 29, percent: 70 + index % 31 }),
         );
         const { spent, beyond, served } = await runAll(all, gateways);
         await until(async () => {

@@ -3,6 +3,7 @@ import { GatewayError } from "../../../src/errors.ts";
 import type { Budget } from "../../../src/state/budget/budget.ts";
 import { type Budgets, createBudgets } from "../../../src/state/budget/budgets.ts";
 import type { Reservation } from "../../../src/state/budget/page.ts";
+import type { Wanted } from "../../../src/state/budget/wanted.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
 import type { Store } from "../../../src/state/store.ts";
 
@@ -56,14 +57,18 @@ export function budgetOf(limit: number | bigint, more: Partial<Budget> = {}): Bu
   return { name: "key:anna", limit: BigInt(limit), period: "day", ...more };
 }
 
+export function exactly(amount: number | bigint): Wanted {
+  return { most: BigInt(amount), least: BigInt(amount) };
+}
+
 /** The reservation, or the code of the refusal. */
 export async function tryReserve(
   gateway: Budgets,
   budget: Budget | Budget[],
-  amount: number | bigint,
+  amount: number | bigint | Wanted,
 ): Promise<Reservation | string> {
   try {
-    return await gateway.reserve([budget].flat(), BigInt(amount));
+    return await gateway.reserve([budget].flat(), typeof amount === "object" ? amount : exactly(amount));
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown.code;
     throw thrown;
