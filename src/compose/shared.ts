@@ -2,7 +2,7 @@ import type { Config } from "../config/schema.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
-import type { RedisCounts } from "../state/redis/counts.ts";
+import type { CommonCounts } from "../state/counts.ts";
 import { serverOf } from "./store.ts";
 
 /** What gateways on one server have in common besides the store. Its code is loaded at the first need. */
@@ -45,22 +45,22 @@ async function loadCounts(
   platform: Platform,
   env: Env,
   options: Parameters<typeof import("../state/redis/open.ts").openRedisCounts>[1],
-): Promise<RedisCounts> {
+): Promise<CommonCounts> {
   const { openRedisCounts } = await import("../state/redis/open.ts");
   return openRedisCounts(serverOf(store, platform, env), options);
 }
 
 class LoadedLater implements Shared {
   readonly #expected: number;
-  readonly #load: (shared: Shared) => Promise<RedisCounts>;
-  #counts: RedisCounts | undefined;
-  #loading: Promise<RedisCounts> | undefined;
+  readonly #load: (shared: Shared) => Promise<CommonCounts>;
+  #counts: CommonCounts | undefined;
+  #loading: Promise<CommonCounts> | undefined;
   /** Why it cannot be loaded. */
   #failure: Error | undefined;
   #isReported = false;
   onRest?: (target: string, ms: number) => void;
 
-  constructor(expected: number, load: (shared: Shared) => Promise<RedisCounts>) {
+  constructor(expected: number, load: (shared: Shared) => Promise<CommonCounts>) {
     this.#expected = expected;
     this.#load = load;
   }
@@ -116,7 +116,7 @@ class LoadedLater implements Shared {
     await this.#loading?.then((counts) => counts.close(), () => {});
   }
 
-  #loaded(): Promise<RedisCounts> {
+  #loaded(): Promise<CommonCounts> {
     this.#loading ??= this.#load(this).then((counts) => this.#counts = counts);
     // What was wrong may be put right, such as a file that is not there yet.
     this.#loading.catch((failure) => {

@@ -1,7 +1,8 @@
 /** Gateways that count together on a real server, whose clock is the test's. */
 import { parseRedisUrl } from "../../../src/config/redis_url.ts";
 import { createSharedAdmission } from "../../../src/http/shared_quota.ts";
-import { createRedisCounts, type RedisCounts } from "../../../src/state/redis/counts.ts";
+import { type CommonCounts, createCounts } from "../../../src/state/counts.ts";
+import { createRedisCounter } from "../../../src/state/redis/counter.ts";
 import { type Link, OPEN_MS } from "../../../src/state/redis/link.ts";
 import { openWire, type Wire } from "../../../src/state/redis/wire.ts";
 import type { Admission } from "../../../src/http/admission.ts";
@@ -63,7 +64,7 @@ export function timedLink(wire: Wire, clock: { ms: number }): TimedLink {
 
 export interface CountingGateway {
   admission: Admission;
-  counts: RedisCounts;
+  counts: CommonCounts;
   link: TimedLink;
   rested: [target: string, ms: number][];
 }
@@ -88,8 +89,8 @@ export async function startCounting(start: number, beatMs = 3_600_000): Promise<
       const wire = await openWire({ address: parseRedisUrl(server.url)!, connectMs: OPEN_MS });
       const link = timedLink(wire, clock);
       const rested: [string, number][] = [];
-      const counts = createRedisCounts({
-        link,
+      const counts = createCounts({
+        counter: createRedisCounter(link),
         monotonic: () => clock.ms,
         onRest: (target, ms) => rested.push([target, ms]),
         pace: { beatMs },
