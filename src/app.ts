@@ -144,14 +144,14 @@ function createWorld(options: AppOptions): World {
   const log = options.log ?? standardStreams(platform).log;
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, platform, plugins, keep);
-  const newStore = () => options.store ?? createStore(config, platform, env, now);
+  const newStore = () => options.store ?? createStore(config, platform, env, now, workers?.keeper);
   const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
-  const isShared = config.store.kind === "redis" && !options.store;
+  const isShared = (config.store.kind === "redis" || workers?.keeper !== undefined) && !options.store;
   const shared = isShared
     ? keep(
       "shared",
       null,
-      () => createShared({ config, platform, env, monotonic, workers: workers?.count, meter }),
+      () => createShared({ config, platform, env, monotonic, workers, meter }),
     )
     : undefined;
   const pace = { ...PACE, ...options.pace };

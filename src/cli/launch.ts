@@ -3,11 +3,13 @@
  * that no dependency runs with more.
  */
 import {
+  allowed,
   ARENAS,
   codeFolder,
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
+  keptStore,
   type Permissions,
   permissionsOf,
   type Place,
@@ -20,6 +22,7 @@ import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { telemetryVariables } from "./telemetry.ts";
 import { watchTerminal } from "./terminal.ts";
+import type { KeeperChild } from "./workers.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
 function option(name: string): string | undefined {
@@ -104,7 +107,7 @@ async function launch(): Promise<number> {
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf(await forCommand(permissionsOf(place), merged, listen));
-  const start = { flags, main, own, orphaned, handOver };
+  const start = { flags, main, own, orphaned, handOver, kept: keptStore(place) };
   try {
     if (!await cache(main)) return 1;
     return await runnerOf(command)(start);
@@ -218,6 +221,8 @@ interface Start {
   /** Variables that the gateway is given. */
   own: Record<string, string>;
   orphaned: Promise<boolean>;
+  /** What several processes share that is not on a server. */
+  kept: ReturnType<typeof keptStore>;
   /** To be called once SIGHUP is listened for. */
   handOver(): void;
 }
@@ -275,18 +280,36 @@ function refuseToWatch(): Promise<number> {
 
 /** Runs several gateways, each with the place where it finds the others. */
 async function runWorkers(count: number, start: Start): Promise<number> {
-  const { makeFolder, removeFolder, supervise } = await import("./workers.ts");
+  const { keeperIn, makeFolder, removeFolder, supervise } = await import("./workers.ts");
   const folder = await makeFolder();
-  const place = folder.replaceAll(",", ",,");
-  const more = ["--unstable-net", `--allow-env=${WORKER}`, `--allow-read=${place}`, `--allow-write=${place}`];
+  const { kept } = start;
+  const common = { net: kept ? [`unix:${keeperIn(folder)}`] : [], read: [folder], write: [folder] };
+  const more = ["--unstable-net", ...allowed({ ...common, env: [WORKER] })];
   const args = argsOf({ ...start, flags: [...start.flags, ...more] });
   try {
-    const workers = supervise(folder, { count, say, spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }) });
+    const workers = supervise(folder, {
+      count,
+      say,
+      spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }),
+      spawnKeeper: kept && ((task) => spawnKeeper(common, kept, task)),
+    });
     passSignals(start, workers.forward);
     return await workers.ended;
   } finally {
     await removeFolder(folder);
   }
+}
+
+/** Starts what keeps the store and the counts of several gateways. It may do nothing else. */
+function spawnKeeper(
+  { net, read, write }: Pick<Permissions, "net" | "read" | "write">,
+  { file, paths }: NonNullable<Start["kept"]>,
+  task: object,
+): KeeperChild {
+  const flags = flagsOf({ net, env: [], read: [...read, ...paths], write: [...write, ...paths] });
+  const main = new URL("keeper.ts", import.meta.url).href;
+  const args = ["run", "--unstable-kv", ...flags, main, JSON.stringify({ ...task, file })];
+  return new Deno.Command(Deno.execPath(), { args, env: ARENAS, stdin: "piped" }).spawn();
 }
 
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */

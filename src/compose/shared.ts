@@ -1,11 +1,12 @@
 import type { Config } from "../config/schema.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
+import type { Workers } from "../context/workers.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
-import type { CommonCounts } from "../state/counts.ts";
+import type { CommonCounts, CountsOptions } from "../state/counts.ts";
 import { serverOf } from "./store.ts";
 
-/** What gateways on one server have in common besides the store. Its code is loaded at the first need. */
+/** What several gateways have in common besides the store. Its code is loaded at the first need. */
 export interface Shared extends SharedCounts {
   /** From now on the others know this gateway. */
   begin(): void;
@@ -24,15 +25,15 @@ export interface SharedOptions {
   env: Env;
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
-  /** How many processes this one is one of. */
-  workers?: number;
+  /** The processes that this one is one of. */
+  workers?: Pick<Workers, "count" | "keeper">;
   meter?: Meter;
 }
 
-export function createShared({ config, platform, env, monotonic, workers = 1, meter }: SharedOptions): Shared {
-  const expected = Math.max(config.replicas, workers);
+export function createShared({ config, platform, env, monotonic, workers, meter }: SharedOptions): Shared {
+  const expected = Math.max(config.replicas, workers?.count ?? 1);
   return new LoadedLater(expected, (shared) =>
-    loadCounts(config.store, platform, env, {
+    loadCounts({ store: config.store, keeper: workers?.keeper }, platform, env, {
       monotonic,
       expected,
       onRest: (target, ms) => shared.onRest?.(target, ms),
@@ -41,11 +42,14 @@ export function createShared({ config, platform, env, monotonic, workers = 1, me
 }
 
 async function loadCounts(
-  store: Config["store"],
+  { store, keeper }: { store: Config["store"]; keeper?: string },
   platform: Platform,
   env: Env,
-  options: Parameters<typeof import("../state/redis/open.ts").openRedisCounts>[1],
+  options: Omit<CountsOptions, "counter">,
 ): Promise<CommonCounts> {
+  if (keeper !== undefined && store.kind !== "redis") {
+    return (await import("./kept.ts")).openKeptCounts(keeper, options);
+  }
   const { openRedisCounts } = await import("../state/redis/open.ts");
   return openRedisCounts(serverOf(store, platform, env), options);
 }

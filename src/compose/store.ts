@@ -4,12 +4,9 @@ import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
 import { isOnDeploy, openHostedKv, openKvFile } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
-import { createMemoryStore } from "../state/memory_store.ts";
+import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
 import type { Store } from "../state/store.ts";
-
-/** What a store in memory may hold, in bytes. */
-const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
@@ -24,8 +21,20 @@ type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
-/** The configured store. It opens when the first conversation is to be stored. */
-export function createStore({ store }: Config, platform: Runtime, env: Env, now: () => number): Store {
+/**
+ * The configured store. It opens when the first conversation is to be stored. `keeper`: the socket of the process that keeps the
+ * store for several, unless it is on a server.
+ */
+export function createStore(
+  { store }: Config,
+  platform: Runtime,
+  env: Env,
+  now: () => number,
+  keeper?: string,
+): Store {
+  if (keeper !== undefined && store.kind !== "redis") {
+    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper));
+  }
   const place = placeOfStore(store, platform, env);
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
