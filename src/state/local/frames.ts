@@ -43,13 +43,18 @@ export class FrameConnection {
     const [bytes, headBytes] = [view.getUint32(0), view.getUint32(4)];
     if (!await this.#fill(PREFIX_BYTES + bytes)) return undefined;
     const start = this.#from + PREFIX_BYTES;
+    const buffer = this.#buffer;
     this.#from = start + bytes;
-    const [head, lengths] = JSON.parse(DECODER.decode(this.#buffer.subarray(start, start + headBytes)));
+    const isLong = buffer.length > BUFFER_BYTES;
+    // It holds this frame and nothing else.
+    if (isLong) [this.#buffer, this.#from, this.#to] = [new Uint8Array(BUFFER_BYTES), 0, 0];
+    const [head, lengths] = JSON.parse(DECODER.decode(buffer.subarray(start, start + headBytes)));
     let at = start + headBytes;
     const parts = (lengths as (number | null)[]).map((length) => {
       if (length === null) return undefined;
       at += length;
-      return this.#buffer.slice(at - length, at);
+      // Whoever keeps a short part is not to keep all of a long frame with it.
+      return isLong && length > BUFFER_BYTES ? buffer.subarray(at - length, at) : buffer.slice(at - length, at);
     });
     return { head, parts, bytes };
   }
@@ -82,11 +87,10 @@ export class FrameConnection {
     return true;
   }
 
-  /** A buffer that one long frame needed is not kept. */
+  /** A long frame gets a buffer of its own, of its length. */
   #makeRoom(bytes: number): void {
     const rest = this.#buffer.subarray(this.#from, this.#to);
-    const size = Math.max(BUFFER_BYTES, bytes);
-    if (this.#buffer.length !== size) this.#buffer = new Uint8Array(size);
+    if (bytes > this.#buffer.length) this.#buffer = new Uint8Array(bytes);
     this.#buffer.set(rest);
     [this.#from, this.#to] = [0, rest.length];
   }

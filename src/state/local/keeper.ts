@@ -26,7 +26,10 @@ export interface Keeper {
 /** How long nothing is admitted before all who remember have said what they know, in milliseconds. */
 const RECALL_MS = 1_000;
 /** While so many bytes of a connection are being worked on, no further ones are read from it. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** How many values are read at once, whose lengths are not known before: many long ones would hold up all else. */
+const READS_AT_ONCE = 2;
 
 type Result = { result?: unknown; parts?: Parts };
 type Handler = (args: never, parts: Parts, connection: Connection) => Promise<Result> | Result;
@@ -169,11 +172,11 @@ function countHandlers(tally: Tally, recalled: Promise<void>): Record<string, Ha
 class Different extends Error {}
 
 function storeHandlers(store: Store): Record<string, Handler> {
+  const turns = new Turns(READS_AT_ONCE);
   return {
-    get: async ([key]: [StoreKey]) => ({ parts: [await store.get(key) as Uint8Array | undefined] }),
-    getRange: async (args: Parameters<Store["getRange"]>) => ({
-      parts: await store.getRange(...args) as (Uint8Array | undefined)[],
-    }),
+    get: ([key]: [StoreKey]) => turns.take(async () => ({ parts: [await store.get(key)] as Parts })),
+    getRange: (args: Parameters<Store["getRange"]>) =>
+      turns.take(async () => ({ parts: await store.getRange(...args) as Parts })),
     async add([keys, expiresAt]: [StoreKey[], number | null], parts) {
       const entries = keys.map((key, index): StoreEntry => [key, parts[index]]);
       return { result: await store.add(entries, expiresAt ?? Infinity) };
@@ -193,6 +196,28 @@ function storeHandlers(store: Store): Record<string, Handler> {
     },
     delete: async ([keys]: [StoreKey[]]) => ({ result: await store.delete(...keys) }),
   };
+}
+
+/** So many at once; others wait, in their order. */
+class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((go) => this.#waiting.push(go));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
+  }
 }
 
 /** How a store keeps values that are bytes. */
