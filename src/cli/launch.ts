@@ -3,7 +3,6 @@
  * that no dependency runs with more.
  */
 import {
-  allowed,
   ARENAS,
   codeFolder,
   FETCHER_TOKEN,
@@ -22,7 +21,6 @@ import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { telemetryVariables } from "./telemetry.ts";
 import { watchTerminal } from "./terminal.ts";
-import type { KeeperChild } from "./workers.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
 function option(name: string): string | undefined {
@@ -68,8 +66,6 @@ function readJson(path: string | URL): unknown {
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
-/** Where one of several processes finds out which one it is. */
-const WORKER = "LANEWAY_WORKER";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
@@ -280,36 +276,13 @@ function refuseToWatch(): Promise<number> {
 
 /** Runs several gateways, each with the place where it finds the others. */
 async function runWorkers(count: number, start: Start): Promise<number> {
-  const { keeperIn, makeFolder, removeFolder, supervise } = await import("./workers.ts");
-  const folder = await makeFolder();
-  const { kept } = start;
-  const common = { net: kept ? [`unix:${keeperIn(folder)}`] : [], read: [folder], write: [folder] };
-  const more = ["--unstable-net", ...allowed({ ...common, env: [WORKER] })];
-  const args = argsOf({ ...start, flags: [...start.flags, ...more] });
-  try {
-    const workers = supervise(folder, {
-      count,
-      say,
-      spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }),
-      spawnKeeper: kept && ((task) => spawnKeeper(common, kept, task)),
-    });
-    passSignals(start, workers.forward);
-    return await workers.ended;
-  } finally {
-    await removeFolder(folder);
-  }
-}
-
-/** Starts what keeps the store and the counts of several gateways. It may do nothing else. */
-function spawnKeeper(
-  { net, read, write }: Pick<Permissions, "net" | "read" | "write">,
-  { file, paths }: NonNullable<Start["kept"]>,
-  task: object,
-): KeeperChild {
-  const flags = flagsOf({ net, env: [], read: [...read, ...paths], write: [...write, ...paths] });
-  const main = new URL("keeper.ts", import.meta.url).href;
-  const args = ["run", "--unstable-kv", ...flags, main, JSON.stringify({ ...task, file })];
-  return new Deno.Command(Deno.execPath(), { args, env: ARENAS, stdin: "piped" }).spawn();
+  const { startWorkers } = await import("./start_workers.ts");
+  return await startWorkers(count, {
+    kept: start.kept,
+    say,
+    spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
+    passSignals: (pass) => passSignals(start, pass),
+  });
 }
 
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */

@@ -32,13 +32,16 @@ export interface SharedOptions {
 
 export function createShared({ config, platform, env, monotonic, workers, meter }: SharedOptions): Shared {
   const expected = Math.max(config.replicas, workers?.count ?? 1);
-  return new LoadedLater(expected, (shared) =>
-    loadCounts({ store: config.store, keeper: workers?.keeper }, platform, env, {
-      monotonic,
-      expected,
-      onRest: (target, ms) => shared.onRest?.(target, ms),
-      onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
-    }));
+  return new LoadedLater(
+    expected,
+    (shared) =>
+      loadCounts({ store: config.store, keeper: workers?.keeper }, platform, env, {
+        monotonic,
+        expected,
+        onRest: (target, ms) => shared.onRest?.(target, ms),
+        onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
+      }),
+  );
 }
 
 async function loadCounts(

@@ -164,7 +164,9 @@ class CountedTogether implements CommonCounts {
     const resting = this.#resting;
     this.#resting = new Map();
     const now = this.#options.monotonic();
-    const leftMs = [...resting].flatMap(([target, ends]): [string, number][] => ends > now ? [[target, ends - now]] : []);
+    const leftMs = [...resting].flatMap(([target, ends]): [string, number][] =>
+      ends > now ? [[target, ends - now]] : []
+    );
     try {
       const beat = await this.#run("beat", () => this.#options.counter.beat(this.#me, this.#pace.lifeMs, leftMs));
       this.gateways = Math.max(1, beat.gateways);

@@ -2,7 +2,17 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Launched, withFolder, withLaunched } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";
-import { ask, chatBody, configOf, freePort, ignore, KEYS, startUpstream, statusOf, withWorkers } from "./workers_rig.ts";
+import {
+  ask,
+  chatBody,
+  configOf,
+  freePort,
+  ignore,
+  KEYS,
+  startUpstream,
+  type Status,
+  withWorkers,
+} from "./workers_rig.ts";
 
 const keyed = (init: RequestInit, secret: string): RequestInit => {
   const headers = new Headers(init.headers);
@@ -84,7 +94,7 @@ test("three at once stay three, and those of a process that is killed are free a
     const opened = await Promise.all(Array.from({ length: 30 }, open));
     const ends = opened.filter(({ status }) => status === 200).map((one) => one.text().catch(() => "broken"));
     assertEquals(ends.length, 3);
-    const status = async () => await (await ask(`${url}/status`, operator)).json() as Awaited<ReturnType<typeof statusOf>>;
+    const status = async () => await (await ask(`${url}/status`, operator)).json() as Status;
     await until(async () => (await status()).streamsOpen === 3);
     const { workers } = await status();
     const victim = workers.find(({ streamsOpen = 0 }) => streamsOpen > 0)!;

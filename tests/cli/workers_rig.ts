@@ -86,4 +86,3 @@ export function withWorkers(
     assertEquals([...Deno.readDirSync(temporary)], [], "Something is left of them");
   });
 }
-

@@ -5,7 +5,18 @@ import { joinWorkers } from "../../src/cli/worker.ts";
 import { supervise } from "../../src/cli/workers.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
-import { ask, chatBody, configOf, freePort, ignore, KEYS, type Status, startUpstream, statusOf, withWorkers } from "./workers_rig.ts";
+import {
+  ask,
+  chatBody,
+  configOf,
+  freePort,
+  ignore,
+  KEYS,
+  startUpstream,
+  type Status,
+  statusOf,
+  withWorkers,
+} from "./workers_rig.ts";
 
 /** Opens streams until each process has one. Those that are returned are read to their end, or to where they break. */
 async function openStreams(url: string): Promise<{ ends: Promise<string>[]; clients: Deno.HttpClient[] }> {

@@ -233,7 +233,8 @@ export const AS_TEXT = {
 
 /** The same store for who reads what it keeps. */
 export function withJson(store: Store): Pick<Store, "get" | "update"> {
-  const valueOf = (bytes: unknown) => bytes === undefined ? undefined : AS_JSON.fromBytes(bytes as Uint8Array<ArrayBuffer>);
+  const valueOf = (bytes: unknown) =>
+    bytes === undefined ? undefined : AS_JSON.fromBytes(bytes as Uint8Array<ArrayBuffer>);
   return {
     get: async (key) => valueOf(await store.get(key)),
     update: (key, change) => store.update(key, (bytes) => AS_JSON.toBytes(change(valueOf(bytes)))),

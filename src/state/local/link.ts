@@ -112,7 +112,9 @@ class OpenedLocalLink implements LocalLink {
           this.#isSilent = false;
           return this.#connection = connection;
         } catch (error) {
-          if (this.#isClosed || this.#isGone()) throw new Error("The process that keeps the store is gone", { cause: error });
+          if (this.#isClosed || this.#isGone()) {
+            throw new Error("The process that keeps the store is gone", { cause: error });
+          }
         }
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }

@@ -113,19 +113,26 @@ export class Tally {
     if (!isCounted && !unsure) return this.#shown(account, now);
     const requests = (unsure?.requests ?? 0) - (isCounted && unsure ? 1 : 0);
     const more = isCounted ? tokens - counted : tokens;
-    const { requestsPerMinute, tokensPerMinute, tokensPerDay } = quota;
+    this.#use(account, quota, { requests, tokens: more, now, agoMs });
+    if (quota.tokensPerDay !== undefined && more !== 0) this.#options.days.add(dayName(name), this.#today(), more);
+    return this.#shown(account, now);
+  }
+
+  /** Adds to what is used of the limits of a minute, or takes off it. */
+  #use(
+    account: Account,
+    { requestsPerMinute, tokensPerMinute }: Quota,
+    { requests, tokens, now, agoMs }: { requests: number; tokens: number; now: number; agoMs: number },
+  ): void {
     if (requestsPerMinute !== undefined && requests !== 0) {
       const before = levelOf(account.used.requests, requestsPerMinute, now, agoMs);
       this.#set(account, now, { requests: Math.max(0, before + requests) });
     }
-    if (tokensPerMinute !== undefined && more !== 0) {
-      // An answer puts nobody into debt by more than a minute's worth.
-      const before = levelOf(account.used.tokens, tokensPerMinute, now, agoMs);
-      const amount = Math.max(0, Math.min(before + more, Math.max(before, 2 * tokensPerMinute)));
-      this.#set(account, now, { tokens: amount });
-    }
-    if (tokensPerDay !== undefined && more !== 0) this.#options.days.add(dayName(name), this.#today(), more);
-    return this.#shown(account, now);
+    if (tokensPerMinute === undefined || tokens === 0) return;
+    // An answer puts nobody into debt by more than a minute's worth.
+    const before = levelOf(account.used.tokens, tokensPerMinute, now, agoMs);
+    const amount = Math.max(0, Math.min(before + tokens, Math.max(before, 2 * tokensPerMinute)));
+    this.#set(account, now, { tokens: amount });
   }
 
   renew(name: string, ids: readonly string[], leaseMs: number): void {

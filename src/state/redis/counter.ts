@@ -52,7 +52,12 @@ function limitsOf(quota: Quota): string[] {
 }
 
 function takenFrom([reached, ...rest]: readonly unknown[]): Taken {
-  const [waitMs, requests, tokens, dayTokens] = rest.map((one) => Number(String(one))) as [number, number, number, number];
+  const [waitMs, requests, tokens, dayTokens] = rest.map((one) => Number(String(one))) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   return { reached: REACHED[Number(reached)], waitMs, used: { requests, tokens, dayTokens } };
 }
 

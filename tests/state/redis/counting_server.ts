@@ -62,10 +62,12 @@ export function timedLink(wire: Wire, clock: { ms: number }): TimedLink {
   return link;
 }
 
-export interface CountingGateway<Link = Pick<TimedLink, "isDown" | "losesReplies" | "fate" | "scripts" | "settled"> & {
-  // deno-lint-ignore no-explicit-any -- each kind of server is called in its own way
-  run(...call: any[]): Promise<any>;
-}> {
+export interface CountingGateway<
+  Link = Pick<TimedLink, "isDown" | "losesReplies" | "fate" | "scripts" | "settled"> & {
+    // deno-lint-ignore no-explicit-any -- each kind of server is called in its own way
+    run(...call: any[]): Promise<any>;
+  },
+> {
   admission: Admission;
   counts: CommonCounts;
   link: Link;
