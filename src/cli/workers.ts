@@ -13,7 +13,7 @@ export interface WorkersOptions {
 }
 
 /** It ends by itself once its standard input has ended. */
-export type KeeperChild = Pick<Deno.ChildProcess, "stdin" | "status">;
+export type KeeperChild = Pick<Deno.ChildProcess, "stdin" | "status" | "kill">;
 
 export interface Supervisor {
   /** Passes a signal on to all. One that ends them ends what starts them again, too. */
@@ -26,6 +26,8 @@ export interface Supervisor {
 const LOOK_MS = 20;
 /** How long one has to live to have started well, in milliseconds. */
 const WELL_MS = 5_000;
+/** How long what keeps the store may take to end, in milliseconds: it writes what is not written yet. */
+const END_MS = 10_000;
 /** How soon one is started again, and how late at most where it ends at once each time, in milliseconds. */
 const [SOON_MS, LATE_MS] = [100, 30_000];
 
@@ -133,9 +135,16 @@ class Supervised {
     const { signal: over } = this.#over;
     await this.#restart("The process that keeps the store", over, (isFirst) => {
       const child = spawnKeeper({ path: keeperIn(this.#folder), remembering: isFirst ? 0 : count });
-      const end = () => child.stdin.close().catch(() => {}); // it may have ended already
+      let hanging: ReturnType<typeof setTimeout> | undefined;
+      const end = () => {
+        child.stdin.close().catch(() => {}); // it may have ended already
+        hanging = setTimeout(() => send(child, "SIGKILL"), END_MS);
+      };
       over.addEventListener("abort", end, { once: true });
-      child.status.then(() => over.removeEventListener("abort", end));
+      child.status.then(() => {
+        over.removeEventListener("abort", end);
+        clearTimeout(hanging);
+      });
       return child;
     });
   }

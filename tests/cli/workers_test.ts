@@ -215,3 +215,38 @@ Deno.test({
     });
   },
 });
+
+Deno.test({
+  name: "workers: what keeps their store starts before them, is started again, and ends after them",
+  ignore,
+  async fn() {
+    await withFolder(async (folder) => {
+      const messages: string[] = [];
+      const tasks: object[] = [];
+      const kept: Deno.ChildProcess[] = [];
+      const waits =
+        'trap "echo worker >> $PLACE.ends; exit 0" INT TERM; touch $PLACE.json; while :; do sleep 0.05; done';
+      const supervisor = supervise(folder, {
+        count: 2,
+        spawn: (place) => new Deno.Command("sh", { args: ["-c", waits], env: { PLACE: place } }).spawn(),
+        spawnKeeper(task) {
+          tasks.push(task);
+          const script = `cat > /dev/null; cat ${folder}/*.ends > ${folder}/before`;
+          const child = new Deno.Command("sh", { args: ["-c", script], stdin: "piped" }).spawn();
+          kept.push(child);
+          return child;
+        },
+        say: (text) => messages.push(text),
+      });
+      await until(() => messages.includes("Workers: 2 processes"));
+      kept[0]!.kill("SIGKILL");
+      await until(() => kept.length === 2);
+      assertEquals(tasks, [0, 2].map((remembering) => ({ path: `${folder}/keeper`, remembering })));
+      assertEquals(messages.slice(1), ["The process that keeps the store ended (SIGKILL): restarting it"]);
+      supervisor.forward("SIGTERM");
+      assertEquals(await within(30_000, supervisor.ended), 0);
+      assertEquals(Deno.readTextFileSync(`${folder}/before`), "worker\nworker\n");
+      for (const { stdin } of kept) await stdin.close().catch(() => {});
+    });
+  },
+});
