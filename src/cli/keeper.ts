@@ -33,13 +33,22 @@ async function main({ path, file, remembering }: KeeperTask): Promise<void> {
     ? createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES, form: AS_TEXT })
     : createKvStore({ open: () => openKvFile(file), now, form: AS_BYTES });
   const days = createLedger({ store: withJson(store), patienceMs: STORE_MS });
-  const tally = new Tally({ now, monotonic: () => performance.now(), days });
+  const tally = new Tally({
+    now,
+    monotonic: () => performance.now(),
+    days,
+    onFailure: (failure) => say(`Daily limits count from nothing: ${(failure as Error).message}`),
+  });
   const keeper = serveKeeper({ listener: listenLocal(path), store, tally, remembering });
   await ended();
   while (keeper.connections() > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   keeper.close();
   await days.close();
   store.close();
+}
+
+function say(text: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 
 /** The launcher has ended, or wants this process to. */

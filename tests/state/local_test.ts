@@ -88,3 +88,17 @@ test("one value that cannot be stored fails alone, with the reason", async (path
   assertEquals(small, { status: "fulfilled", value: true });
   store.close();
 });
+
+Deno.test("keeper: a day whose use the store does not say counts from nothing, and that is reported", async () => {
+  const store = { get: () => Promise.reject(new Error("disk full")), update: () => Promise.resolve() };
+  const days = createLedger({ store, patienceMs: 1_000 });
+  const failures: unknown[] = [];
+  const tally = new Tally({ now: () => 0, monotonic: () => 0, days, onFailure: (failure) => failures.push(failure) });
+  const request = { tokens: 10, id: "", leaseMs: 1_000 };
+  for (let count = 0; count < 2; count++) {
+    const { reached, used } = await tally.take("key team", { tokensPerDay: 100 }, request);
+    assertEquals([reached, used.dayTokens], [undefined, 10 * (count + 1)]);
+  }
+  assertEquals(failures.map(String), ["Error: disk full"]);
+  await days.close();
+});

@@ -7,7 +7,9 @@ import { createLocalLink, type LocalLink, type LocalLinkOptions, Lost } from "./
 import { type Used, withTimes } from "./tally.ts";
 
 /** How long a call may take for which nobody waits, in milliseconds. */
-const PATIENT_MS = 10_000;
+const PATIENT_MS = 3_000;
+/** The same at the end, in milliseconds: what is lost then is noticed by the end of the connection. */
+const LEAVE_MS = 1_000;
 /** How many accounts are remembered for a process that takes the other one's place. */
 const MOST_KNOWN = 20_000;
 /** After so many milliseconds all limits of a minute are free again, whatever was used. */
@@ -80,7 +82,7 @@ class LocalCounter implements Counter {
   }
 
   async leave(gateway: string): Promise<void> {
-    await this.#link.call("leave", [gateway], PATIENT_MS);
+    await this.#link.call("leave", [gateway], LEAVE_MS);
   }
 
   isReady(): boolean {

@@ -11,6 +11,8 @@ export interface TallyOptions {
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
   days: Ledger;
+  /** The store did not say what was used of a day: nothing, as far as is known. */
+  onFailure?(failure: unknown): void;
 }
 
 const DAY_MS = 86_400_000;
@@ -56,8 +58,9 @@ export class Tally {
 
   async take(name: string, quota: Quota, { tokens, id, leaseMs }: Taking): Promise<Taken & { state: Used }> {
     const day = this.#today();
-    // The first of a day waits until the store has said what was used before. What cannot be known counts as nothing.
-    if (quota.tokensPerDay !== undefined) await this.#options.days.open(dayName(name), day);
+    // The first of a day waits until the store has said what was used before.
+    const failure = quota.tokensPerDay === undefined ? undefined : await this.#options.days.open(dayName(name), day);
+    if (failure !== undefined) this.#options.onFailure?.(failure);
     const now = this.#options.monotonic();
     const account = this.#accountOf(name, now);
     const { requestsPerMinute, tokensPerMinute, tokensPerDay } = quota;
