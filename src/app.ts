@@ -145,13 +145,14 @@ function createWorld(options: AppOptions): World {
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, platform, plugins, keep);
   const warn = options.warn ?? standardStreams(platform).warn;
-  const kept = keepStore(options.store, { config, platform, env, now, keep, meter, warn });
-  const isShared = config.store.kind === "redis" && !options.store;
+  const facts = { config, platform, env, now, keeper: workers?.keeper };
+  const kept = keepStore(options.store, { ...facts, keep, meter, warn });
+  const isShared = (config.store.kind === "redis" || workers?.keeper !== undefined) && !options.store;
   const shared = isShared
     ? keep(
       "shared",
       null,
-      () => createShared({ config, platform, env, monotonic, workers: workers?.count, meter }),
+      () => createShared({ config, platform, env, monotonic, workers, meter }),
     )
     : undefined;
   const pace = { ...PACE, ...options.pace };

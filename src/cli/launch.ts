@@ -8,6 +8,7 @@ import {
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
+  keptStore,
   type Permissions,
   permissionsOf,
   type Place,
@@ -66,8 +67,6 @@ function readJson(path: string | URL): unknown {
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
-/** Where one of several processes finds out which one it is. */
-const WORKER = "LANEWAY_WORKER";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
@@ -105,7 +104,7 @@ async function launch(): Promise<number> {
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf(await forCommand(permissionsOf(place), merged, listen));
-  const start = { flags, main, own, orphaned, handOver };
+  const start = { flags, main, own, orphaned, handOver, kept: keptStore(place) };
   try {
     if (!await cache(main)) return 1;
     return await runnerOf(command)(start);
@@ -219,6 +218,8 @@ interface Start {
   /** Variables that the gateway is given. */
   own: Record<string, string>;
   orphaned: Promise<boolean>;
+  /** What several processes share that is not on a server. */
+  kept: ReturnType<typeof keptStore>;
   /** To be called once SIGHUP is listened for. */
   handOver(): void;
 }
@@ -276,18 +277,13 @@ function refuseToWatch(): Promise<number> {
 
 /** Runs several gateways, each with the place where it finds the others. */
 async function runWorkers(count: number, start: Start): Promise<number> {
-  const { makeFolder, removeFolder, supervise } = await import("./workers.ts");
-  const folder = await makeFolder();
-  const place = folder.replaceAll(",", ",,");
-  const more = ["--unstable-net", `--allow-env=${WORKER}`, `--allow-read=${place}`, `--allow-write=${place}`];
-  const args = argsOf({ ...start, flags: [...start.flags, ...more] });
-  try {
-    const workers = supervise(folder, { count, say, spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }) });
-    passSignals(start, workers.forward);
-    return await workers.ended;
-  } finally {
-    await removeFolder(folder);
-  }
+  const { startWorkers } = await import("./start_workers.ts");
+  return await startWorkers(count, {
+    kept: start.kept,
+    say,
+    spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
+    passSignals: (pass) => passSignals(start, pass),
+  });
 }
 
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */

@@ -48,7 +48,7 @@ Usage: ${program} [options]
                        ./gateway.json, or the built-in default)
   --hostname <name>    the address to listen on, instead of the configured one
   --port <number>      the port, instead of the configured one; 0 for a free one
-  --workers <number>   how many processes to run, on Linux with a Redis store
+  --workers <number>   how many processes to run, on Linux
   --help               show this text
   --version            show the version
 `;

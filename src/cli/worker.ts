@@ -5,6 +5,7 @@ import { withoutGauges } from "../observe/sum_expositions.ts";
 import { builtin } from "../util/builtin.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { type Program, UsageError } from "./program.ts";
+import { keeperIn } from "./workers.ts";
 
 /** Where the launcher says which one this is: the folder, a slash and the number. */
 const PLACE = "LANEWAY_WORKER";
@@ -62,16 +63,10 @@ export async function joinWorkers(count: number, program: Program): Promise<Work
   return createWorker({ folder, worker, count, program }, before, loaded);
 }
 
-function check({ config: { store, listen }, source }: LoadedConfig): void {
-  const problems = [];
-  if (store.kind !== "redis") {
-    const message = `Several workers need a store of kind "redis": they cannot share one of kind "${store.kind}"`;
-    problems.push({ path: "store.kind", message });
-  }
-  if (listen.port === 0) {
-    problems.push({ path: "listen.port", message: "Several workers need a fixed port: with 0, each gets its own" });
-  }
-  if (problems.length > 0) throw new ConfigError(source, problems);
+function check({ config: { listen }, source }: LoadedConfig): void {
+  if (listen.port !== 0) return;
+  const message = "Several workers need a fixed port: with 0, each gets its own";
+  throw new ConfigError(source, [{ path: "listen.port", message }]);
 }
 
 interface Joined {
@@ -97,6 +92,7 @@ function createWorker(
     count,
     program: named,
     isFirst: worker === 1 && !loaded,
+    keeper: keeperIn(folder),
     inherited: withoutGauges(before?.metrics ?? ""),
     loaded,
     check,

@@ -1,13 +1,19 @@
 /** Several gateways at one port. The launcher reads this file: it imports nothing but what imports nothing. */
 import { isThere } from "./cached.ts";
 import { type Child, send } from "./hang_up.ts";
+import type { KeeperTask } from "./keeper.ts";
 
 export interface WorkersOptions {
   count: number;
   /** Starts one. `place` is what it is to find in `LANEWAY_WORKER`. */
   spawn(place: string): Child;
+  /** Starts what keeps the store for all; absent where the store is on a server. */
+  spawnKeeper?(task: Pick<KeeperTask, "path" | "remembering">): KeeperChild;
   say(text: string): void;
 }
+
+/** It ends by itself once its standard input has ended. */
+export type KeeperChild = Pick<Deno.ChildProcess, "stdin" | "status" | "kill">;
 
 export interface Supervisor {
   /** Passes a signal on to all. One that ends them ends what starts them again, too. */
@@ -20,6 +26,8 @@ export interface Supervisor {
 const LOOK_MS = 20;
 /** How long one has to live to have started well, in milliseconds. */
 const WELL_MS = 5_000;
+/** How long what keeps the store may take to end, in milliseconds: it writes what is not written yet. */
+const END_MS = 10_000;
 /** How soon one is started again, and how late at most where it ends at once each time, in milliseconds. */
 const [SOON_MS, LATE_MS] = [100, 30_000];
 
@@ -38,6 +46,11 @@ export async function removeFolder(folder: string): Promise<void> {
   await new Deno.Command("rm", { args: ["-rf", "--", folder] }).output();
 }
 
+/** The socket of what keeps the store for all. */
+export function keeperIn(folder: string): string {
+  return `${folder}/keeper`;
+}
+
 /**
  * Starts them, and starts each again whenever it ends. The first one is alone at first: what is wrong with the configuration is
  * reported once. Where one cannot start, all end.
@@ -52,6 +65,8 @@ class Supervised {
   readonly #options: WorkersOptions;
   readonly #running = new Map<number, Child>();
   readonly #stop = new AbortController();
+  /** Aborted once no worker needs the store. */
+  readonly #over = new AbortController();
   #exitCode = 0;
 
   constructor(folder: string, options: WorkersOptions) {
@@ -65,14 +80,21 @@ class Supervised {
   }
 
   async run(): Promise<number> {
+    const keeping = this.#keepStore();
+    await this.#runWorkers();
+    this.#over.abort();
+    await keeping;
+    return this.#exitCode;
+  }
+
+  async #runWorkers(): Promise<void> {
     const { count, say } = this.#options;
     const others = Array.from({ length: count - 1 }, (_, index) => index + 2);
-    if (!await this.#starts(1)) return this.#exitCode;
+    if (!await this.#starts(1)) return;
     const starting = Promise.all(others.map((worker) => this.#starts(worker)));
     starting.then((all) => all.every(Boolean) && say(`Workers: ${count} processes`));
     const kept = others.map(async (worker, index) => (await starting)[index] && await this.#keepRunning(worker));
     await Promise.all([this.#keepRunning(1), ...kept]);
-    return this.#exitCode;
   }
 
   #spawn(worker: number): Child {
@@ -98,18 +120,49 @@ class Supervised {
   }
 
   async #keepRunning(worker: number): Promise<void> {
-    const { signal: stop } = this.#stop;
-    let since = performance.now();
-    for (let waitMs = SOON_MS;;) {
-      const { code, signal } = await this.#running.get(worker)!.status;
-      this.#running.delete(worker);
-      if (stop.aborted) return void (this.#exitCode ||= code);
+    const code = await this.#restart(`Worker ${worker}`, this.#stop.signal, (isFirst) => {
+      if (!isFirst) this.#spawn(worker);
+      const child = this.#running.get(worker)!;
+      child.status.then(() => this.#running.get(worker) === child && this.#running.delete(worker));
+      return child;
+    });
+    this.#exitCode ||= code;
+  }
+
+  async #keepStore(): Promise<void> {
+    const { count, spawnKeeper } = this.#options;
+    if (!spawnKeeper) return;
+    const { signal: over } = this.#over;
+    await this.#restart("The process that keeps the store", over, (isFirst) => {
+      const child = spawnKeeper({ path: keeperIn(this.#folder), remembering: isFirst ? 0 : count });
+      let hanging: ReturnType<typeof setTimeout> | undefined;
+      const end = () => {
+        child.stdin.close().catch(() => {}); // it may have ended already
+        hanging = setTimeout(() => send(child, "SIGKILL"), END_MS);
+      };
+      over.addEventListener("abort", end, { once: true });
+      child.status.then(() => {
+        over.removeEventListener("abort", end);
+        clearTimeout(hanging);
+      });
+      return child;
+    });
+  }
+
+  /** Starts something again whenever it ends. Resolves to its exit code once it has ended for good. */
+  async #restart(
+    name: string,
+    stop: AbortSignal,
+    start: (isFirst: boolean) => Pick<Child, "status">,
+  ): Promise<number> {
+    for (let [waitMs, isFirst] = [SOON_MS, true];; isFirst = false) {
+      const since = performance.now();
+      const { code, signal } = await start(isFirst).status;
+      if (stop.aborted) return code;
       waitMs = performance.now() - since > WELL_MS ? SOON_MS : Math.min(2 * waitMs, LATE_MS);
-      this.#options.say(`Worker ${worker} ended (${signal ?? `code ${code}`}): restarting it`);
+      this.#options.say(`${name} ended (${signal ?? `code ${code}`}): restarting it`);
       await delay(waitMs, stop);
-      if (stop.aborted) return;
-      since = performance.now();
-      this.#spawn(worker);
+      if (stop.aborted) return 0;
     }
   }
 }

@@ -197,20 +197,21 @@ function createTokens(world: World): Tokens | undefined {
   });
 }
 
-/** Whether other gateways answer the same clients, as far as the configuration tells. */
-function hasReplicas({ replicas, store }: Config): boolean {
-  return replicas > 1 || store.kind === "redis";
+/** Whether other gateways answer the same clients, as far as is known. */
+function hasReplicas({ config: { replicas, store }, workers }: Pick<World, "config" | "workers">): boolean {
+  return replicas > 1 || store.kind === "redis" || workers !== undefined;
 }
 
 /** What decides which target a request goes to next. */
 function createRouting(
-  { config, keep, monotonic, shared }: World,
+  world: World,
 ): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
+  const { config, keep, monotonic, shared } = world;
   return {
     affinity: keep(
       "affinity",
-      [hasReplicas(config)],
-      () => new SessionAffinity(monotonic, { hasReplicas: hasReplicas(config) }),
+      [hasReplicas(world)],
+      () => new SessionAffinity(monotonic, { hasReplicas: hasReplicas(world) }),
     ),
     breaker: keep("breaker", null, () => {
       const breaker = new Breaker(monotonic, {}, shared && ((target, ms) => shared.rest(target, ms)));
@@ -224,8 +225,9 @@ function createRouting(
 
 /** What is kept from one request to the next ones of its conversation. */
 function createMemory(
-  { config, keep, env, store, now, monotonic, pace, platform }: World,
+  world: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
+  const { config, keep, env, store, now, monotonic, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
   const holdings = keep("holdings", config.store.bytesPerKey, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
@@ -247,7 +249,7 @@ function createMemory(
       "runs",
       null,
       () =>
-        createRuns({ store, holdings, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(config) }),
+        createRuns({ store, holdings, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(world) }),
     ),
     continuity: createContinuity({
       store,

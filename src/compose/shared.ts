@@ -1,11 +1,12 @@
 import type { Config } from "../config/schema.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
+import type { Workers } from "../context/workers.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
-import type { RedisCounts } from "../state/redis/counts.ts";
+import type { CommonCounts, CountsOptions } from "../state/counts.ts";
 import { serverOf } from "./store.ts";
 
-/** What gateways on one server have in common besides the store. Its code is loaded at the first need. */
+/** What several gateways have in common besides the store. Its code is loaded at the first need. */
 export interface Shared extends SharedCounts {
   /** From now on the others know this gateway. */
   begin(): void;
@@ -24,43 +25,49 @@ export interface SharedOptions {
   env: Env;
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
-  /** How many processes this one is one of. */
-  workers?: number;
+  /** The processes that this one is one of. */
+  workers?: Pick<Workers, "count" | "keeper">;
   meter?: Meter;
 }
 
-export function createShared({ config, platform, env, monotonic, workers = 1, meter }: SharedOptions): Shared {
-  const expected = Math.max(config.replicas, workers);
-  return new LoadedLater(expected, (shared) =>
-    loadCounts(config.store, platform, env, {
-      monotonic,
-      expected,
-      onRest: (target, ms) => shared.onRest?.(target, ms),
-      onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
-    }));
+export function createShared({ config, platform, env, monotonic, workers, meter }: SharedOptions): Shared {
+  const expected = Math.max(config.replicas, workers?.count ?? 1);
+  return new LoadedLater(
+    expected,
+    (shared) =>
+      loadCounts({ store: config.store, keeper: workers?.keeper }, platform, env, {
+        monotonic,
+        expected,
+        onRest: (target, ms) => shared.onRest?.(target, ms),
+        onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
+      }),
+  );
 }
 
 async function loadCounts(
-  store: Config["store"],
+  { store, keeper }: { store: Config["store"]; keeper?: string },
   platform: Platform,
   env: Env,
-  options: Parameters<typeof import("../state/redis/open.ts").openRedisCounts>[1],
-): Promise<RedisCounts> {
+  options: Omit<CountsOptions, "counter">,
+): Promise<CommonCounts> {
+  if (keeper !== undefined && store.kind !== "redis") {
+    return (await import("./kept.ts")).openKeptCounts(keeper, options);
+  }
   const { openRedisCounts } = await import("../state/redis/open.ts");
   return openRedisCounts(serverOf(store, platform, env), options);
 }
 
 class LoadedLater implements Shared {
   readonly #expected: number;
-  readonly #load: (shared: Shared) => Promise<RedisCounts>;
-  #counts: RedisCounts | undefined;
-  #loading: Promise<RedisCounts> | undefined;
+  readonly #load: (shared: Shared) => Promise<CommonCounts>;
+  #counts: CommonCounts | undefined;
+  #loading: Promise<CommonCounts> | undefined;
   /** Why it cannot be loaded. */
   #failure: Error | undefined;
   #isReported = false;
   onRest?: (target: string, ms: number) => void;
 
-  constructor(expected: number, load: (shared: Shared) => Promise<RedisCounts>) {
+  constructor(expected: number, load: (shared: Shared) => Promise<CommonCounts>) {
     this.#expected = expected;
     this.#load = load;
   }
@@ -116,7 +123,7 @@ class LoadedLater implements Shared {
     await this.#loading?.then((counts) => counts.close(), () => {});
   }
 
-  #loaded(): Promise<RedisCounts> {
+  #loaded(): Promise<CommonCounts> {
     this.#loading ??= this.#load(this).then((counts) => this.#counts = counts);
     // What was wrong may be put right, such as a file that is not there yet.
     this.#loading.catch((failure) => {

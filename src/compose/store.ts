@@ -2,9 +2,9 @@ import { parseRedisUrl } from "../config/redis_url.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
-import { isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts";
+import { fileLost, isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
-import { createMemoryStore } from "../state/memory_store.ts";
+import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
 import type { RedisPlace } from "../state/redis/open.ts";
 import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
@@ -12,9 +12,6 @@ import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import { metered } from "./meter.ts";
 import type { Keep } from "./parts.ts";
-
-/** What a store in memory may hold, in bytes. */
-const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
 /** What one key may keep by default, in bytes: a disk has room for many keys; a server keeps all in its memory. */
 const BYTES_PER_KEY = {
@@ -41,21 +38,29 @@ type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
-/** The configured store. It opens when the first conversation is to be stored. `onLost` is told what it lost. */
+interface StoreOptions {
+  /** The socket of the process that keeps the store for several workers, unless it is on a server. */
+  keeper?: string;
+  /** Is told what the store lost. */
+  onLost?(message: string): void;
+}
+
+/** The configured store. It opens when the first conversation is to be stored. */
 export function createStore(
   { store }: Config,
   platform: Runtime,
   env: Env,
   now: () => number,
-  onLost?: (message: string) => void,
+  { keeper, onLost }: StoreOptions = {},
 ): Store {
+  if (keeper !== undefined && store.kind !== "redis") {
+    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper));
+  }
   const place = placeOfStore(store, platform, env);
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
   if ("path" in place) {
-    const message = `The store's file ${place.path} was removed or replaced while the gateway ran: ` +
-      "what was in it is lost to the gateway, and it goes on with the file that is there now";
-    return createKvStore({ ...kvFile(place.path), onLost: () => onLost?.(message), now });
+    return createKvStore({ ...kvFile(place.path), onLost: () => onLost?.(fileLost(place.path)), now });
   }
   return loadedLater(async () => {
     const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
@@ -92,6 +97,8 @@ interface StoreParts {
   env: Env;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** The socket of the process that keeps the store for several workers. */
+  keeper?: string;
   keep: Keep;
   meter?: Meter;
   warn(warning: StoreWarning): void;
@@ -100,7 +107,7 @@ interface StoreParts {
 /** The store of a gateway, or `given` in its place, and what it loses from now on. */
 export function keepStore(
   given: Store | undefined,
-  { config, platform, env, now, keep, meter, warn }: StoreParts,
+  { config, platform, env, now, keeper, keep, meter, warn }: StoreParts,
 ): { store: Store; storeLosses: StoreLosses } {
   const storeLosses = keep("store losses", null, () => {
     const losses: StoreLosses = {
@@ -112,7 +119,7 @@ export function keepStore(
     return losses;
   });
   const store = keep("store", null, () => {
-    const made = given ?? createStore(config, platform, env, now, storeLosses.add);
+    const made = given ?? createStore(config, platform, env, now, { keeper, onLost: storeLosses.add });
     return meter ? metered(made, meter) : made;
   });
   return { store, storeLosses };

@@ -118,12 +118,17 @@ export const ENGINE =
 export const ARENAS = { MALLOC_ARENA_MAX: "2" };
 
 /** The permissions as options of `deno run`, with the others that the gateway starts with. */
-export function flagsOf({ net, env, read, write }: Permissions): string[] {
-  const flag = (name: string, values: string[]) =>
-    values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
+export function flagsOf(permissions: Permissions): string[] {
   // What is imported while it runs is asked of hosts that nobody allowed.
   const closed = ["--allow-sys=systemMemoryInfo", "--deny-import", "--cached-only", "--no-prompt", ENGINE];
-  return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write), ...closed];
+  return [...allowed(permissions), ...closed];
+}
+
+/** The permissions as options of `deno run`. */
+export function allowed({ net, env, read, write }: Permissions): string[] {
+  const flag = (name: string, values: string[]) =>
+    values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
+  return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write)];
 }
 
 function fields(value: unknown): Record<string, unknown> {
@@ -198,6 +203,15 @@ function storePaths(store: Record<string, unknown>, env: Place["env"], os: strin
   const folder = file.replace(/[^/\\]*$/, "");
   if (folder !== "" && !isThere(folder)) return [folder];
   return [file, ...FILES_BESIDE.map((ending) => file + ending), `${folder}tokenizers`];
+}
+
+/** What a process needs that keeps the store for several gateways; nothing where the store is on a server. */
+export function keptStore(
+  { config, env, os, isThere }: Pick<Place, "config" | "env" | "os" | "isThere">,
+): { file?: string; paths: string[] } | undefined {
+  const store = fields(fields(config).store);
+  if (store.kind === "redis") return undefined;
+  return { file: storeFile(store, env, os), paths: storePaths(store, env, os, isThere) };
 }
 
 function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {

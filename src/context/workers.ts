@@ -45,6 +45,8 @@ export interface Workers {
   pid: number;
   /** The number of processes. */
   count: number;
+  /** The socket of the process that keeps for all what is not on a server. */
+  keeper?: string;
   /** A metrics page with the counts of earlier processes that this one has replaced. */
   inherited: string;
   /** Publishes the report that the other processes read about this one. */

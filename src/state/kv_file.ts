@@ -38,6 +38,12 @@ export function kvFile(path: string): KvFile {
   };
 }
 
+/** What operators are told when the file of a store is not the one that was opened. */
+export function fileLost(path: string): string {
+  return `The store's file ${path} was removed or replaced while the gateway ran: ` +
+    "what was in it is lost to the gateway, and it goes on with the file that is there now";
+}
+
 /** What the system knows a file by; nothing where there is none. */
 type Identity = string | undefined;
 

@@ -1,7 +1,9 @@
 import { othersTurn, Slice } from "../util/work.ts";
 import {
+  AS_JSON,
   CHUNK_BYTES,
   chunksAnew,
+  type Form,
   type Head,
   headKey,
   INLINE_BYTES,
@@ -38,6 +40,8 @@ export interface KvStoreOptions {
   onLost?(): void;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** JSON by default. */
+  form?: Form;
 }
 
 /**
@@ -55,13 +59,15 @@ export function createKvStore(options: KvStoreOptions): Store {
 class KvStore implements Store {
   readonly #database: () => Promise<Deno.Kv>;
   readonly #now: () => number;
+  readonly #form: Form;
   readonly close: () => void;
 
   constructor(options: KvStoreOptions) {
-    const { now } = options;
+    const { now, form = AS_JSON } = options;
     const { database, close } = shareOpening(options);
     this.#database = database;
     this.#now = now;
+    this.#form = form;
     this.close = close;
   }
 
@@ -72,7 +78,7 @@ class KvStore implements Store {
       const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
       // A head that is still the same lacks its chunks for good.
       if (!this.#isFresh(head) || versionstamp === seen) return undefined;
-      const value = await readValue(kv, head);
+      const value = await readValue(kv, this.#form, head);
       if (value !== undefined) return value;
       // The value was replaced or removed between the two reads.
       seen = versionstamp;
@@ -92,7 +98,7 @@ class KvStore implements Store {
     const slice = new Slice();
     for (let at = 0; at < heads.length; at += READS_AT_ONCE) {
       const some = heads.slice(at, at + READS_AT_ONCE);
-      values.push(...await Promise.all(some.map((head) => head && readValue(kv, head))));
+      values.push(...await Promise.all(some.map((head) => head && readValue(kv, this.#form, head))));
       if (slice.isOver()) await othersTurn();
     }
     return values;
@@ -101,7 +107,7 @@ class KvStore implements Store {
   async add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean> {
     if (renewal) await this.#renew(renewal);
     const expireIn = expiresAt === Infinity ? undefined : Math.max(0, Math.ceil(expiresAt - this.#now()));
-    const values = entries.map(([key, value]) => writtenAs(key, value, expiresAt, expireIn));
+    const values = entries.map(([key, value]) => writtenAs(key, this.#form.toBytes(value), expiresAt, expireIn));
     for (const { chunks, bytes } of values) {
       if (chunks.length > MOST_CHUNKS) {
         throw new Error(`Cannot store ${bytes} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
@@ -144,7 +150,7 @@ class KvStore implements Store {
   }
 
   async ensure(key: StoreKey, value: unknown): Promise<unknown> {
-    const { head, bytes, ...written } = writtenAs(key, value, Number.MAX_SAFE_INTEGER);
+    const { head, bytes, ...written } = writtenAs(key, this.#form.toBytes(value), Number.MAX_SAFE_INTEGER);
     if (!head.text) throw new Error(`Cannot keep ${bytes} bytes: the limit is ${INLINE_BYTES}`);
     const kv = await this.#database();
     while (true) {
@@ -162,7 +168,8 @@ class KvStore implements Store {
     while (true) {
       const before = await kv.get<Head>(headKey(key));
       const value = await this.get(key);
-      const { head, chunks, bytes } = writtenAs(key, change(value), Number.MAX_SAFE_INTEGER);
+      const changed = this.#form.toBytes(change(value));
+      const { head, chunks, bytes } = writtenAs(key, changed, Number.MAX_SAFE_INTEGER);
       if (chunks.length > CHUNKS_PER_WRITE) {
         throw new Error(`Cannot keep ${bytes} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
       }

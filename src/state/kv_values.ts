@@ -25,9 +25,25 @@ export interface Written {
   bytes: number;
 }
 
+/** What of a value is kept. */
+export interface Form {
+  toBytes(value: unknown): Uint8Array<ArrayBuffer>;
+  fromBytes(bytes: Uint8Array<ArrayBuffer>): unknown;
+}
+
+/** A value is kept as its JSON text. */
+export const AS_JSON: Form = {
+  toBytes: (value) => new TextEncoder().encode(JSON.stringify(value)),
+  fromBytes: (bytes) => parseExactly(DECODER.decode(bytes)),
+};
+
 /** `expireIn`: milliseconds; kept for good where it is absent. */
-export function writtenAs(key: StoreKey, value: unknown, expiresAt: number, expireIn?: number): Written {
-  const bytes = new TextEncoder().encode(JSON.stringify(value));
+export function writtenAs(
+  key: StoreKey,
+  bytes: Uint8Array<ArrayBuffer>,
+  expiresAt: number,
+  expireIn?: number,
+): Written {
   const id = crypto.randomUUID();
   const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
   const head: Head = { expiresAt, id, chunks: chunks.length, ...(chunks.length === 0 && { text: bytes }) };
@@ -42,11 +58,11 @@ export async function chunksAnew(kv: Deno.Kv, { id, chunks }: Head, expireIn: nu
 }
 
 /** The value of a head; nothing where its chunks are not all there. */
-export async function readValue(kv: Deno.Kv, { text, id, chunks }: Head): Promise<unknown> {
-  if (text) return parseExactly(DECODER.decode(text));
+export async function readValue(kv: Deno.Kv, form: Form, { text, id, chunks }: Head): Promise<unknown> {
+  if (text) return form.fromBytes(text);
   const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
   const parts = await Array.fromAsync(entries, ({ value }) => value);
-  return parts.length === chunks ? parseExactly(await new Blob(parts).text()) : undefined;
+  return parts.length === chunks ? form.fromBytes(await new Blob(parts).bytes()) : undefined;
 }
 
 const DECODER = new TextDecoder(undefined, { ignoreBOM: true });

@@ -16,7 +16,7 @@ export interface Ledger {
 }
 
 export interface LedgerOptions {
-  store: Store;
+  store: Pick<Store, "get" | "update">;
   /** How long the store may take, in milliseconds: the first request of a key's day waits for it. */
   patienceMs: number;
   /** How long what was used may wait for what is used next, in milliseconds. */

@@ -2,6 +2,9 @@ import { parseExactly } from "../canonical/raw_number.ts";
 import { paced } from "../util/work.ts";
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
+/** What a store in memory may hold, in bytes. */
+export const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
+
 interface Entry {
   owner: string;
   text: string;
@@ -13,7 +16,16 @@ export interface MemoryStoreOptions {
   now(): number;
   /** The length of all keys and values as JSON; above it, what the owner of the most wrote first goes first. */
   limitBytes: number;
+  /** The text of a value that is kept; JSON by default. */
+  form?: TextForm;
 }
+
+export interface TextForm {
+  toText(value: unknown): string;
+  fromText(text: string): unknown;
+}
+
+const AS_JSON: TextForm = { toText: JSON.stringify, fromText: parseExactly };
 
 /** A store that ends with the process. */
 export function createMemoryStore(options: MemoryStoreOptions): Store {
@@ -41,6 +53,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 
 class Entries {
   readonly #options: MemoryStoreOptions;
+  readonly #form: TextForm;
   /** Those that were written first are the first ones. */
   readonly #entries = new Map<string, Entry>();
   /** What each owner has, in the same order. */
@@ -49,11 +62,12 @@ class Entries {
 
   constructor(options: MemoryStoreOptions) {
     this.#options = options;
+    this.#form = options.form ?? AS_JSON;
   }
 
   read(key: StoreKey): unknown {
     const name = JSON.stringify(key);
-    return this.#isHeld(name) ? parseExactly(this.#entries.get(name)!.text) : undefined;
+    return this.#isHeld(name) ? this.#form.fromText(this.#entries.get(name)!.text) : undefined;
   }
 
   /** Whether none of them was there. */
@@ -78,7 +92,7 @@ class Entries {
   write(entries: readonly StoreEntry[], expiresAt: number): void {
     const { limitBytes } = this.#options;
     const written = entries.map(([key, value]) =>
-      [JSON.stringify(key), { owner: ownerOf(key), text: JSON.stringify(value), expiresAt }] as const
+      [JSON.stringify(key), { owner: ownerOf(key), text: this.#form.toText(value), expiresAt }] as const
     );
     const size = written.reduce((sum, [name, entry]) => sum + sizeOf(name, entry), 0);
     if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);

@@ -1,91 +1,22 @@
-/** Several processes at one port. The store's server need not be there: chats are served without it. */
+/** Several processes at one port. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { UsageError } from "../../src/cli/program.ts";
 import { joinWorkers } from "../../src/cli/worker.ts";
 import { supervise } from "../../src/cli/workers.ts";
-import { type Launched, type LaunchOptions, runLaunched, withFolder, withLaunched } from "../support/process.ts";
+import { runLaunched, withFolder } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
-
-const ignore = Deno.build.os !== "linux";
-// deno-lint-ignore no-console -- a test that is left out says why
-if (ignore) console.warn("Tests of several workers are left out: only Linux distributes connections among processes");
-
-const NOBODY = "redis://127.0.0.1:1";
-
-interface Status {
-  streamsOpen: number;
-  workers: { worker: number; pid: number; status: string; streamsOpen?: number }[];
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
-
-/** Over a connection of its own, which may go to any of the processes. */
-async function ask(url: string, init: RequestInit = {}): Promise<Response> {
-  using client = Deno.createHttpClient({});
-  const response = await fetch(url, { ...init, client, signal: AbortSignal.timeout(10_000) });
-  const text = await response.text();
-  return new Response(text, response);
-}
-
-const statusOf = async (url: string): Promise<Status> => await (await ask(`${url}/status`)).json();
-
-function chatBody(changes: object = {}): RequestInit {
-  const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }], ...changes });
-  return { method: "POST", headers: { "content-type": "application/json" }, body };
-}
-
-/** An upstream whose streams end when they are released. */
-function startUpstream() {
-  const released = Promise.withResolvers<void>();
-  const chunk = (delta: object, reason: string | null) =>
-    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const { stream } = await request.json();
-    if (!stream) return Response.json({ choices: [{ message: { content: "Hi" }, finish_reason: "stop" }] });
-    const pieces = async function* () {
-      yield chunk({ content: "Hi" }, null);
-      await released.promise;
-      yield `${chunk({}, "stop")}data: [DONE]\n\n`;
-    };
-    const body = ReadableStream.from(pieces()).pipeThrough(new TextEncoderStream());
-    return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  });
-  return { url: `http://127.0.0.1:${server.addr.port}/v1`, release: released.resolve, stop: () => server.shutdown() };
-}
-
-function configOf(baseUrl: string, lane = "oss") {
-  return {
-    upstreams: { fake: { driver: "chat", baseUrl } },
-    lanes: { [lane]: { upstreams: { chat: "fake" } } },
-    store: { kind: "redis", url: { env: "REDIS_URL" } },
-    sealing: { key: { env: "SEALING_KEY" } },
-  };
-}
-
-function withWorkers(
-  use: (gateway: Launched, write: (config: unknown) => Promise<void>) => Promise<void>,
-  config: object,
-): Promise<void> {
-  return withFolder(async (cwd) => {
-    const write = (config: unknown) =>
-      Deno.writeTextFile(`${cwd}/gateway.json`, typeof config === "string" ? config : JSON.stringify(config));
-    await write(config);
-    const temporary = `${cwd}/temporary`;
-    await Deno.mkdir(temporary);
-    const env = { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef", TMPDIR: temporary };
-    const options: LaunchOptions = { cwd, env };
-    const args = ["--workers", "2", "--port", String(freePort())];
-    await withLaunched(args, options, async (gateway) => {
-      await gateway.said("Workers: 2 processes");
-      assertEquals([...Deno.readDirSync(temporary)].length, 1);
-      await use(gateway, write);
-    });
-    assertEquals([...Deno.readDirSync(temporary)], [], "Something is left of them");
-  });
-}
+import {
+  ask,
+  chatBody,
+  configOf,
+  freePort,
+  ignore,
+  KEYS,
+  startUpstream,
+  type Status,
+  statusOf,
+  withWorkers,
+} from "./workers_rig.ts";
 
 /** Opens streams until each process has one. Those that are returned are read to their end, or to where they break. */
 async function openStreams(url: string): Promise<{ ends: Promise<string>[]; clients: Deno.HttpClient[] }> {
@@ -215,7 +146,7 @@ Deno.test({
   async fn() {
     await withFolder(async (cwd) => {
       const config = configOf("http://127.0.0.1:9/v1");
-      const env = { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef" };
+      const env = KEYS;
       const refused = async (changes: object, ...args: string[]) => {
         const file = `${crypto.randomUUID()}.json`;
         await Deno.writeTextFile(`${cwd}/${file}`, JSON.stringify({ ...config, ...changes }));
@@ -224,14 +155,12 @@ Deno.test({
       };
       using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
       const taken = String(other.addr.port);
-      const [store, free, port, watched, count] = await Promise.all([
-        refused({ store: { kind: "memory" } }, "--port", "8999"),
+      const [free, port, watched, count] = await Promise.all([
         refused({}, "--port", "0"),
         refused({}, "--port", taken),
         refused({}, "--watch"),
         refused({}, "--workers", "none"),
       ]);
-      assertStringIncludes(store!, 'store.kind: Several workers need a store of kind "redis"');
       assertStringIncludes(free!, "listen.port: Several workers need a fixed port");
       assertEquals(port, `1: Cannot listen on 127.0.0.1 port ${taken}: the port is in use; choose another with --port`);
       assertStringIncludes(watched!, "2: Cannot use --workers with --watch");
@@ -283,6 +212,41 @@ Deno.test({
       assertEquals(starts(), 4);
       again.forward("SIGTERM");
       assertEquals(await within(30_000, again.ended), 0);
+    });
+  },
+});
+
+Deno.test({
+  name: "workers: what keeps their store starts before them, is started again, and ends after them",
+  ignore,
+  async fn() {
+    await withFolder(async (folder) => {
+      const messages: string[] = [];
+      const tasks: object[] = [];
+      const kept: Deno.ChildProcess[] = [];
+      const waits =
+        'trap "echo worker >> $PLACE.ends; exit 0" INT TERM; touch $PLACE.json; while :; do sleep 0.05; done';
+      const supervisor = supervise(folder, {
+        count: 2,
+        spawn: (place) => new Deno.Command("sh", { args: ["-c", waits], env: { PLACE: place } }).spawn(),
+        spawnKeeper(task) {
+          tasks.push(task);
+          const script = `cat > /dev/null; cat ${folder}/*.ends > ${folder}/before`;
+          const child = new Deno.Command("sh", { args: ["-c", script], stdin: "piped" }).spawn();
+          kept.push(child);
+          return child;
+        },
+        say: (text) => messages.push(text),
+      });
+      await until(() => messages.includes("Workers: 2 processes"));
+      kept[0]!.kill("SIGKILL");
+      await until(() => kept.length === 2);
+      assertEquals(tasks, [0, 2].map((remembering) => ({ path: `${folder}/keeper`, remembering })));
+      assertEquals(messages.slice(1), ["The process that keeps the store ended (SIGKILL): restarting it"]);
+      supervisor.forward("SIGTERM");
+      assertEquals(await within(30_000, supervisor.ended), 0);
+      assertEquals(Deno.readTextFileSync(`${folder}/before`), "worker\nworker\n");
+      for (const { stdin } of kept) await stdin.close().catch(() => {});
     });
   },
 });

@@ -7,10 +7,9 @@
  *
  * Each script first removes something, if only what has run out: a server that is full lets such a script write.
  */
+import { KEPT_MS } from "../counter.ts";
 import { script } from "./scripts.ts";
 
-/** How long a lease that has run out is remembered, and a settlement that may come again, in milliseconds. */
-const KEPT_MS = 3_600_000;
 /** How long an account is kept that nobody uses, in milliseconds. */
 const IDLE_MS = 172_800_000;
 /** The form of what is used. A script leaves the fields alone that it does not know. */

@@ -1,7 +1,8 @@
 import type { RedisAddress } from "../../config/redis_url.ts";
+import { type CommonCounts, type CountsOptions, createCounts } from "../counts.ts";
 import type { Store } from "../store.ts";
 import { createClusterLink } from "./cluster.ts";
-import { createRedisCounts, type RedisCounts, type RedisCountsOptions } from "./counts.ts";
+import { createRedisCounter } from "./counter.ts";
 import { createLink, type Link, OPEN_MS } from "./link.ts";
 import { openPrimary } from "./sentinel.ts";
 import { createRedisStore } from "./store.ts";
@@ -44,6 +45,6 @@ export function openRedisStore({ now, ...place }: RedisServerOptions): Store {
 }
 
 /** The counts on a server, by a connection of their own: a large value on the store's would hold them up. */
-export function openRedisCounts(place: RedisPlace, options: Omit<RedisCountsOptions, "link">): RedisCounts {
-  return createRedisCounts({ ...options, link: openLink(place) });
+export function openRedisCounts(place: RedisPlace, options: Omit<CountsOptions, "counter">): CommonCounts {
+  return createCounts({ ...options, counter: createRedisCounter(openLink(place)) });
 }

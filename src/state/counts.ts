@@ -1,13 +1,12 @@
-/** What the gateways on one server count together, and what they tell each other. */
-import type { Quota } from "../../contract/allowance.ts";
-import type { Owed, Settlement, SharedCounts, Taken } from "../../contract/shared_counts.ts";
-import { builtin } from "../../util/builtin.ts";
-import { callWhileAlive } from "../../util/idle_timer.ts";
-import { BEAT, RENEW, TAKE } from "./count_scripts.ts";
-import type { Link } from "./link.ts";
-import { inTurns, keysOf, LIMITS, PATIENT_MS, Settlements } from "./settlements.ts";
+/** What several gateways count together, and what they tell each other. */
+import type { Quota } from "../contract/allowance.ts";
+import type { Owed, Settlement, SharedCounts, Taken } from "../contract/shared_counts.ts";
+import { builtin } from "../util/builtin.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
+import type { Beat, Counter } from "./counter.ts";
+import { inTurns, PATIENT_MS, Settlements } from "./settlements.ts";
 
-export interface RedisCounts extends SharedCounts {
+export interface CommonCounts extends SharedCounts {
   /** From now on the others know this gateway, and it knows them. */
   begin(): Promise<void>;
   /** A target rests from now on. The others know it within a second or two. */
@@ -16,13 +15,13 @@ export interface RedisCounts extends SharedCounts {
   close(): Promise<void>;
 }
 
-export interface RedisCountsOptions {
-  link: Link;
+export interface CountsOptions {
+  counter: Counter;
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
   /** A target rests, as a gateway found out: this one or another. */
   onRest(target: string, ms: number): void;
-  /** Counts a call of the server. */
+  /** Counts a call. */
   onCall?(operation: string, seconds: number, failed: boolean): void;
   /** How many gateways there are, as far as is known before the server has answered. */
   expected?: number;
@@ -40,7 +39,6 @@ const PACE = {
   /** How often a gateway says that it lives. */
   beatMs: 1_000,
 };
-const REACHED = [undefined, "concurrentRequests", "tokensPerDay", "requestsPerMinute", "tokensPerMinute"] as const;
 
 /** The place of a request that runs. */
 interface Lease {
@@ -52,12 +50,12 @@ interface Lease {
   isCounted: boolean;
 }
 
-export function createRedisCounts(options: RedisCountsOptions): RedisCounts {
-  return new CountsOnServer(options);
+export function createCounts(options: CountsOptions): CommonCounts {
+  return new CountedTogether(options);
 }
 
-class CountsOnServer implements RedisCounts {
-  readonly #options: RedisCountsOptions;
+class CountedTogether implements CommonCounts {
+  readonly #options: CountsOptions;
   readonly #pace: typeof PACE;
   readonly #me = builtin("node:crypto").randomUUID();
   #lastId = 0;
@@ -76,12 +74,12 @@ class CountsOnServer implements RedisCounts {
   #cancelBeat: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(options: RedisCountsOptions) {
+  constructor(options: CountsOptions) {
     this.#options = options;
     this.#pace = { ...PACE, ...options.pace };
     this.gateways = options.expected ?? 1;
     this.#settlements = new Settlements({
-      link: options.link,
+      counter: options.counter,
       monotonic: options.monotonic,
       newId: () => this.newId(),
       run: (call) => this.#run("settle", call),
@@ -89,7 +87,7 @@ class CountsOnServer implements RedisCounts {
   }
 
   isUp(): boolean {
-    return !this.#hasBegun || this.#options.link.isReady(this.#pace.answerMs);
+    return !this.#hasBegun || this.#options.counter.isReady(this.#pace.answerMs);
   }
 
   isAlone(): boolean {
@@ -116,24 +114,13 @@ class CountsOnServer implements RedisCounts {
     // The first request waits until there is a connection.
     if (!this.#hasBegun) await this.begin();
     const { answerMs, leaseMs } = this.#pace;
-    const limits = LIMITS.map((name) => String(quota[name] ?? ""));
-    const args = [...limits, String(tokens), id, String(leaseMs)];
-    const reply = await this.#run(
-      "admit",
-      () => this.#options.link.run(TAKE, keysOf(account, id), args, answerMs),
-    ) as unknown[];
+    const { counter } = this.#options;
+    const taken = await this.#run("admit", () => counter.take(account, quota, { tokens, id, leaseMs }, answerMs));
     this.#isReported = false;
-    const reached = REACHED[Number(reply[0])];
-    const [waitMs, requests, count, dayTokens] = reply.slice(1).map((one) => Number(String(one))) as [
-      number,
-      number,
-      number,
-      number,
-    ];
-    if (!reached && id !== "") {
+    if (!taken.reached && id !== "") {
       this.#lease(account, id, { since: this.#options.monotonic(), isSent: true, isCounted: true });
     }
-    return { reached, waitMs, used: { requests, tokens: count, dayTokens } };
+    return taken;
   }
 
   hold(account: string, id: string): void {
@@ -161,8 +148,8 @@ class CountsOnServer implements RedisCounts {
     this.#cancelBeat?.();
     await this.#settlements.close();
     // What is left of this gateway ends by itself where the server does not answer.
-    if (this.#hasBegun) await this.#options.link.send(["ZREM", GATEWAYS, this.#me]).catch(() => {});
-    this.#options.link.close();
+    if (this.#hasBegun) await this.#options.counter.leave(this.#me).catch(() => {});
+    this.#options.counter.close();
   }
 
   /** Says that this gateway lives, and does what is due: one of it that fails, as a part of a cluster does, holds up none of it. */
@@ -177,32 +164,32 @@ class CountsOnServer implements RedisCounts {
     const resting = this.#resting;
     this.#resting = new Map();
     const now = this.#options.monotonic();
-    const leftMs = [...resting].flatMap(([target, ends]) => ends > now ? [target, String(ends - now)] : []);
+    const leftMs = [...resting].flatMap(([target, ends]): [string, number][] =>
+      ends > now ? [[target, ends - now]] : []
+    );
     try {
-      const args = [String(this.#pace.lifeMs), this.#me, ...leftMs];
-      const reply = await this.#run("beat", () => this.#options.link.run(BEAT, [GATEWAYS, RESTING], args)) as unknown[];
-      this.gateways = Math.max(1, Number(reply[0]));
-      if (this.#options.link.isReady(this.#pace.answerMs)) this.#isReported = false;
-      this.#learn(reply.slice(1).map(String), resting);
+      const beat = await this.#run("beat", () => this.#options.counter.beat(this.#me, this.#pace.lifeMs, leftMs));
+      this.gateways = Math.max(1, beat.gateways);
+      if (this.#options.counter.isReady(this.#pace.answerMs)) this.#isReported = false;
+      this.#learn(beat.resting, resting);
     } catch (error) {
       this.#resting = new Map([...resting, ...this.#resting]);
       throw error;
     }
   }
 
-  #learn(reply: readonly string[], own: ReadonlyMap<string, number>): void {
+  #learn(resting: Beat["resting"], own: ReadonlyMap<string, number>): void {
     const known = new Map<string, string>();
-    for (let at = 0; at < reply.length; at += 3) {
-      const [target, ends, ms] = reply.slice(at, at + 3) as [string, string, string];
+    for (const { target, ends, ms } of resting) {
       known.set(target, ends);
       // A target that has recovered meanwhile is not put to rest by what was known before.
-      if (this.#known.get(target) !== ends && !own.has(target)) this.#options.onRest(target, Number(ms));
+      if (this.#known.get(target) !== ends && !own.has(target)) this.#options.onRest(target, ms);
     }
     this.#known = known;
   }
 
   async #renewAll(): Promise<void> {
-    if (!this.#options.link.isReady(PATIENT_MS)) return;
+    if (!this.#options.counter.isReady(PATIENT_MS)) return;
     const { leaseMs } = this.#pace;
     const old = this.#options.monotonic() - leaseMs / 3;
     const renewals = [...this.#leases].flatMap(([account, leases]) => {
@@ -218,7 +205,7 @@ class CountsOnServer implements RedisCounts {
         lease.isSent = true;
         return lease.isCounted ? id : `?${id}`;
       });
-      await this.#options.link.run(RENEW, [keysOf(account)[1]], [String(leaseMs), ...names]);
+      await this.#options.counter.renew(account, names, leaseMs);
       for (const id of still) Object.assign(leases.get(id) ?? {}, { since: now });
     });
   }
@@ -252,6 +239,3 @@ class CountsOnServer implements RedisCounts {
     return lease;
   }
 }
-
-const GATEWAYS = "laneway:{gateways}:living";
-const RESTING = "laneway:{gateways}:resting";

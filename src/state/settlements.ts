@@ -1,17 +1,15 @@
-/** What requests used in the end, on its way to the server: it goes out again until it is known there, and is counted once. */
-import type { Quota } from "../../contract/allowance.ts";
-import type { Settlement } from "../../contract/shared_counts.ts";
-import { builtin } from "../../util/builtin.ts";
-import { SETTLE } from "./count_scripts.ts";
-import type { Link } from "./link.ts";
+/** What requests used in the end, on its way to whoever counts: it goes out again until it is known there, and is counted once. */
+import type { Quota } from "../contract/allowance.ts";
+import type { Settlement } from "../contract/shared_counts.ts";
+import type { Counter } from "./counter.ts";
 
 export interface SettlementsOptions {
-  link: Link;
+  counter: Counter;
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
   /** A name for one request, among those of all gateways. */
   newId(): string;
-  /** Makes a call of the server, which is observed. */
+  /** Makes a call, which is observed. */
   run(call: () => Promise<unknown>): Promise<unknown>;
 }
 
@@ -36,9 +34,6 @@ export const PATIENT_MS = 800;
 const AT_ONCE = 50;
 /** How many settlements are kept for a server that fails. Further ones are lost: it has counted too little then. */
 const MOST_DUE = 10_000;
-
-/** In the order of the scripts. */
-export const LIMITS = ["requestsPerMinute", "tokensPerMinute", "tokensPerDay", "concurrentRequests"] as const;
 
 export class Settlements {
   readonly #options: SettlementsOptions;
@@ -67,7 +62,7 @@ export class Settlements {
 
   /** Sends what is due, if the server answers. */
   async sendAll(): Promise<void> {
-    if (!this.#options.link.isReady(PATIENT_MS)) return;
+    if (!this.#options.counter.isReady(PATIENT_MS)) return;
     for (const [account, { quota, requests, tokens, since }] of this.#debts) {
       this.#due.push({
         account,
@@ -102,27 +97,16 @@ export class Settlements {
 
   /** Whether it need not be sent again. */
   async #send(due: Due): Promise<boolean> {
-    const { account, quota, id, counted, tokens, unsure, at } = due;
-    const limits = LIMITS.slice(0, 3).map((name) => String(quota[name] ?? ""));
-    const agoMs = String(Math.max(0, this.#options.monotonic() - at));
-    const requests = String(unsure?.requests ?? "");
-    const args = [...limits, id, String(counted), String(tokens), agoMs, requests];
+    const { account, quota, at, ...settlement } = due;
+    const agoMs = Math.max(0, this.#options.monotonic() - at);
     try {
-      await this.#options.run(() => this.#options.link.run(SETTLE, keysOf(account, id), args, PATIENT_MS));
+      await this.#options.run(() => this.#options.counter.settle(account, quota, { ...settlement, agoMs }));
       return true;
-    } catch (error) {
-      // Where something else lies it cannot be counted at any time.
-      if (/^WRONGTYPE\b/.test((error as Error).message)) return true;
+    } catch {
       if (this.#due.length < MOST_DUE) this.#due.push(due);
       return false;
     }
   }
-}
-
-/** What is used, the leases and the mark of a settlement: all of one account are on one server of a cluster. */
-export function keysOf(account: string, id = ""): [string, string, string] {
-  const hash = builtin("node:crypto").hash("sha256", JSON.stringify(["limits", account]), "base64url");
-  return [`laneway:{${hash}}:used`, `laneway:{${hash}}:leases`, `laneway:{${hash}}:settled:${id}`];
 }
 
 /** What fails of it keeps nothing else from being done. */

@@ -1,59 +1,69 @@
-/** Gateways that count together on a real server: what holds for all of them, whatever becomes of their calls. */
+/** Gateways that count together, on a real server or at a keeper: what holds for all of them, whatever becomes of their calls. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Quota } from "../../../src/contract/allowance.ts";
-import type { Permit } from "../../../src/http/admission.ts";
-import { isRedisMissing } from "../../support/redis_server.ts";
-import { until } from "../../support/wait.ts";
-import { type CountingGateway, type CountingServer, startCounting } from "./counting_server.ts";
+import type { Quota } from "../../src/contract/allowance.ts";
+import type { Permit } from "../../src/http/admission.ts";
+import { isRedisMissing } from "../support/redis_server.ts";
+import { type KeptCounting, startKeptCounting } from "./kept_counting.ts";
+import { until } from "../support/wait.ts";
+import { type Counting, type CountingGateway, type CountingServer, startCounting } from "./redis/counting_server.ts";
 
 const START = Date.UTC(2026, 10, 21);
 const LEASE_MS = 10_000;
 
-interface Setting extends CountingServer {
+interface Setting extends Counting {
   gateways: CountingGateway[];
   admit(at: number, tokens?: number): Promise<Permit>;
   /** How many of `count` requests are let in, each by the next gateway. */
   letIn(count: number, tokens?: number): Promise<number>;
-  /** What is used of the limits, as it was counted last: requests, tokens, tokens of the day. */
-  used(): Promise<number[]>;
 }
 
-function test(what: string, quota: Quota, use: (setting: Setting) => Promise<void>, { count = 4, beatMs = 0 } = {}) {
-  Deno.test({
-    name: `counts: ${what}`,
-    ignore: isRedisMissing,
-    async fn() {
-      const counting = await startCounting(START, beatMs || undefined);
-      const gateways: CountingGateway[] = [];
-      for (let index = 0; index < count; index++) gateways.push(await counting.gateway());
-      const admit = async (at: number, tokens = 0) =>
-        await gateways[at]!.admission({ name: "team", quota })!.admit(tokens);
-      try {
-        await use({
-          ...counting,
-          gateways,
-          admit,
-          async letIn(count, tokens) {
-            const all = Array.from({ length: count }, (_, index) => admit(index % gateways.length, tokens));
-            return (await Promise.allSettled(all)).filter(({ status }) => status === "fulfilled").length;
-          },
-          used: async () => JSON.parse((await counting.server.ask("EVAL", USED, "0")).split("\r\n")[1]!),
-        });
-      } finally {
-        await counting.close();
-      }
-    },
-  });
+interface Options {
+  count?: number;
+  beatMs?: number;
+  /** Absent where it holds of each kind. */
+  only?: keyof typeof KINDS;
 }
 
-const USED = `
-local key = redis.call('KEYS', 'laneway:*:used')[1]
-local counts = redis.call('HMGET', key or 'none', 'requests', 'tokens', 'dayTokens')
-return cjson.encode({tonumber(counts[1]) or 0, tonumber(counts[2]) or 0, tonumber(counts[3]) or 0})
-`;
+type Start = (start: number, beatMs?: number) => Promise<Counting> | Counting;
+const KINDS: Record<"server" | "keeper", Start> = { server: startCounting, keeper: startKeptCounting };
+
+function test<Kind extends Counting = Counting>(
+  what: string,
+  quota: Quota,
+  use: (setting: Setting & Kind) => Promise<void>,
+  { count = 4, beatMs = 0, only }: Options = {},
+) {
+  for (const [kind, start] of Object.entries(KINDS)) {
+    if (only !== undefined && kind !== only) continue;
+    Deno.test({
+      name: `counts at a ${kind}: ${what}`,
+      ignore: kind === "server" && isRedisMissing,
+      async fn() {
+        const counting = await start(START, beatMs || undefined) as Kind;
+        const gateways: CountingGateway[] = [];
+        for (let index = 0; index < count; index++) gateways.push(await counting.gateway());
+        const admit = async (at: number, tokens = 0) =>
+          await gateways[at]!.admission({ name: "team", quota })!.admit(tokens);
+        try {
+          await use({
+            ...counting,
+            gateways,
+            admit,
+            async letIn(count, tokens) {
+              const all = Array.from({ length: count }, (_, index) => admit(index % gateways.length, tokens));
+              return (await Promise.allSettled(all)).filter(({ status }) => status === "fulfilled").length;
+            },
+          });
+        } finally {
+          await counting.close();
+        }
+      },
+    });
+  }
+}
 
 /** Everything that was settled is counted. */
-const settled = ({ gateways }: Setting) => Promise.all(gateways.map(({ link }) => link.settled()));
+const settled = ({ gateways }: Pick<Setting, "gateways">) => Promise.all(gateways.map(({ link }) => link.settled()));
 
 test(
   "sixty a minute stay sixty, whichever of four gateways they come to",
@@ -117,29 +127,19 @@ test(
 );
 
 test("a request that runs for long keeps its place", { concurrentRequests: 1 }, async (setting) => {
-  const { clock, server, gateways, admit } = setting;
+  const { clock, gateways, admit, lastLease } = setting;
   const [one] = gateways;
   await one!.counts.begin();
   const permit = await admit(0);
-  const ends = async () => Number((await server.ask("EVAL", HELD, "0")).replace(/^\$\d+\s*/, ""));
   for (let round = 0; round < 10; round++) {
     clock.ms += LEASE_MS / 2;
-    await until(async () => await ends() === clock.ms + LEASE_MS);
+    await until(async () => await lastLease() === clock.ms + LEASE_MS);
     await assertRejects(() => admit(1));
   }
   permit.settle();
   await settled(setting);
   await admit(1);
 }, { beatMs: 5 });
-
-/** When the latest lease ends. */
-const HELD = `
-local latest = 0
-for _, key in ipairs(redis.call('KEYS', 'laneway:*:leases')) do
-  latest = math.max(latest, tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2] or 0))
-end
-return string.format('%.0f', latest)
-`;
 
 test("a request whose admission got lost on the way back is counted once, with what it used", {
   requestsPerMinute: 60,
@@ -235,29 +235,29 @@ test("an outage after a burst gives nobody the burst again", { requestsPerMinute
   assertEquals(await letIn(80), 0);
 }, { beatMs: 5 });
 
-test("a server that has lost everything goes on from nothing, and running requests keep their places", {
+test<CountingServer>("a server that has lost everything goes on from nothing, and running requests keep their places", {
   requestsPerMinute: 60,
   concurrentRequests: 2,
 }, async (setting) => {
-  const { server, clock, gateways, admit, letIn } = setting;
+  const { server, clock, gateways, admit, letIn, lastLease } = setting;
   await gateways[0]!.counts.begin();
   const [one, two] = [await admit(0), await admit(0)];
   assertEquals(await server.ask("FLUSHALL"), "+OK");
   clock.ms += LEASE_MS / 2;
-  await until(async () => (await server.ask("EVAL", HELD, "0")).includes(String(clock.ms + LEASE_MS)));
+  await until(async () => await lastLease() === clock.ms + LEASE_MS);
   await assertRejects(() => admit(1));
   one.settle(10);
   two.settle(10);
   await settled(setting);
   assertEquals(await letIn(5), 2);
-}, { beatMs: 5 });
+}, { beatMs: 5, only: "server" });
 
 for (const seed of [1, 2, 3]) {
   test(`whatever gets lost on the way, a day's tokens are what answers used (seed ${seed})`, {
     tokensPerDay: 1e9,
     concurrentRequests: 1_000,
   }, async (setting) => {
-    const { gateways, admit, used, clock, server } = setting;
+    const { gateways, admit, used, clock, lastLease } = setting;
     const random = randomFrom(seed);
     for (const { counts, link } of gateways) {
       await counts.begin();
@@ -285,7 +285,7 @@ for (const seed of [1, 2, 3]) {
     for (const { counts } of gateways) await counts.close();
     setting.gateways.length = 0;
     assertEquals((await used())[2], all);
-    assertEquals(await server.ask("EVAL", HELD, "0"), "$1\r\n0");
+    assertEquals(await lastLease(), 0);
   }, { beatMs: 5 });
 }
 
@@ -310,7 +310,7 @@ for (const [where, stepMs] of [["back", -3_600_000], ["on", 3_600_000]] as const
     await letIn(1);
     clock.ms += 60_000;
     assertEquals(await letIn(10), 2);
-  });
+  }, { only: "server" });
 }
 
 test(
@@ -351,3 +351,35 @@ test(
   },
   { beatMs: 5 },
 );
+
+const keeperTest = (what: string, quota: Quota, use: (setting: Setting & KeptCounting) => Promise<void>) =>
+  test<KeptCounting>(what, quota, use, { only: "keeper" });
+
+keeperTest("one that takes the place of a killed one knows what all had used, and what runs", {
+  requestsPerMinute: 60,
+  tokensPerMinute: 10_000,
+  concurrentRequests: 50,
+}, async ({ gateways, admit, letIn, used, clock, replaceKeeper }) => {
+  const running = [await admit(0, 10), await admit(1, 10), await admit(2, 10)];
+  assertEquals(await letIn(37, 10), 37);
+  clock.ms += 5_000; // makes room for five
+  await replaceKeeper(gateways.length);
+  assertEquals(await letIn(200, 0), 10); // 50 may run
+  running[0]!.settle(50);
+  await settled({ gateways });
+  clock.ms += 1;
+  assertEquals(await letIn(5, 0), 1);
+  assertEquals((await used())[0]! > 45, true);
+});
+
+keeperTest("what a gateway ran ends with its connection", { concurrentRequests: 2 }, async (setting) => {
+  const { gateways: [one], admit } = setting;
+  await one!.counts.begin();
+  await admit(0);
+  await admit(0);
+  await assertRejects(() => admit(1));
+  one!.disconnect!();
+  await until(() => admit(1).then(() => true, () => false));
+  await admit(2);
+  await assertRejects(() => admit(3));
+});

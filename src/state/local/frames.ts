@@ -1,0 +1,131 @@
+/** Messages between two processes of one machine: JSON, and bytes that are passed on as they are. */
+import type { LocalSocket } from "../../platform/local_socket.ts";
+
+/** A part that is absent is `undefined` on the other side, too. */
+export type Parts = readonly (Uint8Array | undefined)[];
+
+export interface Frame {
+  head: unknown;
+  parts: Parts;
+  /** Of the whole frame. */
+  bytes: number;
+}
+
+/** The length of the frame after this number, and that of its JSON. */
+const PREFIX_BYTES = 8;
+const BUFFER_BYTES = 65_536;
+/** What is shorter is written together. */
+const SHORT_BYTES = 16_384;
+
+export class FrameConnection {
+  readonly #socket: LocalSocket;
+  #buffer = new Uint8Array(BUFFER_BYTES);
+  /** What of the buffer is read and not yet used. */
+  #from = 0;
+  #to = 0;
+  #unsent: Uint8Array[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(socket: LocalSocket) {
+    this.#socket = socket;
+  }
+
+  /** Resolves once it is written. What is sent in one turn is written together. */
+  send(head: unknown, parts: Parts = []): Promise<void> {
+    this.#unsent.push(...frameOf(head, parts));
+    return this.#writing ??= Promise.resolve().then(() => this.#writeAll());
+  }
+
+  /** The next one; none where the other side has ended the connection. */
+  async read(): Promise<Frame | undefined> {
+    if (!await this.#fill(PREFIX_BYTES)) return undefined;
+    const view = new DataView(this.#buffer.buffer, this.#from);
+    const [bytes, headBytes] = [view.getUint32(0), view.getUint32(4)];
+    if (!await this.#fill(PREFIX_BYTES + bytes)) return undefined;
+    const start = this.#from + PREFIX_BYTES;
+    const buffer = this.#buffer;
+    this.#from = start + bytes;
+    const isLong = buffer.length > BUFFER_BYTES;
+    // It holds this frame and nothing else.
+    if (isLong) [this.#buffer, this.#from, this.#to] = [new Uint8Array(BUFFER_BYTES), 0, 0];
+    const [head, lengths] = JSON.parse(DECODER.decode(buffer.subarray(start, start + headBytes)));
+    let at = start + headBytes;
+    const parts = (lengths as (number | null)[]).map((length) => {
+      if (length === null) return undefined;
+      at += length;
+      // Whoever keeps a short part is not to keep all of a long frame with it.
+      return isLong && length > BUFFER_BYTES ? buffer.subarray(at - length, at) : buffer.slice(at - length, at);
+    });
+    return { head, parts, bytes };
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      while (this.#unsent.length > 0) {
+        for (const bytes of gathered(this.#unsent.splice(0))) {
+          for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
+        }
+      }
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** Whether so many bytes have come. */
+  async #fill(bytes: number): Promise<boolean> {
+    if (this.#to - this.#from >= bytes) return true;
+    this.#makeRoom(bytes);
+    while (this.#to - this.#from < bytes) {
+      const count = await this.#socket.read(this.#buffer.subarray(this.#to));
+      if (count === null) return false;
+      this.#to += count;
+    }
+    return true;
+  }
+
+  /** A long frame gets a buffer of its own, of its length. */
+  #makeRoom(bytes: number): void {
+    const rest = this.#buffer.subarray(this.#from, this.#to);
+    if (bytes > this.#buffer.length) this.#buffer = new Uint8Array(bytes);
+    this.#buffer.set(rest);
+    [this.#from, this.#to] = [0, rest.length];
+  }
+}
+
+function frameOf(head: unknown, parts: Parts): Uint8Array[] {
+  const json = ENCODER.encode(JSON.stringify([head, parts.map((part) => part?.length ?? null)]));
+  const present = parts.filter((part) => part !== undefined);
+  const prefix = new Uint8Array(PREFIX_BYTES);
+  const view = new DataView(prefix.buffer);
+  view.setUint32(0, present.reduce((sum, { length }) => sum + length, json.length));
+  view.setUint32(4, json.length);
+  return [prefix, json, ...present];
+}
+
+/** The same bytes, in few pieces. */
+function gathered(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const gathered: Uint8Array[] = [];
+  let short: Uint8Array[] = [];
+  const join = () => {
+    const bytes = new Uint8Array(short.reduce((sum, { length }) => sum + length, 0));
+    short.reduce((at, piece) => (bytes.set(piece, at), at + piece.length), 0);
+    if (bytes.length > 0) gathered.push(bytes);
+    short = [];
+  };
+  for (const piece of pieces) {
+    if (piece.length <= SHORT_BYTES) {
+      short.push(piece);
+      continue;
+    }
+    join();
+    gathered.push(piece);
+  }
+  join();
+  return gathered;
+}
+
+const [ENCODER, DECODER] = [new TextEncoder(), new TextDecoder()];

@@ -1,0 +1,159 @@
+/** The way to the process that keeps what the workers of one machine share. It is opened again whenever it is lost. */
+import type { LocalSocket } from "../../platform/local_socket.ts";
+import { callWhileAlive } from "../../util/idle_timer.ts";
+import { failAfter } from "../../util/timeout.ts";
+import { FrameConnection, type Parts } from "./frames.ts";
+
+export interface Answer {
+  result: unknown;
+  parts: Parts;
+}
+
+/** The other process said no, and did nothing. */
+export class Refusal extends Error {}
+
+export interface LocalLink {
+  /**
+   * Waits for the connection where there is none, and throws where no answer comes within `limitMs`. The other process does not
+   * begin what it takes up later.
+   */
+  call(name: string, args: readonly unknown[], limitMs: number, parts?: Parts): Promise<Answer>;
+  /** Whether an answer is likely: there is a connection, or there was one a moment ago, and no call goes without an answer. */
+  isReady(): boolean;
+  close(): void;
+}
+
+export interface LocalLinkOptions {
+  /** Connects to the other process. Throws where it is not there. */
+  connect(): Promise<LocalSocket>;
+  /** What each connection begins with. */
+  hello?(): readonly [name: string, args: readonly unknown[]];
+}
+
+/** The other process ended before it answered. */
+export class Lost extends Error {}
+
+/** How often it is tried to connect, and how long whoever asks waits for it since it was lost, in milliseconds. */
+const RETRY_MS = 25;
+const GONE_MS = 3_000;
+/** How often it is tried where nobody asks, in milliseconds. */
+const LOOK_MS = 250;
+
+interface Call {
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
+}
+
+export function createLocalLink(options: LocalLinkOptions): LocalLink {
+  return new OpenedLocalLink(options);
+}
+
+class OpenedLocalLink implements LocalLink {
+  readonly #options: LocalLinkOptions;
+  readonly #calls = new Map<number, Call>();
+  #lastId = 0;
+  #connection: FrameConnection | undefined;
+  #opening: Promise<FrameConnection> | undefined;
+  /** By a clock that never steps. */
+  #lostAt: number | undefined;
+  /** Whether a call has gone without an answer since the last one came. */
+  #isSilent = false;
+  #isClosed = false;
+
+  constructor(options: LocalLinkOptions) {
+    this.#options = options;
+  }
+
+  async call(name: string, args: readonly unknown[], limitMs: number, parts: Parts = []): Promise<Answer> {
+    const until = Date.now() + limitMs;
+    return await failAfter(limitMs, this.#send(name, args, until, parts), () => {
+      this.#isSilent = true;
+      return new Error(`The store did not answer within ${limitMs} ms`);
+    });
+  }
+
+  isReady(): boolean {
+    return !this.#isSilent && !this.#isGone();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#connection?.close();
+  }
+
+  #isGone(): boolean {
+    return this.#lostAt !== undefined && performance.now() - this.#lostAt > GONE_MS;
+  }
+
+  async #send(name: string, args: readonly unknown[], until: number, parts: Parts): Promise<Answer> {
+    const connection = this.#connection ?? await (this.#opening ??= this.#open());
+    return await this.#ask(connection, name, args, until, parts);
+  }
+
+  #ask(connection: FrameConnection, name: string, args: readonly unknown[], until: number, parts: Parts) {
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    this.#calls.set(id, { resolve, reject });
+    connection.send([id, until, name, args], parts).catch((error) => this.#lose(connection, error));
+    return promise;
+  }
+
+  async #open(): Promise<FrameConnection> {
+    this.#lostAt ??= performance.now();
+    try {
+      for (;;) {
+        if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
+        try {
+          const connection = new FrameConnection(await this.#options.connect());
+          void this.#readAll(connection);
+          const [name, args] = this.#options.hello?.() ?? [];
+          if (name !== undefined) void this.#ask(connection, name, args!, Infinity, []).catch(() => {});
+          this.#lostAt = undefined;
+          this.#isSilent = false;
+          return this.#connection = connection;
+        } catch (error) {
+          if (this.#isClosed || this.#isGone()) {
+            throw new Error("The process that keeps the store is gone", { cause: error });
+          }
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  async #readAll(connection: FrameConnection): Promise<void> {
+    let failure: unknown;
+    try {
+      for (let frame = await connection.read(); frame; frame = await connection.read()) {
+        const [id, refusal, result] = frame.head as [number, string | null, unknown];
+        const call = this.#calls.get(id);
+        this.#calls.delete(id);
+        this.#isSilent = false;
+        if (refusal === null) call?.resolve({ result, parts: frame.parts });
+        else call?.reject(new Refusal(refusal));
+      }
+    } catch (error) {
+      failure = error;
+    }
+    this.#lose(connection, failure);
+  }
+
+  #lose(connection: FrameConnection, cause: unknown): void {
+    connection.close();
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#lostAt = performance.now();
+    const error = new Lost("The connection to the process that keeps the store was lost", { cause });
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
+    // Others know what this process has counted only once it is there again.
+    if (!this.#isClosed && this.#options.hello) this.#reopen();
+  }
+
+  #reopen(): void {
+    this.#opening ??= this.#open();
+    this.#opening.catch(() => !this.#isClosed && callWhileAlive(LOOK_MS, () => this.#reopen()));
+  }
+}
