@@ -34,8 +34,8 @@ export async function handle(
   gateway: Gateway,
   known?: Caller,
 ): Promise<Response> {
-  const loading = loadOnce(gateway);
-  if (loading) await loading;
+  const { tracing, recording } = gateway;
+  if ((tracing && !tracing.tracer) || (recording && !recording.loaded)) await loadOnce(gateway);
   const opened = openContext(request, peer, gateway);
   const { url, recorder } = opened;
   const { entry } = recorder;
@@ -77,11 +77,9 @@ export async function handle(
   }
 }
 
-/** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
-function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined {
-  const isTraced = !tracing || tracing.tracer !== undefined;
-  const isRecorded = !recording || recording.loaded !== undefined;
-  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
+/** Loads the modules for tracing and recording if they are configured. */
+async function loadOnce({ tracing, recording }: Gateway): Promise<void> {
+  await Promise.all([tracing?.load(), recording?.load()]);
 }
 
 /** The finished answer. A copy is recorded if the configuration wants one. */
@@ -143,12 +141,13 @@ function runsModel(operation: ServedOperation): boolean {
 }
 
 async function readBody(kind: AnyProtocol["body"], context: RequestContext): Promise<unknown> {
-  const { request, isServed, gateway: { uploads, draining, renewals }, recorder } = context;
+  const { request, isServed, caller: { owner }, gateway: { uploads, draining, renewals }, recorder } = context;
   if (kind === "none") return undefined;
   try {
-    const { body, release } = kind === "json"
-      ? await uploads.readJson(request, isServed, recorder.record?.body)
-      : await readForm(request, uploads);
+    const { body, isLarge, release } = kind === "json"
+      ? await uploads.readJson(request, owner, isServed, recorder.record?.body)
+      : await readForm(request, owner, uploads);
+    recorder.isLarge = isLarge;
     recorder.atEnd(release);
     if (kind === "form") recorder.record?.captureForm(body as FormField[]);
     return body;
@@ -159,9 +158,9 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext): Pro
   }
 }
 
-async function readForm(request: Request, uploads: Gateway["uploads"]) {
-  const { fields, release } = await uploads.read(request);
-  return { body: fields, release };
+async function readForm(request: Request, owner: string, uploads: Gateway["uploads"]) {
+  const { fields, release } = await uploads.read(request, owner);
+  return { body: fields, isLarge: false, release };
 }
 
 function refuseUpgrade({ headers }: Request): void {

@@ -9,7 +9,7 @@ import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
-import { createUploads } from "../http/uploads.ts";
+import { createUploads, Room } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { Gateway, Pace } from "../context/gateway.ts";
 import { handle } from "../handle.ts";
@@ -93,7 +93,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     sockets: createSockets(world),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
-    uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
+    uploads: createUploads(uploadLimitsOf(config, monotonic), keep("room for uploads", null, () => new Room())),
     pace,
     now,
     monotonic,
@@ -249,12 +249,14 @@ function createMemory(
   };
 }
 
-function uploadLimitsOf(config: Config): Parameters<typeof createUploads>[0] {
+function uploadLimitsOf(config: Config, now: () => number): Parameters<typeof createUploads>[0] {
   const { bodyBytes, stallMs, uploadMs, bodyMs, uploadBytes } = config.limits;
   const limits = { limitBytes: bodyBytes, stallMs };
   return {
     form: { ...limits, timeoutMs: uploadMs },
     json: { ...limits, timeoutMs: bodyMs, json: jsonLimitsOf(config) },
     totalBytes: uploadBytes,
+    isShared: hasSeveralCallers(config),
+    now,
   };
 }

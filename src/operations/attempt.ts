@@ -100,6 +100,7 @@ function askOf<K extends ModelOperation>(
     operation,
     input,
     estimate,
+    isLarge: recorder.isLarge,
     target,
     upstream: withRecord(
       withTrace(

@@ -37,6 +37,7 @@ interface Waiting {
   message: SocketMessage;
   /** Bytes. */
   size: number;
+  isLarge: boolean;
   /** Gives back the memory that was set aside for it. */
   release(): void;
 }
@@ -96,7 +97,7 @@ export class Connection implements OpenSocket {
   }
 
   #take(data: unknown): void {
-    const { gateway, request: { url } } = this.#options.context;
+    const { gateway, request: { url }, caller: { owner } } = this.#options.context;
     if (this.#waiting >= MOST_WAITING) {
       return void this.#refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
     }
@@ -108,14 +109,14 @@ export class Connection implements OpenSocket {
     const headers = { "content-length": String(size) };
     this.#waiting++;
     // Memory is set aside for it at once, also while others are read before it.
-    const reading = gateway.uploads.readJson(new Request(url, { method: "POST", headers, body }));
+    const reading = gateway.uploads.readJson(new Request(url, { method: "POST", headers, body }), owner);
     this.#reading = Promise.allSettled([reading, this.#reading]).then(([read]) => {
       if (read.status === "rejected") {
         this.#waiting--;
         return void this.#refuse(read.reason);
       }
-      const { body, release } = read.value;
-      if (!this.#queue(body, size, release)) {
+      const { body, isLarge, release } = read.value;
+      if (!this.#queue(body, { size, isLarge, release })) {
         this.#waiting--;
         release();
         this.#closeIfIdle();
@@ -124,13 +125,13 @@ export class Connection implements OpenSocket {
   }
 
   /** Whether it is going to be answered. */
-  #queue(body: unknown, size: number, release: () => void): boolean {
+  #queue(body: unknown, held: Omit<Waiting, "message">): boolean {
     let name: string | undefined;
     try {
       const message = this.#options.speech.read(body);
       if (!message || this.#channel.isOver) return false;
       name = message.lane;
-      this.#laneOf(name ?? "").push({ message, size, release });
+      this.#laneOf(name ?? "").push({ ...held, message });
     } catch (thrown) {
       void this.#refuse(thrown, name);
       return false;
@@ -179,11 +180,12 @@ export class Connection implements OpenSocket {
     return context;
   }
 
-  async #answer({ message, size, release }: Waiting, name: string): Promise<void> {
+  async #answer({ message, size, isLarge, release }: Waiting, name: string): Promise<void> {
     const { speech, wire: handshake, lane, context: { gateway, peer } } = this.#options;
     let context = this.#open();
     const { request, recorder } = context;
     recorder.atEnd(release);
+    recorder.isLarge = isLarge;
     this.#busy.set(name, context);
     listAsRunning(context);
     const { body, isWarmUp } = message;

@@ -36,6 +36,8 @@ export interface Ask<K extends ModelOperation> {
   prepare(lessons: Lessons): Input<K>;
   /** Estimated tokens of the conversation; 0 if the input is not one. */
   estimate: number;
+  /** Whether the calls may be so large that they are sent in turn with others. */
+  isLarge?: boolean;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;

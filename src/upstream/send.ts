@@ -4,7 +4,7 @@ import { describeExcess, JSON_LIMITS, type JsonLimits, type Scan, scan } from ".
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { finish, type Work } from "../util/work.ts";
+import { finish, inTurn, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -78,9 +78,27 @@ export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" |
  * the driver put there: no header, no credential.
  */
 export function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
+  return call.url === undefined
+    ? sendBody(call, bodyOf(call), upstream, signal)
+    : fetchResult(call.url, upstream, signal);
+}
+
+/** The same in turn with other large calls: first it is written, then it is handed over. */
+export async function sendLarge(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
+  const body = await inTurn(() => bodyOf(call));
+  signal.throwIfAborted();
+  // Within an object, since the turn is over before the answer comes.
+  const { sent } = await inTurn(() => ({ sent: sendBody(call, body, upstream, signal) }));
+  return await sent;
+}
+
+function sendBody(
+  call: Call,
+  body: TransportRequest["body"],
+  upstream: Service,
+  signal: AbortSignal,
+): Promise<TransportResponse> {
   const { url, method, headers } = headOf(call, upstream);
-  const body = bodyOf(call);
   if (typeof body === "string") headers["content-type"] ??= "application/json";
   return reach({ url, method, headers, body, signal }, upstream);
 }

@@ -120,6 +120,65 @@ function next(): void {
   if (waiting.length > 0) afterOthers(next);
 }
 
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Does work on a large body when all that came before it is done and others have had their turn. Together, many bodies thus
+ * block the thread no longer, and take no more memory for it, than one of them.
+ */
+export function inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+  const turn = last.then(othersTurn).then(work);
+  const over = () => {}; // whoever asked hears of a failure
+  last = turn.then(over, over);
+  return turn;
+}
+
+/** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
+const BEGUN_BYTES = 1.5 * 2 ** 20;
+/** What a request costs that has no body to speak of. */
+const REQUEST_BYTES = BEGUN_BYTES / 12;
+
+/** A request that is not begun yet. */
+interface Beginning {
+  bytes: number;
+  begin(): void;
+}
+
+/** What has begun since others had their turn. */
+let begunBytes = 0;
+/** By caller. The first one is the next to be served. */
+const beginnings = new Map<string, Beginning[]>();
+
+/**
+ * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
+ * once. `bodyBytes`: the size of its body, with which the work grows.
+ */
+export function beginTurn(caller: string, bodyBytes: number): Promise<void> | undefined {
+  const bytes = REQUEST_BYTES + bodyBytes;
+  if (begunBytes < BEGUN_BYTES) {
+    begunBytes += bytes;
+    if (begunBytes >= BEGUN_BYTES) afterOthers(beginMore);
+    return undefined;
+  }
+  const { promise, resolve: begin } = Promise.withResolvers<void>();
+  const own = beginnings.get(caller);
+  if (own) own.push({ bytes, begin });
+  else beginnings.set(caller, [{ bytes, begin }]);
+  return promise;
+}
+
+function beginMore(): void {
+  begunBytes = 0;
+  for (const [caller, own] of beginnings) {
+    const { bytes, begin } = own.shift()!;
+    beginnings.delete(caller);
+    if (own.length > 0) beginnings.set(caller, own); // behind the others
+    begin();
+    begunBytes += bytes;
+    if (begunBytes >= BEGUN_BYTES) return afterOthers(beginMore);
+  }
+}
+
 /**
  * Only a timer makes the event loop idle, and only an idle loop polls the sockets each time. After `setImmediate`, Deno polls
  * only every 61st time. This kind of timer needs no owner to clear it, since the waiting work may be gone.
