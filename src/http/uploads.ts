@@ -1,4 +1,7 @@
-/** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
+/**
+ * Limits the memory for the bodies of all clients together, from the first byte until their requests end. JSON of a few kB does
+ * not count: it is limited by the number of requests.
+ */
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
 import { type Capacity, type Refused, Shares } from "../util/shares.ts";
@@ -74,6 +77,8 @@ const RESERVE = 1 / 4;
 /** A body that has been slower than this for so long gives its room to others: in bytes per millisecond, and in milliseconds. */
 const [SLOWEST, MEASURED_MS] = [16, 2_000];
 
+const NEW = { held: 0, length: 0, measuredAt: 0, measured: 0 };
+
 export function createUploads(
   { form, json, totalBytes, isShared = false, now = () => performance.now() }: UploadLimits,
   room = new Room(),
@@ -119,6 +124,7 @@ export function createUploads(
   /** Gives back what is reserved for a body, but for `kept` bytes. */
   function give(arrival: Arrival, kept = 0): void {
     const { caller, held } = arrival;
+    if (held === 0) return;
     arrival.held = Math.min(kept, held);
     shares.add(caller, arrival.held - held);
   }
@@ -130,18 +136,20 @@ export function createUploads(
     arriving.add(arrival);
   }
 
-  function noteLength(arrival: Arrival, bytes: number): void {
-    arrival.length = bytes;
+  function measure(arrival: Arrival): void {
     if (arriving.has(arrival) && now() - arrival.measuredAt >= MEASURED_MS) follow(arrival);
   }
 
   return {
     async read(request, caller) {
       const mostBytes = mostBytesOf(request.headers, form.limitBytes);
-      const arrival = newArrival(caller);
+      const arrival: Arrival = { ...NEW, caller };
       take(arrival, mostBytes);
       follow(arrival);
-      const onLength = (bytes: number) => noteLength(arrival, bytes);
+      const onLength = (bytes: number) => {
+        arrival.length = bytes;
+        measure(arrival);
+      };
       try {
         const limits = { ...form, limitBytes: mostBytes, trustedBytes: mostBytes, caller, arrival, onLength };
         const fields = await readFormBody(request, limits);
@@ -159,11 +167,14 @@ export function createUploads(
     async readJson(request, caller, isServed, copy) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
       const isDeclared = declared > 0 && declared <= json.limitBytes;
-      const arrival = newArrival(caller);
-      if (isDeclared) take(arrival, declared);
+      const arrival: Arrival = { ...NEW, caller };
+      // The messages of a socket are not limited by the number of requests.
+      if (isDeclared && (declared > SMALL_BYTES || !isServed)) take(arrival, declared);
       if (isDeclared && declared > SMALL_BYTES) follow(arrival);
       const onLength = (bytes: number) => {
-        noteLength(arrival, bytes);
+        arrival.length = bytes;
+        if (bytes <= SMALL_BYTES) return;
+        measure(arrival);
         // What was reserved for what it might become, and is not needed.
         if (bytes < arrival.held && !arrival.end) give(arrival, bytes);
         if (bytes <= arrival.held) return;
@@ -174,7 +185,7 @@ export function createUploads(
       };
       try {
         const body = await readJsonBody(request, { ...json, isServed, caller, arrival, onLength, copy });
-        give(arrival, arrival.length);
+        if (arrival.held > arrival.length) give(arrival, arrival.length);
         return { body, isLarge: arrival.length > LARGE_BYTES, release: () => give(arrival) };
       } catch (refusal) {
         give(arrival);
@@ -184,10 +195,6 @@ export function createUploads(
       }
     },
   };
-}
-
-function newArrival(caller: string): Arrival {
-  return { caller, held: 0, length: 0, measuredAt: 0, measured: 0 };
 }
 
 /** The declared size, or the limit if the size is not declared or the body is compressed. */

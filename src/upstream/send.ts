@@ -77,10 +77,16 @@ export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" |
  * Makes one call and returns the response, whatever its status. It contains nothing of the client's request but what
  * the driver put there: no header, no credential.
  */
-export function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  return call.url === undefined
-    ? sendBody(call, bodyOf(call), upstream, signal)
-    : fetchResult(call.url, upstream, signal);
+export function send(
+  call: Call,
+  upstream: Service,
+  signal: AbortSignal,
+  body = bodyOf(call),
+): Promise<TransportResponse> {
+  if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
+  const { url, method, headers } = headOf(call, upstream);
+  if (typeof body === "string") headers["content-type"] ??= "application/json";
+  return reach({ url, method, headers, body, signal }, upstream);
 }
 
 /** The same in turn with other large calls: first it is written, then it is handed over. */
@@ -88,19 +94,8 @@ export async function sendLarge(call: Call, upstream: Service, signal: AbortSign
   const body = await inTurn(() => bodyOf(call));
   signal.throwIfAborted();
   // Within an object, since the turn is over before the answer comes.
-  const { sent } = await inTurn(() => ({ sent: sendBody(call, body, upstream, signal) }));
-  return await sent;
-}
-
-function sendBody(
-  call: Call,
-  body: TransportRequest["body"],
-  upstream: Service,
-  signal: AbortSignal,
-): Promise<TransportResponse> {
-  const { url, method, headers } = headOf(call, upstream);
-  if (typeof body === "string") headers["content-type"] ??= "application/json";
-  return reach({ url, method, headers, body, signal }, upstream);
+  const { answer } = await inTurn(() => ({ answer: send(call, upstream, signal, body) }));
+  return await answer;
 }
 
 /** The URL and headers of a call below the base URL, including the secret. */
