@@ -43,7 +43,9 @@ export type EndBody = (reason: string) => void;
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
   limits.copy?.add(bytes, true);
-  if (bytes.length > LARGE_BYTES) return await inTurn(() => finish(parseBytes(bytes, limits.json)));
+  if (bytes.length > LARGE_BYTES) {
+    return await inTurn(limits.caller ?? "", () => finish(parseBytes(bytes, limits.json)));
+  }
   const turn = beginTurn(limits.caller ?? "", bytes.length);
   if (turn) await turn;
   return await finish(parseBytes(bytes, limits.json));

@@ -35,7 +35,7 @@ export async function decompressBody(
   for (const coding of codings) {
     const packed = bytes;
     const unpacked = await decompress(packed, coding, Math.min(FIRST_BYTES, most)) ??
-      await inTurn(() => decompressLarge(packed, coding, most, onLength));
+      await inTurn(caller, () => decompressLarge(packed, coding, most, onLength));
     if (!unpacked) throw most === limitBytes ? tooLarge("decompressed body", limitBytes) : tooDense(sent.length);
     bytes = unpacked;
     onLength?.(bytes.length);

@@ -87,7 +87,8 @@ export class KeyAccount implements Account {
   /** Whether a new account would allow the same. */
   isIdle(now: number): boolean {
     const isFull = (bucket: TokenBucket | undefined) => !bucket || bucket.level(now) >= bucket.limit;
-    return this.#running + this.#receiving === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) && isFull(this.#tokens);
+    return this.#running + this.#receiving === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) &&
+      isFull(this.#tokens);
   }
 
   /** Limits may change while the gateway runs. Usage remains counted. */

@@ -100,7 +100,7 @@ function askOf<K extends ModelOperation>(
     operation,
     input,
     estimate,
-    isLarge: recorder.isLarge,
+    largeFor: recorder.isLarge ? caller.owner : undefined,
     target,
     upstream: withRecord(
       withTrace(

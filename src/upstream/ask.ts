@@ -36,8 +36,8 @@ export interface Ask<K extends ModelOperation> {
   prepare(lessons: Lessons): Input<K>;
   /** Estimated tokens of the conversation; 0 if the input is not one. */
   estimate: number;
-  /** Whether the calls may be so large that they are sent in turn with others. */
-  isLarge?: boolean;
+  /** The caller, if the calls may be so large that they wait their turn. */
+  largeFor?: string | undefined;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;

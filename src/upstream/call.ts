@@ -8,7 +8,7 @@ import type { TransportResponse } from "../platform/transport.ts";
 import { type Ask, type Lessons, placeOf, wayOf } from "./ask.ts";
 import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
 import { FORM, needsWords } from "./form_in_words.ts";
-import { readReply, send, sendLarge, type Upstream } from "./send.ts";
+import { readReply, send, type Upstream } from "./send.ts";
 
 /** Entries of a list of refused fields that are not fields of the body: reasoning of earlier turns, and cache hints. */
 const REASONING = "reasoning of earlier turns";
@@ -69,7 +69,7 @@ export async function open<K extends ModelOperation>(
   ask: Ask<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const first = await (ask.isLarge ? sendLarge : send)(call, ask.upstream, signal);
+  const first = await send(call, ask.upstream, signal, ask.largeFor);
   const response = first.ok ? first : await accepted(call, first, ask, signal);
   const wait = ask.onHead?.(response.headers);
   if (wait) await wait;
@@ -95,7 +95,7 @@ async function accepted<K extends ModelOperation>(
   let call = first;
   let shortened = false;
   for (let tries = 1;; tries++) {
-    const response = tries === 1 ? refusal : await (ask.isLarge ? sendLarge : send)(call, upstream, signal);
+    const response = tries === 1 ? refusal : await send(call, upstream, signal, ask.largeFor);
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));

@@ -75,26 +75,41 @@ export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" |
 
 /**
  * Makes one call and returns the response, whatever its status. It contains nothing of the client's request but what
- * the driver put there: no header, no credential.
+ * the driver put there: no header, no credential. `largeFor`: the caller if the call is so large that it waits its turn.
  */
 export function send(
   call: Call,
   upstream: Service,
   signal: AbortSignal,
-  body = bodyOf(call),
+  largeFor?: string,
 ): Promise<TransportResponse> {
   if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
+  if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
+  return sendBody(call, bodyOf(call), upstream, signal);
+}
+
+function sendBody(
+  call: Call,
+  body: TransportRequest["body"],
+  upstream: Service,
+  signal: AbortSignal,
+): Promise<TransportResponse> {
   const { url, method, headers } = headOf(call, upstream);
   if (typeof body === "string") headers["content-type"] ??= "application/json";
   return reach({ url, method, headers, body, signal }, upstream);
 }
 
-/** The same in turn with other large calls: first it is written, then it is handed over. */
-export async function sendLarge(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  const body = await inTurn(() => bodyOf(call));
+/** First the body is written, then it is handed over: each takes long. */
+async function sendInTurn(
+  call: Call,
+  upstream: Service,
+  signal: AbortSignal,
+  caller: string,
+): Promise<TransportResponse> {
+  const body = await inTurn(caller, () => bodyOf(call));
   signal.throwIfAborted();
   // Within an object, since the turn is over before the answer comes.
-  const { answer } = await inTurn(() => ({ answer: send(call, upstream, signal, body) }));
+  const { answer } = await inTurn(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
   return await answer;
 }
 

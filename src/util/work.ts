@@ -120,17 +120,58 @@ function next(): void {
   if (waiting.length > 0) afterOthers(next);
 }
 
-let last: Promise<unknown> = Promise.resolve();
+/** What waits, by caller. Callers are served in turn, so that one with very much does not hold up the others. */
+class Line<T> {
+  readonly #waiting = new Map<string, T[]>();
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  push(caller: string, one: T): void {
+    const own = this.#waiting.get(caller);
+    if (own) own.push(one);
+    else this.#waiting.set(caller, [one]);
+  }
+
+  shift(): T | undefined {
+    for (const [caller, own] of this.#waiting) {
+      const one = own.shift();
+      this.#waiting.delete(caller);
+      if (own.length > 0) this.#waiting.set(caller, own); // behind the others
+      return one;
+    }
+    return undefined;
+  }
+}
+
+const large = new Line<() => Promise<void>>();
+let isLargeRunning = false;
 
 /**
- * Does work on a large body when all that came before it is done and others have had their turn. Together, many bodies thus
- * block the thread no longer, and take no more memory for it, than one of them.
+ * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
+ * thus block the thread no longer than one of them.
  */
-export function inTurn<T>(work: () => T | Promise<T>): Promise<T> {
-  const turn = last.then(othersTurn).then(work);
-  const over = () => {}; // whoever asked hears of a failure
-  last = turn.then(over, over);
-  return turn;
+export function inTurn<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  large.push(caller, async () => {
+    try {
+      resolve(await work());
+    } catch (thrown) {
+      reject(thrown);
+    }
+  });
+  if (!isLargeRunning) void runLarge();
+  return promise;
+}
+
+async function runLarge(): Promise<void> {
+  isLargeRunning = true;
+  while (!large.isEmpty) {
+    await othersTurn();
+    await large.shift()!();
+  }
+  isLargeRunning = false;
 }
 
 /** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
@@ -146,8 +187,7 @@ interface Beginning {
 
 /** What has begun since others had their turn. */
 let begunBytes = 0;
-/** By caller. The first one is the next to be served. */
-const beginnings = new Map<string, Beginning[]>();
+const beginnings = new Line<Beginning>();
 
 /**
  * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
@@ -161,22 +201,19 @@ export function beginTurn(caller: string, bodyBytes: number): Promise<void> | un
     return undefined;
   }
   const { promise, resolve: begin } = Promise.withResolvers<void>();
-  const own = beginnings.get(caller);
-  if (own) own.push({ bytes, begin });
-  else beginnings.set(caller, [{ bytes, begin }]);
+  beginnings.push(caller, { bytes, begin });
   return promise;
 }
 
 function beginMore(): void {
   begunBytes = 0;
-  for (const [caller, own] of beginnings) {
-    const { bytes, begin } = own.shift()!;
-    beginnings.delete(caller);
-    if (own.length > 0) beginnings.set(caller, own); // behind the others
-    begin();
-    begunBytes += bytes;
-    if (begunBytes >= BEGUN_BYTES) return afterOthers(beginMore);
+  while (begunBytes < BEGUN_BYTES) {
+    const next = beginnings.shift();
+    if (!next) return;
+    next.begin();
+    begunBytes += next.bytes;
   }
+  afterOthers(beginMore);
 }
 
 /**

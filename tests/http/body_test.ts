@@ -564,7 +564,9 @@ Deno.test("what 96 bytes become is refused, and told how it passes; the same bod
 for (const [lines, ratio] of [[2_600, 500], [5_000, 700]] as const) {
   Deno.test(`a history in which an agent read a log of ${lines} lines 60 times is read, compressed with zstd`, async () => {
     const line = (at: number) =>
-      `12:${at % 60}:00 GET /v1/items/${(at * 7_919) % 10_007} 200 in the morning, as usual, and nothing was wrong with it\n`;
+      `12:${at % 60}:00 GET /v1/items/${
+        (at * 7_919) % 10_007
+      } 200 in the morning, as usual, and nothing was wrong with it\n`;
     const output = Array.from({ length: lines }, (_, at) => line(at)).join("");
     const turn = (at: number) => ({ type: "function_call_output", call_id: `call_${at}`, output });
     const text = JSON.stringify({ input: Array.from({ length: 60 }, (_, at) => turn(at)) });
