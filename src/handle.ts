@@ -35,8 +35,8 @@ export async function handle(
   gateway: Gateway,
   known?: Caller,
 ): Promise<Response> {
-  const { tracing, recording } = gateway;
-  if ((tracing && !tracing.tracer) || (recording && !recording.loaded)) await loadOnce(gateway);
+  const loading = loadOnce(gateway);
+  if (loading) await loading;
   const opened = openContext(request, peer, gateway);
   const { url, recorder } = opened;
   const { entry } = recorder;
@@ -78,9 +78,11 @@ export async function handle(
   }
 }
 
-/** Loads the modules for tracing and recording if they are configured. */
-async function loadOnce({ tracing, recording }: Gateway): Promise<void> {
-  await Promise.all([tracing?.load(), recording?.load()]);
+/** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
+function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined {
+  const isTraced = !tracing || tracing.tracer !== undefined;
+  const isRecorded = !recording || recording.loaded !== undefined;
+  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
 }
 
 /** The finished answer. A copy is recorded if the configuration wants one. */

@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { gzipSync } from "node:zlib";
 import { GatewayError } from "../../src/errors.ts";
-import { createUploads, Room } from "../../src/http/uploads.ts";
+import { Room } from "../../src/http/room.ts";
+import { createUploads } from "../../src/http/uploads.ts";
 import { until } from "../support/wait.ts";
 
 const LIMITS = { limitBytes: 1_000, timeoutMs: 10_000 };
