@@ -145,8 +145,7 @@ function createWorld(options: AppOptions): World {
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, platform, plugins, keep);
   const warn = options.warn ?? standardStreams(platform).warn;
-  const facts = { config, platform, env, now, keeper: workers?.keeper };
-  const kept = keepStore(options.store, { ...facts, keep, meter, warn });
+  const kept = keepStore(options.store, { config, platform, env, now, keeper: workers?.keeper, keep, meter, warn });
   const isShared = (config.store.kind === "redis" || workers?.keeper !== undefined) && !options.store;
   const shared = isShared
     ? keep(

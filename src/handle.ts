@@ -7,6 +7,7 @@ import { TASK_OF } from "./canonical/operations.ts";
 import type { FormField } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
+import type { Account } from "./http/admission.ts";
 import type { Caller } from "./http/auth.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { checkHost } from "./http/host.ts";
@@ -125,12 +126,16 @@ async function dispatch<K extends ServedOperation>(
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
   listAsRunning(context);
+  let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {
     if (protocol.body !== "none") recorder.record = gateway.recording?.loaded?.begin(context);
-    if (runsModel(operation)) gateway.load.check(gateway.limits);
+    if (runsModel(operation)) {
+      gateway.load.check(gateway.limits);
+      account = gateway.admission(context.caller);
+    }
   }
-  const body = await readBody(protocol.body, context);
+  const body = await readBody(protocol.body, context, account?.receive());
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   const input = await step(() => protocol.parse(wire, context));
   const lane = named ?? laneFor(operation, input, context);
@@ -142,13 +147,15 @@ function runsModel(operation: ServedOperation): boolean {
   return operation !== "countTokens" && TASK_OF[operation] !== undefined;
 }
 
-async function readBody(kind: AnyProtocol["body"], context: RequestContext): Promise<unknown> {
-  const { request, isServed, gateway: { uploads, draining, renewals }, recorder } = context;
-  if (kind === "none") return undefined;
+/** `received` is called when the body is here, or will not come. */
+async function readBody(kind: AnyProtocol["body"], context: RequestContext, received?: () => void): Promise<unknown> {
+  const { request, isServed, caller: { owner }, gateway: { uploads, draining, renewals }, recorder } = context;
   try {
-    const { body, release } = kind === "json"
-      ? await uploads.readJson(request, isServed, recorder.record?.body)
-      : await readForm(request, uploads);
+    if (kind === "none") return undefined;
+    const { body, isLarge, release } = kind === "json"
+      ? await uploads.readJson(request, owner, isServed, recorder.record?.body)
+      : await readForm(request, owner, uploads);
+    recorder.isLarge = isLarge;
     recorder.atEnd(release);
     if (kind === "form") recorder.record?.captureForm(body as FormField[]);
     return body;
@@ -156,12 +163,14 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext): Pro
     // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.
     const isBrokenOff = draining.aborted || renewals() > context.renewals;
     throw isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
+  } finally {
+    received?.();
   }
 }
 
-async function readForm(request: Request, uploads: Gateway["uploads"]) {
-  const { fields, release } = await uploads.read(request);
-  return { body: fields, release };
+async function readForm(request: Request, owner: string, uploads: Gateway["uploads"]) {
+  const { fields, release } = await uploads.read(request, owner);
+  return { body: fields, isLarge: false, release };
 }
 
 function refuseUpgrade({ headers }: Request): void {

@@ -9,6 +9,7 @@ import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
+import { Room } from "../http/room.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { Gateway, Pace } from "../context/gateway.ts";
@@ -97,7 +98,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     sockets: createSockets(world, guards.load),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
-    uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
+    uploads: createUploads(uploadLimitsOf(config, monotonic), keep("room for uploads", null, () => new Room())),
     pace,
     now,
     monotonic,
@@ -271,12 +272,14 @@ function createMemory(
   };
 }
 
-function uploadLimitsOf(config: Config): Parameters<typeof createUploads>[0] {
+function uploadLimitsOf(config: Config, now: () => number): Parameters<typeof createUploads>[0] {
   const { bodyBytes, stallMs, uploadMs, bodyMs, uploadBytes } = config.limits;
   const limits = { limitBytes: bodyBytes, stallMs };
   return {
     form: { ...limits, timeoutMs: uploadMs },
     json: { ...limits, timeoutMs: bodyMs, json: jsonLimitsOf(config) },
     totalBytes: uploadBytes,
+    isShared: hasSeveralCallers(config),
+    now,
   };
 }

@@ -59,7 +59,9 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
     description: "Bytes of a request's headers. Longer ones get 431.",
   }),
   bodyBytes: z.int().min(1).default(31_457_280).meta({
-    description: "Bytes of a request body, both compressed and decompressed. Longer ones get 413.",
+    description:
+      "Bytes of a request body, both compressed and decompressed. Longer ones get 413, and so do bodies over 4 MiB " +
+      "that are more than 1,000 times their compressed size.",
   }),
   bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. Then it gets 408."),
   uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
@@ -139,6 +141,8 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:
       "Bytes of all bodies, JSON and forms, that are being received or processed. Further ones get 503. Small " +
-      "ones, of up to 1/256 of it (1 MiB), have another quarter reserved.",
+      "ones, of up to 1/256 of it (1 MiB), have another quarter reserved; JSON of up to 16 kB does not count. Of " +
+      "several callers, each gets up to three quarters, and beyond that 429. If the room is needed, bodies slower " +
+      "than 16 kB/s get 408.",
   }),
 });

@@ -84,6 +84,8 @@ export class Recorder {
   record?: Recorded;
   /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;
+  /** Whether its body is so large that it is sent in turn. */
+  isLarge = false;
   /** The estimate of the request's tokens at admission. */
   estimate = 0;
   /** The budgets that pay for it, if it is limited by any. */

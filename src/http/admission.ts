@@ -9,6 +9,11 @@ export interface Account {
   /** What remains, as far as this process knows. */
   allowance(): Allowance;
   /**
+   * Counts a request as running while its body is read. The returned function ends that. Throws `rate_limit` if too many are
+   * running already.
+   */
+  receive(): () => void;
+  /**
    * Admits a request that will use at least `tokens`. Throws `rate_limit`. A refused request uses nothing. `explain` receives
    * the reason if the counts are less accurate than they should be.
    */

@@ -1,10 +1,10 @@
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { builtin } from "../util/builtin.ts";
 import { failAfter } from "../util/timeout.ts";
-import { finish, type Work } from "../util/work.ts";
+import { beginTurn, finish, inTurn, type Work } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
+import { DECOMPRESS, decompressBody, tooLarge } from "./decompress.ts";
 
 export interface BodyLimits {
   /** The size limit in bytes, for the body as sent and after each decompression. */
@@ -17,15 +17,23 @@ export interface BodyLimits {
   isServed?: boolean;
   /** How many bytes to allocate on the strength of the content-length alone. */
   trustedBytes?: number;
-  /** Receives the size in bytes so far, as sent and after each decompression. If it throws, reading ends. */
+  /**
+   * Receives the size in bytes so far, as sent and after each decompression, and before one the size that it may lead to. If it
+   * throws, reading ends.
+   */
   onLength?(bytes: number): void;
+  /** Gets `end` while the body is on its way. */
+  arrival?: { end?: EndBody | undefined };
+  /** The caller. Of the callers whose bodies are to be parsed, each has its turn. */
+  caller?: string;
   /** How much JSON the body may contain. */
   json?: JsonLimits;
   /** Receives all bytes after decompression. */
   copy?: { add(bytes: Uint8Array, isOurs: boolean): void };
 }
 
-type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params?: object }) => Promise<Uint8Array>;
+/** Ends a body that is on its way. The client is told the reason as `request_timeout`. */
+export type EndBody = (reason: string) => void;
 
 /**
  * Reads, decompresses and parses a JSON body of any type. Throws `request_too_large`, `request_timeout`,
@@ -35,7 +43,18 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
   limits.copy?.add(bytes, true);
+  if (bytes.length > LARGE_BYTES) return await parseLarge(bytes, limits);
+  const turn = beginTurn(limits.caller ?? "", bytes.length);
+  if (turn) await turn;
   return await finish(parseBody(bytes, limits.json));
+}
+
+/** Parses JSON of more than `LARGE_BYTES`, when no other large body is worked on. Throws `invalid_request`. */
+export function parseLarge(
+  body: Uint8Array | string,
+  { caller = "", json }: Pick<BodyLimits, "caller" | "json">,
+): Promise<unknown> {
+  return inTurn(caller, () => finish(parseBody(body, json)));
 }
 
 /** Parses JSON. Throws `invalid_request`. */
@@ -60,23 +79,23 @@ export async function readBody(
   const { limitBytes } = limits;
   const declared = Number(request.headers.get("content-length"));
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
-  const codings = parseCodings(request.headers.get("content-encoding"));
+  const encoding = request.headers.get("content-encoding");
+  const codings = encoding ? parseCodings(encoding) : [];
 
   // A chunked body has no reliable length.
   const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
   const isSmall = isKnown && declared > 0 && declared <= SMALL_BYTES;
-  let bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
+  const bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
   if (isSmall) limits.onLength?.(bytes.length);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
-  for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
-    bytes = await inTurn(() => decompress(bytes, coding, limitBytes));
-    limits.onLength?.(bytes.length);
-  }
-  return bytes;
+  const applied = codings.length > 0 ? codings.toReversed() : sniffCodings(bytes);
+  return applied.length > 0 ? await decompressBody(bytes, applied, limits) : bytes;
 }
 
 /** The size that fits into the first packets of a connection. */
-const SMALL_BYTES = 2 ** 14;
+export const SMALL_BYTES = 2 ** 14;
+/** Larger bodies are worked on one at a time: each takes milliseconds and several times its size in memory. */
+export const LARGE_BYTES = 2 ** 20;
 
 /** A small body arrives all at once. Reading it as a stream takes three times as long and makes more garbage. */
 function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLimits): Promise<Uint8Array> {
@@ -95,20 +114,22 @@ const STALL_MS = 30_000;
 async function readPieces(
   body: ReadableStream<Uint8Array> | null,
   declared: number,
-  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, onLength }: BodyLimits,
+  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, onLength, arrival = {} }: BodyLimits,
 ): Promise<Uint8Array> {
   if (!body) return new Uint8Array();
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // a failure of the sender does not matter any more
   let late: string | undefined;
-  const arrival = watchArrival(timeoutMs, stallMs, (reason) => {
+  const end = (reason: string) => {
     late = reason;
     stop();
-  });
+  };
+  arrival.end = end;
+  const timer = watchArrival(timeoutMs, stallMs, end);
   try {
     const buffer = new ByteBuffer(Math.min(Math.max(declared, 0), trustedBytes), limitBytes);
     while (true) {
-      arrival.wait();
+      timer.wait();
       const value = await reader.read().catch(disconnected);
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
       if (!value) return buffer.take();
@@ -125,7 +146,8 @@ async function readPieces(
       buffer.append(value);
     }
   } finally {
-    arrival.end();
+    arrival.end = undefined;
+    timer.end();
   }
 }
 
@@ -156,41 +178,11 @@ function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: strin
   };
 }
 
-/** Only asynchronous functions: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
-const DECOMPRESS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
-  ["gzip", by("gunzip")],
-  ["x-gzip", by("gunzip")],
-  ["br", by("brotliDecompress")],
-  ["zstd", unzstd],
-  ["deflate", inflateAny],
-]);
-
-function by(name: "gunzip" | "brotliDecompress" | "inflate" | "inflateRaw" | "zstdDecompress"): Decompress {
-  return (bytes, options) => builtin("node:util").promisify(builtin("node:zlib")[name] as CallbackForm)(bytes, options);
-}
-
-type CallbackForm = (
-  bytes: Uint8Array,
-  options: object,
-  callback: (error: Error | null, result: Uint8Array) => void,
-) => void;
-
-/** A frame may need a window of 128 MiB, but as a content-encoding the standard (RFC 9659) allows only 8 MiB. */
-function unzstd(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
-  const params = { [builtin("node:zlib").constants.ZSTD_d_windowLogMax]: 23 };
-  return by("zstdDecompress")(bytes, { ...options, params });
-}
-
-/** `deflate` means zlib's format in the standard and often raw deflate in practice. Only a zlib header starts with method 8. */
-function inflateAny(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
-  return by((bytes[0]! & 0x0f) === 8 ? "inflate" : "inflateRaw")(bytes, options);
-}
-
 const MAX_CODINGS = 3;
 
 /** The encodings of the body, in the order in which they were applied. */
-function parseCodings(header: string | null): string[] {
-  const codings = (header ?? "").toLowerCase().split(",").map((coding) => coding.trim())
+function parseCodings(header: string): string[] {
+  const codings = header.toLowerCase().split(",").map((coding) => coding.trim())
     .filter((coding) => coding !== "" && coding !== "identity");
   const unknown = codings.find((coding) => !DECOMPRESS.has(coding));
   if (unknown !== undefined) {
@@ -209,33 +201,6 @@ function parseCodings(header: string | null): string[] {
 function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
   if (first === 0x1f && second === 0x8b) return ["gzip"];
   return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
-}
-
-let last: Promise<unknown> = Promise.resolve();
-
-/** Runs one decompression at a time, because the size of a body is unknown until it is decompressed. */
-function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const turn = last.then(work);
-  last = turn.catch(() => {});
-  return turn;
-}
-
-async function decompress(bytes: Uint8Array, coding: string, limitBytes: number): Promise<Uint8Array> {
-  try {
-    return await DECOMPRESS.get(coding)!(bytes, { maxOutputLength: limitBytes });
-  } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE") {
-      throw tooLarge("decompressed body", limitBytes);
-    }
-    throw new GatewayError("invalid_request", `Cannot decompress the body: not valid ${coding}`, { cause });
-  }
-}
-
-export function tooLarge(what: string, limitBytes: number): GatewayError {
-  const limit = limitBytes < 2 ** 20
-    ? `${limitBytes} bytes`
-    : `${Number((limitBytes / 2 ** 20).toFixed(1))} MiB (${limitBytes} bytes)`;
-  return new GatewayError("request_too_large", `The ${what} is larger than the limit of ${limit}`);
 }
 
 const lenientDecoder = new TextDecoder();

@@ -71,6 +71,8 @@ export class KeyAccount implements Account {
   #requests: TokenBucket | undefined;
   #tokens: TokenBucket | undefined;
   #running = 0;
+  /** Requests whose bodies are being read. */
+  #receiving = 0;
   /** By the monotonic clock. */
   #usedAt: number;
 
@@ -85,7 +87,8 @@ export class KeyAccount implements Account {
   /** Whether a new account would allow the same. */
   isIdle(now: number): boolean {
     const isFull = (bucket: TokenBucket | undefined) => !bucket || bucket.level(now) >= bucket.limit;
-    return this.#running === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) && isFull(this.#tokens);
+    return this.#running + this.#receiving === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) &&
+      isFull(this.#tokens);
   }
 
   /** Limits may change while the gateway runs. Usage remains counted. */
@@ -108,6 +111,16 @@ export class KeyAccount implements Account {
     const tokens = this.#tightest();
     return { ...(requests && { requests }), ...(tokens && { tokens }) };
   };
+
+  receive(): () => void {
+    const { concurrentRequests = Infinity } = this.#quota;
+    const begun = this.#running + this.#receiving;
+    if (begun > 0 && begun >= concurrentRequests) {
+      throw limitReached(this.#name, this.#quota, "concurrentRequests", BUSY_MS);
+    }
+    this.#receiving++;
+    return () => void this.#receiving--;
+  }
 
   /** The first request of a day waits until the day's earlier usage is known. If it cannot be known, the local count is used. */
   admit(tokens: number, explain?: (failure: unknown) => void): Permit | Promise<Permit> {

@@ -44,6 +44,11 @@ class SharedAccount implements Account {
 
   readonly allowance = (): Allowance => this.#isKnown ? this.#mirror.allowance() : {};
 
+  /** Counts only what this gateway receives: the server is asked once the request is known. */
+  receive(): () => void {
+    return this.#mirror.receive();
+  }
+
   admit(tokens: number, explain?: (failure: unknown) => void): Permit | Promise<Permit> {
     if (Object.keys(this.#quota).length === 0) return this.#mirror.admitNow(tokens);
     return this.#counts.isUp() ? this.#ask(tokens, explain) : this.#admitAlone(tokens, explain);

@@ -1,8 +1,12 @@
-/** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
+/**
+ * Limits the memory for the bodies of all clients together, from the first byte until their requests end. JSON of a few kB does
+ * not count: it is limited by the number of requests.
+ */
 import type { FormField } from "../contract/context.ts";
-import { GatewayError } from "../errors.ts";
-import { type BodyLimits, readJsonBody, tooLarge } from "./body.ts";
+import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES } from "./body.ts";
+import { tooLarge } from "./decompress.ts";
 import { readFormBody } from "./multipart.ts";
+import { type Arrival, NEW, Room, type RoomLimits, SMALL } from "./room.ts";
 
 /** A form from a client, and the memory reserved for it. */
 export interface Upload {
@@ -14,6 +18,8 @@ export interface Upload {
 /** JSON from a client, and the memory reserved for it. */
 export interface JsonUpload {
   body: unknown;
+  /** Whether it is so large that work on it is done one at a time. */
+  isLarge: boolean;
   /** Releases the memory. */
   release(): void;
 }
@@ -25,97 +31,94 @@ export interface HeldText {
   release(): void;
 }
 
-/** The bytes reserved for bodies. A later configuration that takes over the object keeps counting what others hold. */
-export interface Room {
-  taken: number;
-}
-
 export interface Uploads {
   /**
-   * Reads a form like `readFormBody`. Throws `unavailable` if there is no room at the moment, and `request_too_large` if there
-   * never can be.
+   * Reads a form like `readFormBody`. Throws `unavailable` if there is no room at the moment, `rate_limit` if the caller holds
+   * its share of it, and `request_too_large` if there never can be.
    */
-  read(request: Request): Promise<Upload>;
+  read(request: Request, caller: string): Promise<Upload>;
   /**
    * Reads JSON like `readJsonBody`, in the same room and with the same errors. `isServed`: whether the request came through a
    * server. `copy` receives its bytes.
    */
-  readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
+  readJson(request: Request, caller: string, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
   /** Reserves memory for JSON that has arrived, in the same room and with the same errors. */
-  hold(text: string): HeldText;
+  hold(text: string, caller: string): HeldText;
 }
 
-export interface UploadLimits {
+export interface UploadLimits extends RoomLimits {
   form: BodyLimits;
   json: BodyLimits;
-  /** The memory for all bodies, in bytes. */
-  totalBytes: number;
 }
 
-/** A body is small up to this share of the room: 1 MiB of 256 MiB, which is enough for a chat of hundreds of turns. */
-const SMALL = 1 / 256;
-/** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
-const RESERVE = 1 / 4;
-
-export function createUploads({ form, json, totalBytes }: UploadLimits, room: Room = { taken: 0 }): Uploads {
-  /** Reserves `bytes` in total for a body that already holds `held`. */
-  function take(bytes: number, held: number): number {
-    const most = bytes <= totalBytes * SMALL ? totalBytes * (1 + RESERVE) : totalBytes;
-    if (bytes > most) {
-      const message = `The body may be larger than the limit for all bodies together: ${totalBytes} bytes`;
-      throw new GatewayError("request_too_large", message);
-    }
-    if (room.taken - held + bytes > most) {
-      throw new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
-    }
-    room.taken += bytes - held;
-    return bytes;
-  }
-
+export function createUploads(limits: UploadLimits, room = new Room()): Uploads {
+  const { json, totalBytes } = limits;
   return {
-    async read(request) {
-      const mostBytes = mostBytesOf(request.headers, form.limitBytes);
-      let held = take(mostBytes, 0);
-      try {
-        const fields = await readFormBody(request, { ...form, limitBytes: mostBytes, trustedBytes: mostBytes });
-        // Releases what was reserved and not used.
-        const bytes = Math.min(sizeOf(fields), mostBytes);
-        room.taken -= held - bytes;
-        held = bytes;
-        return { fields, release: () => void (room.taken -= bytes) };
-      } catch (refusal) {
-        room.taken -= held;
-        throw refusal;
-      }
-    },
+    read: (request, caller) => readForm(request, caller, limits, room),
 
-    async readJson(request, isServed, copy) {
+    async readJson(request, caller, isServed, copy) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
       const isDeclared = declared > 0 && declared <= json.limitBytes;
-      let held = isDeclared ? take(declared, 0) : 0;
-      let length = 0;
+      const arrival: Arrival = { ...NEW, caller };
+      // The messages of a socket are not limited by the number of requests.
+      if (isDeclared && (declared > SMALL_BYTES || !isServed)) room.take(arrival, declared, limits);
+      if (isDeclared && declared > SMALL_BYTES) room.follow(arrival, limits);
       const onLength = (bytes: number) => {
-        length = bytes;
-        if (bytes <= held) return;
+        arrival.length = bytes;
+        if (bytes <= SMALL_BYTES) return;
+        room.measure(arrival, bytes, limits);
+        // What was reserved for what it might become, and is not needed.
+        if (bytes < arrival.held && !arrival.end) room.give(arrival, bytes);
+        if (bytes <= arrival.held) return;
         // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
-        const isKnown = isDeclared || bytes <= totalBytes * SMALL;
-        held = take(isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), held);
+        const isKnown = isDeclared || bytes <= totalBytes * SMALL || !arrival.end;
+        room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), limits);
+        if (!isKnown) room.follow(arrival, limits);
       };
       try {
-        const body = await readJsonBody(request, { ...json, isServed, onLength, copy });
-        room.taken -= held - length;
-        return { body, release: () => void (room.taken -= length) };
+        const body = await readJsonBody(request, { ...json, isServed, caller, arrival, onLength, copy });
+        if (arrival.held > arrival.length) room.give(arrival, arrival.length);
+        return {
+          body,
+          isLarge: arrival.length > LARGE_BYTES,
+          release: () => void (arrival.held > 0 && room.give(arrival)),
+        };
       } catch (refusal) {
-        room.taken -= held;
+        room.give(arrival);
         throw refusal;
+      } finally {
+        if (arrival.length > SMALL_BYTES || declared > SMALL_BYTES) room.forget(arrival);
       }
     },
 
-    hold(text) {
-      const bytes = take(sizeWithin(json.limitBytes, text), 0);
-      return { bytes, release: () => void (room.taken -= bytes) };
+    hold(text, caller) {
+      const bytes = sizeWithin(json.limitBytes, text);
+      const arrival: Arrival = { ...NEW, caller };
+      room.take(arrival, bytes, limits);
+      return { bytes, release: () => room.give(arrival) };
     },
   };
+}
+
+async function readForm(request: Request, caller: string, limits: UploadLimits, room: Room): Promise<Upload> {
+  const { form } = limits;
+  const mostBytes = mostBytesOf(request.headers, form.limitBytes);
+  const arrival: Arrival = { ...NEW, caller };
+  room.take(arrival, mostBytes, limits);
+  room.follow(arrival, limits);
+  const onLength = (bytes: number) => room.measure(arrival, bytes, limits);
+  try {
+    const most = { ...form, limitBytes: mostBytes, trustedBytes: mostBytes, caller, arrival, onLength };
+    const fields = await readFormBody(request, most);
+    // Releases what was reserved and not used.
+    room.give(arrival, sizeOf(fields));
+    return { fields, release: () => room.give(arrival) };
+  } catch (refusal) {
+    room.give(arrival);
+    throw refusal;
+  } finally {
+    room.forget(arrival);
+  }
 }
 
 /** The declared size, or the limit if the size is not declared or the body is compressed. */

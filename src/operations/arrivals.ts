@@ -1,6 +1,6 @@
 /** The messages that have arrived on a WebSocket. They are read in their order, one at a time, and others run in between. */
 import { GatewayError } from "../errors.ts";
-import type { HeldText, Uploads } from "../http/uploads.ts";
+import type { HeldText } from "../http/uploads.ts";
 import { othersTurn } from "../util/work.ts";
 
 /** A message that has been read. */
@@ -13,7 +13,8 @@ export interface Arrival {
 }
 
 export interface ArrivalsOptions {
-  hold: Uploads["hold"];
+  /** Throws what `Uploads.hold` throws. */
+  hold(text: string): HeldText;
   /** Throws `invalid_request`. */
   parse(text: string): unknown | Promise<unknown>;
   /** Rejects only if the message was refused. Its memory is given back then. */

@@ -90,8 +90,7 @@ function askOf<K extends ModelOperation>(
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  const counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
-  attempt.counted = counted;
+  attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
   const isOff = isOffAt(where, { gateway });
   const refusesTool = (tool: HostedTool) => hosted && isOff || isLostOn(tool, where, { gateway });
   const lost = beside.filter(refusesTool).flatMap(({ extra }) => Object.keys(extra.fields));
@@ -101,6 +100,7 @@ function askOf<K extends ModelOperation>(
     operation,
     input,
     estimate,
+    largeFor: recorder.isLarge ? caller.owner : undefined,
     target,
     upstream: withRecord(
       withTrace(

@@ -5,7 +5,7 @@ import { openContext, type RequestContext, withCaller, withProtocol } from "../c
 import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
-import { parseBody } from "../http/body.ts";
+import { LARGE_BYTES, parseBody, parseLarge } from "../http/body.ts";
 import type { OpenSocket } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
@@ -64,8 +64,11 @@ export class Connection implements OpenSocket {
       onFull: () => this.retire(),
     });
     this.#arrivals = new Arrivals({
-      hold: uploads.hold,
-      parse: (text) => finish(parseBody(text, limits.json)),
+      hold: (text) => uploads.hold(text, this.owner),
+      parse: (text) =>
+        text.length > LARGE_BYTES
+          ? parseLarge(text, { caller: this.owner, json: limits.json })
+          : finish(parseBody(text, limits.json)),
       onMessage: (arrival) => this.#queue(arrival),
       onRefused: (thrown) => this.#refuse(thrown),
     });
@@ -188,6 +191,7 @@ export class Connection implements OpenSocket {
     let context = this.#open();
     const { request, recorder } = context;
     recorder.atEnd(release);
+    recorder.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
     listAsRunning(context);
     const { body, isWarmUp } = message;

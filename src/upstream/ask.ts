@@ -36,6 +36,8 @@ export interface Ask<K extends ModelOperation> {
   prepare(lessons: Lessons): Input<K>;
   /** Estimated tokens of the conversation; 0 if the input is not one. */
   estimate: number;
+  /** The caller, if the calls may be so large that they wait their turn. */
+  largeFor?: string | undefined;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;

@@ -69,7 +69,7 @@ export async function open<K extends ModelOperation>(
   ask: Ask<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const first = await send(call, ask.upstream, signal);
+  const first = await send(call, ask.upstream, signal, ask.largeFor);
   const response = first.ok ? first : await accepted(call, first, ask, signal);
   const wait = ask.onHead?.(response.headers);
   if (wait) await wait;
@@ -95,7 +95,7 @@ async function accepted<K extends ModelOperation>(
   let call = first;
   let shortened = false;
   for (let tries = 1;; tries++) {
-    const response = tries === 1 ? refusal : await send(call, upstream, signal);
+    const response = tries === 1 ? refusal : await send(call, upstream, signal, ask.largeFor);
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));

@@ -4,7 +4,7 @@ import { describeExcess, JSON_LIMITS, type JsonLimits, type Scan, scan } from ".
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { finish, othersTurn, type Work } from "../util/work.ts";
+import { finish, inTurn, othersTurn, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply, SecretPlace } from "../contract/call.ts";
@@ -18,6 +18,7 @@ import {
   type TransportResponse,
 } from "../platform/transport.ts";
 import { withQuery } from "../util/urls_and_headers.ts";
+import { fetchResult } from "./fetch_result.ts";
 import type { Refusals } from "./unsupported_fields.ts";
 import type { Timeouts } from "./deadlines.ts";
 
@@ -88,16 +89,48 @@ const LONG_BODY = 1_000_000;
 
 /**
  * Makes one call and returns the response, whatever its status. It contains nothing of the client's request but what
- * the driver put there: no header, no credential.
+ * the driver put there: no header, no credential. `largeFor`: the caller if the call is so large that it waits its turn.
  */
-export function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
-  const { url, method, headers } = headOf(call, upstream);
+export function send(
+  call: Call,
+  upstream: Service,
+  signal: AbortSignal,
+  largeFor?: string,
+): Promise<TransportResponse> {
+  if (call.url !== undefined) {
+    const headers = { "user-agent": "laneway" };
+    return fetchResult(call.url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
+  }
+  if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
   const body = bodyOf(call);
-  const request = { url, method, headers, body, signal };
-  if (typeof body !== "string") return reach(request, upstream);
-  headers["content-type"] ??= "application/json";
-  return body.length < LONG_BODY ? reach(request, upstream) : othersTurn().then(() => reach(request, upstream));
+  return typeof body === "string" && body.length >= LONG_BODY
+    ? othersTurn().then(() => sendBody(call, body, upstream, signal))
+    : sendBody(call, body, upstream, signal);
+}
+
+function sendBody(
+  call: Call,
+  body: TransportRequest["body"],
+  upstream: Service,
+  signal: AbortSignal,
+): Promise<TransportResponse> {
+  const { url, method, headers } = headOf(call, upstream);
+  if (typeof body === "string") headers["content-type"] ??= "application/json";
+  return reach({ url, method, headers, body, signal }, upstream);
+}
+
+/** First the body is written, then it is handed over: each takes long. */
+async function sendInTurn(
+  call: Call,
+  upstream: Service,
+  signal: AbortSignal,
+  caller: string,
+): Promise<TransportResponse> {
+  const body = await inTurn(caller, () => bodyOf(call));
+  signal.throwIfAborted();
+  // Within an object, since the turn is over before the answer comes.
+  const { answer } = await inTurn(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
+  return await answer;
 }
 
 /** The URL and headers of a call below the base URL, including the secret. */
@@ -150,37 +183,6 @@ function toFormData(fields: readonly FormField[]): FormData {
     else form.append(name, value);
   }
   return form;
-}
-
-const MOST_REDIRECTS = 3;
-
-/** Fetches a result that the upstream returned as a URL: without credentials, and only from allowed origins. */
-async function fetchResult(url: string, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  let place = URL.parse(url);
-  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
-    if (!place || place.username + place.password !== "" || !isAmong(place, upstream.resultsFrom)) {
-      const where = place ? `"${place.protocol}//${place.host}", which its "resultsFrom" does not name` : "no URL";
-      const message = `The result of upstream "${upstream.name}" is at ${where}`;
-      throw new GatewayError("upstream_error", message, { retryable: false });
-    }
-    const request = { url: place.href, method: "GET", headers: { "user-agent": "laneway" }, signal };
-    const response = await reach(request, upstream);
-    const location = response.status >= 300 && response.status < 400 && response.headers.get("location");
-    if (!location) return response;
-    await response.body?.cancel();
-    place = URL.parse(location, place.href);
-  }
-  const message = `Cannot fetch the result of upstream "${upstream.name}": too many redirects`;
-  throw new GatewayError("upstream_error", message, { retryable: false });
-}
-
-/** `https://*.example.com` names every host below example.com, on the same port. */
-function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
-  return allowed.some((pattern) => {
-    const wanted = URL.parse(pattern);
-    if (!wanted || protocol !== wanted.protocol) return false;
-    return wanted.host.startsWith("*.") ? host.endsWith(wanted.host.slice(1)) : host === wanted.host;
-  });
 }
 
 /** The JSON parser for an answer. Numbers are kept exactly if unknown fields are passed on to the client. */

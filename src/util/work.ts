@@ -120,6 +120,102 @@ function next(): void {
   if (waiting.length > 0) afterOthers(next);
 }
 
+/** What waits, by caller. Callers are served in turn, so that one with very much does not hold up the others. */
+class Line<T> {
+  readonly #waiting = new Map<string, T[]>();
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  push(caller: string, one: T): void {
+    const own = this.#waiting.get(caller);
+    if (own) own.push(one);
+    else this.#waiting.set(caller, [one]);
+  }
+
+  shift(): T | undefined {
+    for (const [caller, own] of this.#waiting) {
+      const one = own.shift();
+      this.#waiting.delete(caller);
+      if (own.length > 0) this.#waiting.set(caller, own); // behind the others
+      return one;
+    }
+    return undefined;
+  }
+}
+
+const large = new Line<() => Promise<void>>();
+let isLargeRunning = false;
+
+/**
+ * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
+ * thus block the thread no longer than one of them.
+ */
+export function inTurn<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  large.push(caller, async () => {
+    try {
+      resolve(await work());
+    } catch (thrown) {
+      reject(thrown);
+    }
+  });
+  if (!isLargeRunning) void runLarge();
+  return promise;
+}
+
+async function runLarge(): Promise<void> {
+  isLargeRunning = true;
+  while (!large.isEmpty) {
+    await othersTurn();
+    await large.shift()!();
+  }
+  isLargeRunning = false;
+}
+
+/** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
+const BEGUN_BYTES = 1.5 * 2 ** 20;
+/** What a request costs that has no body to speak of. */
+const REQUEST_BYTES = BEGUN_BYTES / 12;
+
+/** A request that is not begun yet. */
+interface Beginning {
+  bytes: number;
+  begin(): void;
+}
+
+/** What has begun since others had their turn. */
+let begunBytes = 0;
+const beginnings = new Line<Beginning>();
+
+/**
+ * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
+ * once. `bodyBytes`: the size of its body, with which the work grows.
+ */
+export function beginTurn(caller: string, bodyBytes: number): Promise<void> | undefined {
+  const bytes = REQUEST_BYTES + bodyBytes;
+  if (begunBytes < BEGUN_BYTES) {
+    begunBytes += bytes;
+    if (begunBytes >= BEGUN_BYTES) afterOthers(beginMore);
+    return undefined;
+  }
+  const { promise, resolve: begin } = Promise.withResolvers<void>();
+  beginnings.push(caller, { bytes, begin });
+  return promise;
+}
+
+function beginMore(): void {
+  begunBytes = 0;
+  while (begunBytes < BEGUN_BYTES) {
+    const next = beginnings.shift();
+    if (!next) return;
+    next.begin();
+    begunBytes += next.bytes;
+  }
+  afterOthers(beginMore);
+}
+
 /**
  * Only a timer makes the event loop idle, and only an idle loop polls the sockets each time. After `setImmediate`, Deno polls
  * only every 61st time. This kind of timer needs no owner to clear it, since the waiting work may be gone.

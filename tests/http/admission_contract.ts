@@ -1,5 +1,5 @@
 /** What every admission does, whoever counts. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import type { Quota } from "../../src/contract/allowance.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Admission } from "../../src/http/admission.ts";
@@ -227,6 +227,22 @@ const LAWS: Law[] = [
     await admit();
     assertEquals(await admission(key)!.takeCall(), true);
   }],
+  [
+    "a request whose body is being read counts as one at once, and is refused before that",
+    { concurrentRequests: 2 },
+    async ({ admission, key, admit }) => {
+      const account = admission(key)!;
+      const received = [account.receive(), account.receive()];
+      const { code, message } = assertThrows(() => account.receive(), GatewayError);
+      assertEquals([code, message], ["rate_limit", 'Key "team" is limited to 2 concurrent requests']);
+      received[0]!();
+      const end = await admit();
+      assertThrows(() => account.receive(), GatewayError);
+      await end();
+      received[1]!();
+      account.receive()();
+    },
+  ],
   ["two hundred at once are as many as there may be", { requestsPerMinute: 60 }, async ({ admit }) => {
     const ends = await Promise.allSettled(Array.from({ length: 200 }, () => admit(1)));
     assertEquals(ends.filter(({ status }) => status === "fulfilled").length, 60);

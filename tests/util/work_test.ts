@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ByteReader } from "../../src/util/byte_reader.ts";
-import { finish, finishSync, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
+import { beginTurn, finish, finishSync, inTurn, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
 import { readFrames } from "../support/sources.ts";
 import { fromResponse } from "../../src/platform/fetch_transport.ts";
 import { readBytes } from "../../src/upstream/send.ts";
@@ -99,4 +99,47 @@ Deno.test("work: whoever reads very many short pieces leaves others a turn with 
   };
   const turns = await turnsDuring(read, 2);
   assert(turns >= 16, `${turns} turns`);
+});
+
+Deno.test("work: of large works one is done at a time, callers alternate, and a failure holds up nobody", async () => {
+  const done: string[] = [];
+  const large = (caller: string, name: string) =>
+    inTurn(caller, async () => {
+      done.push(`${name} begins`);
+      await othersTurn();
+      done.push(`${name} ends`);
+      if (name === "a2") throw new RangeError("too much");
+      return name;
+    });
+  const works = [large("a", "a1"), large("a", "a2"), large("a", "a3"), large("b", "b1")];
+  const outcomes = await Promise.allSettled(works);
+  assertEquals(done, ["a1", "b1", "a2", "a3"].flatMap((name) => [`${name} begins`, `${name} ends`]));
+  assertEquals(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+});
+
+Deno.test("work: of many requests that begin at once only some do before others have their turn, and callers alternate", async () => {
+  await othersTurn();
+  const begun: string[] = [];
+  const begin = async (caller: string) => {
+    await beginTurn(caller, 0);
+    begun.push(caller);
+  };
+  const turns = await turnsDuring(() => {
+    const all = Array.from({ length: 200 }, () => begin("greedy"));
+    return Promise.all([...all, begin("other")]);
+  });
+  assert(turns >= 10, `${turns} turns`);
+  assertEquals(begun.length, 201);
+  assert(begun.indexOf("other") < 50, `the other caller was served after ${begun.indexOf("other")}`);
+});
+
+Deno.test("work: a large body counts for many small requests, and what comes one after another waits for nothing", async () => {
+  await othersTurn();
+  await othersTurn();
+  const begun = [beginTurn("a", 2 ** 21), beginTurn("a", 0)];
+  assertEquals(begun.map((turn) => turn !== undefined), [false, true]);
+  await begun[1];
+  await othersTurn();
+  await othersTurn();
+  assertEquals(beginTurn("a", 0), undefined);
 });

@@ -1,0 +1,118 @@
+/** The memory for the bodies of all clients: who has how much of it, and who has to give it back. */
+import { GatewayError } from "../errors.ts";
+import { type Capacity, type Refused, Shares } from "../util/shares.ts";
+import type { EndBody } from "./body.ts";
+
+/** A body that has memory reserved, and how it arrives. */
+export interface Arrival {
+  caller: string;
+  /** The bytes reserved. */
+  held: number;
+  /** The bytes so far. */
+  length: number;
+  /** When its speed was measured last, in milliseconds, and its bytes by then. */
+  measuredAt: number;
+  measured: number;
+  /** Absent once it has arrived. */
+  end?: EndBody | undefined;
+}
+
+/** A body of which nothing is here yet. */
+export const NEW = { held: 0, length: 0, measuredAt: 0, measured: 0 };
+
+export interface RoomLimits {
+  /** The memory for all bodies, in bytes. */
+  totalBytes: number;
+  /** Whether there are several callers, so that each gets its share only. */
+  isShared?: boolean;
+  /** Milliseconds by a monotonic clock. */
+  now?(): number;
+}
+
+/** A body is small up to this share of the room: 1 MiB of 256 MiB, which is enough for a chat of hundreds of turns. */
+export const SMALL = 1 / 256;
+/** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
+const RESERVE = 1 / 4;
+
+/** A body that has been slower than this for so long gives its room to others: in bytes per millisecond, and in milliseconds. */
+const [SLOWEST, MEASURED_MS] = [16, 2_000];
+
+/** What is reserved. A later configuration that takes over the object keeps counting what others hold. */
+export class Room {
+  readonly shares = new Shares();
+  /** The bodies that are on their way, and not small. */
+  readonly #arriving = new Set<Arrival>();
+
+  /** Reserves `bytes` in total for a body. Throws `request_too_large`, `rate_limit` or `unavailable`. */
+  take(arrival: Arrival, bytes: number, limits: RoomLimits): void {
+    const { caller, held } = arrival;
+    const { totalBytes, isShared = false } = limits;
+    const total = bytes <= totalBytes * SMALL ? totalBytes * (1 + RESERVE) : totalBytes;
+    if (bytes > total) {
+      const message = `The body may be larger than the limit for all bodies together: ${totalBytes} bytes`;
+      throw new GatewayError("request_too_large", message);
+    }
+    const capacity = { total, isShared };
+    const refused = this.shares.refusal(caller, bytes, capacity, held);
+    if (refused && !this.#makeRoom(arrival, bytes, capacity, refused, timeOf(limits))) throw refusal(refused);
+    this.shares.add(caller, bytes - held);
+    arrival.held = bytes;
+  }
+
+  /** Gives back what is reserved for a body, but for `kept` bytes. */
+  give(arrival: Arrival, kept = 0): void {
+    const { caller, held } = arrival;
+    if (held === 0) return;
+    arrival.held = Math.min(kept, held);
+    this.shares.add(caller, arrival.held - held);
+  }
+
+  /** Measures from now on how fast the body comes. */
+  follow(arrival: Arrival, limits: RoomLimits): void {
+    arrival.measuredAt = timeOf(limits);
+    arrival.measured = arrival.length;
+    this.#arriving.add(arrival);
+  }
+
+  /** So many bytes of the body have come. */
+  measure(arrival: Arrival, bytes: number, limits: RoomLimits): void {
+    arrival.length = bytes;
+    if (!this.#arriving.has(arrival) || timeOf(limits) - arrival.measuredAt < MEASURED_MS) return;
+    this.follow(arrival, limits);
+  }
+
+  /** The body has arrived, or will not. */
+  forget(arrival: Arrival): void {
+    this.#arriving.delete(arrival);
+  }
+
+  /** Ends bodies that hardly come until the room is enough. False if it is not. */
+  #makeRoom(arrival: Arrival, bytes: number, capacity: Capacity, refused: Refused, now: number): boolean {
+    const { caller, held } = arrival;
+    for (const other of this.#arriving) {
+      const ms = now - other.measuredAt;
+      const isSlow = ms >= MEASURED_MS && other.length - other.measured < ms * SLOWEST;
+      // Room of others is no help to a caller that holds its share.
+      if (!isSlow || !other.end || other === arrival || (refused === "share" && other.caller !== caller)) continue;
+      other.end(`others needed its room, and it came slower than ${SLOWEST} kB/s`);
+      this.#arriving.delete(other);
+      this.give(other);
+      if (!this.shares.refusal(caller, bytes, capacity, held)) return true;
+    }
+    return false;
+  }
+}
+
+function timeOf({ now }: RoomLimits): number {
+  return now ? now() : performance.now();
+}
+
+function refusal(refused: Refused): GatewayError {
+  return refused === "share"
+    ? new GatewayError(
+      "rate_limit",
+      "You hold your share of the gateway's memory for bodies: try again when one of your requests has ended",
+      { retryAfter: "5" },
+    )
+    : new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
+}
