@@ -76,11 +76,9 @@ export interface Upstream {
   json: JsonLimits;
 }
 
-/** URL, method and headers of a call. */
-export type Service = Pick<
-  Upstream,
-  "name" | "baseUrl" | "query" | "secret" | "secretPlace" | "headers" | "resultsFrom" | "transport"
->;
+/** What URL, method and headers of a call are made of, and what sends it. */
+export type Service = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
+type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
@@ -136,10 +134,7 @@ async function sendInTurn(
 /** The URL and headers of a call below the base URL, including the secret. */
 export function headOf(
   { path, method, headers: own, body, form }: Call,
-  { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Pick<
-    Service,
-    "baseUrl" | "query" | "headers" | "secret" | "secretPlace"
-  >,
+  { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Addressed,
 ) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;

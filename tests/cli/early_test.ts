@@ -36,7 +36,7 @@ async function withGateway(use: (rig: Rig) => Promise<void>): Promise<void> {
       reported(text) {
         const { promise, resolve } = Promise.withResolvers<void>();
         waiting.set(text, resolve);
-        return within(20_000, promise);
+        return within(promise);
       },
       run(own) {
         const platform: Platform = {
@@ -52,7 +52,7 @@ async function withGateway(use: (rig: Rig) => Promise<void>): Promise<void> {
           ...own,
         };
         const streams = { say, print: say, log() {}, warn() {}, flush: () => Promise.resolve() };
-        return within(20_000, serve(path, {}, { platform, plugins: builtIn, streams }));
+        return within(serve(path, {}, { platform, plugins: builtIn, streams }));
       },
     });
   });

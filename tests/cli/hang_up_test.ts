@@ -164,7 +164,7 @@ async function withStart(use: (start: Start) => Promise<void>): Promise<void> {
     } finally {
       if (pipe !== undefined) closeSync(pipe);
       signal(child.pid, "SIGINT");
-      await within(20_000, Promise.all([ended, reading]));
+      await within(Promise.all([ended, reading]));
     }
   });
 }

@@ -66,12 +66,12 @@ async function withChain(manager: string, use: (chain: Chain) => Promise<void>):
       serving.reject(new Error(`It did not start: ${text}`));
     })();
     try {
-      await within(60_000, serving.promise);
+      await within(serving.promise);
       await use({ pid: pidIn(text), over, text: () => text });
     } finally {
       for (const group of [child.pid, pidIn(text)]) killGroup(group);
       await child.status;
-      await within(60_000, over);
+      await within(over);
     }
   });
 }
@@ -95,7 +95,7 @@ for (const manager of Object.keys(MANAGERS)) {
         await withChain(manager, async ({ pid, over, text }) => {
           const { port } = new URL(text().match(/http:\/\/[\d.:]+/)![0]);
           Deno.kill(pid, signal);
-          await within(60_000, over);
+          await within(over);
           assert(text().includes("SIGTERM: finishing running requests"), text());
           const refused = await Deno.connect({ port: Number(port) }).then((open) => open.close(), () => "refused");
           assertEquals(refused, "refused");

@@ -133,6 +133,6 @@ export async function withNodeGateway(
     await use({ url, pid: child.pid, logs, said: () => text, kill, ended, config: file });
   } finally {
     if (!isOver) child.kill("SIGKILL");
-    await within(20_000, ended);
+    await within(ended);
   }
 }

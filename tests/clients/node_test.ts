@@ -56,7 +56,7 @@ async function withSetting(
           clients.push(client);
           return client;
         };
-        await within(60_000, use({ ...gateway, upstream, connect }));
+        await within(use({ ...gateway, upstream, connect }));
       }, options);
     } finally {
       for (const client of clients) client.close();

@@ -116,7 +116,7 @@ async function ask(url: string, body?: object): Promise<{ status: number; json: 
   using client = Deno.createHttpClient({});
   const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
   const init = body ? { method: "POST", body: JSON.stringify(body) } : {};
-  const response = await fetch(url, { ...init, headers, client, signal: AbortSignal.timeout(20_000) });
+  const response = await fetch(url, { ...init, headers, client, signal: AbortSignal.timeout(60_000) });
   return { status: response.status, json: await response.json() };
 }
 
@@ -141,7 +141,7 @@ Deno.test({
         // What an answer used is written beside it, and the first isolate that ends takes all with it.
         await until(async () => await requestsIn(url) === 8);
         kill("SIGINT");
-        assertEquals(await within(20_000, ended), 0);
+        assertEquals(await within(ended), 0);
       });
       await deploy(folder, upstream.baseUrl, place, async ({ url, kill, ended }) => {
         assertEquals((await ask(`${url}/oss/v1/responses/${previous}`)).status, 200);
@@ -151,10 +151,10 @@ Deno.test({
         const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "Hello" }] });
         const stream = await fetch(`${url}/oss/v1/chat/completions`, { method: "POST", headers, body, client });
         kill("SIGINT");
-        const text = await within(20_000, stream.text());
+        const text = await within(stream.text());
         assertStringIncludes(text, "messages=1");
         assertStringIncludes(text.slice(-300), '"code":"unavailable"');
-        assertEquals(await within(20_000, ended), 0);
+        assertEquals(await within(ended), 0);
       });
     });
     await upstream.stop();

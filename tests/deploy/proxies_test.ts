@@ -162,7 +162,7 @@ function ask(
 /** Reads on until the text is there. */
 async function readUntil(reader: ReadableStreamDefaultReader<string>, wanted: string): Promise<void> {
   for (let text = ""; !text.includes(wanted);) {
-    const { done, value } = await within(20_000, reader.read());
+    const { done, value } = await within(reader.read());
     if (done) throw new Error(`It ended without ${wanted}: ${text}`);
     text += value;
   }
@@ -188,13 +188,13 @@ async function overWebSocket(url: string): Promise<string[]> {
   };
   socket.onerror = socket.onclose = () => over.resolve();
   try {
-    await within(20_000, over.promise);
+    await within(over.promise);
     return types;
   } finally {
     const closed = new Promise((resolve) => socket.onclose = resolve);
     if (socket.readyState !== WebSocket.CLOSED) {
       socket.close();
-      await within(20_000, closed);
+      await within(closed);
     }
   }
 }
@@ -228,7 +228,7 @@ async function drain({ url, upstream, members, leaveOut }: Rig): Promise<void> {
   await until(() => statuses.length > from + 40);
   for (const { call } of streams) call.end();
   for (const { reader } of streams) await readUntil(reader, "[DONE]");
-  assertEquals((await within(20_000, stopped!.child.status)).code, 0);
+  assertEquals((await within(stopped!.child.status)).code, 0);
   const after = statuses.length;
   await until(() => statuses.length > after + 20);
   isOver = true;
@@ -298,7 +298,7 @@ for (const example of EXAMPLES) {
           const timer = setInterval(() => example.notices || call.write("more"), 20);
           try {
             // The gateway's keep-alives come later.
-            await within(8_000, call.left);
+            await within(call.left);
           } finally {
             clearInterval(timer);
           }

@@ -25,7 +25,7 @@ async function withLibrary(use: (url: string) => Promise<void>): Promise<void> {
     serving.reject(new Error(`It did not start: ${text}`));
   })();
   try {
-    await use(await within(60_000, serving.promise));
+    await use(await within(serving.promise));
   } finally {
     child.kill("SIGTERM");
     await child.status;

@@ -65,7 +65,7 @@ function withService(allow: string[], use: (service: Service) => Promise<void>):
       } catch {
         // The test has ended it.
       }
-      await within(20_000, Promise.all([launcher.status, stdout, reading]));
+      await within(Promise.all([launcher.status, stdout, reading]));
     }
   });
 }
@@ -219,7 +219,7 @@ for (const killed of ["gateway", "launcher"] as const) {
               const all = childrenOf(pid);
               if (killed === "gateway") Deno.kill(gateway, "SIGKILL");
               else kill("SIGKILL");
-              await within(60_000, ended);
+              await within(ended);
               await until(() => all.every((child) => !runs(child)));
               await Promise.all(pages);
             });
@@ -287,7 +287,7 @@ Deno.test({
             assertStringIncludes(await ask(), "The answer is 42");
             const next = childrenOf(pid);
             kill("SIGTERM");
-            assertEquals(await within(60_000, ended), 0);
+            assertEquals(await within(ended), 0);
             await until(() => next.every((child) => !runs(child)));
           });
         });

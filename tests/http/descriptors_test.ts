@@ -56,7 +56,7 @@ async function withDescriptors(count: number, limits: object, use: (gateway: Gat
     let isRunning = true;
     const status = child.status.finally(() => isRunning = false);
     try {
-      await within(60_000, serving.promise);
+      await within(serving.promise);
       const url = text.match(/http:\/\/[\d.:]+/)![0];
       const kill = (signal: Deno.Signal) => child.kill(signal);
       await use({ url, port: Number(new URL(url).port), said: () => text, kill, status, upstream });
@@ -109,7 +109,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
           let text = "";
           const readUntil = async (part: string) => {
             while (!text.includes(part)) {
-              const { done, value } = await within(20_000, reader.read());
+              const { done, value } = await within(reader.read());
               if (done) throw new Error(`The stream ended: ${text}`);
               text += value;
             }
@@ -130,7 +130,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
               open.push(...await occupy(port, idle));
             }
             // What was still on its way when the server gave way is to be sent again.
-            assertStringIncludes(await within(20_000, sending.readUntil("}}")), "503 Service Unavailable");
+            assertStringIncludes(await within(sending.readUntil("}}")), "503 Service Unavailable");
             await asked.write(chunk(ENDING) + LAST_CHUNK);
             await readUntil("[DONE]");
             assertMatch(
@@ -143,7 +143,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
             await reader.cancel();
           }
           kill("SIGTERM");
-          assertEquals((await within(20_000, ended)).code, 0, said());
+          assertEquals((await within(ended)).code, 0, said());
         },
       );
     },
@@ -176,7 +176,7 @@ Deno.test({
       assert(!said().includes("Cannot take connections"), said());
       // Those that were let in are answered, and there is room again.
       for (const asked of upstream.asked) await asked.write(jsonAnswer(ANSWER));
-      await within(20_000, Promise.all(answers));
+      await within(Promise.all(answers));
       assertEquals(refusals.filter((one) => one.status === 200).length, taken);
     });
   },

@@ -97,7 +97,7 @@ Deno.test({
         assertEquals(await query(port, 'sum(gen_ai_client_token_usage_sum{gen_ai_token_type="input"})'), 10);
       } finally {
         child.kill("SIGKILL");
-        await within(20_000, child.status);
+        await within(child.status);
         await Deno.remove(folder, { recursive: true });
       }
     }),

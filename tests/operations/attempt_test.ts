@@ -60,7 +60,7 @@ let conversations = 0;
 const newTalk = () => [{ role: "user", content: `Conversation ${++conversations}` }];
 
 async function say(app: TestApp, more: object = {}) {
-  const response = await within(20_000, app.post(CHAT, chatBody({ messages: newTalk(), ...more })));
+  const response = await within(app.post(CHAT, chatBody({ messages: newTalk(), ...more })));
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, served: response.headers.get("x-laneway-target") };
 }

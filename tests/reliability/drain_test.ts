@@ -23,8 +23,8 @@ Deno.test({
           const response = await post(url);
           const begun = performance.now();
           kill("SIGTERM");
-          const text = await within(PATIENCE_MS, response.text());
-          const code = await within(PATIENCE_MS, ended);
+          const text = await within(response.text(), PATIENCE_MS);
+          const code = await within(ended, PATIENCE_MS);
           const took = performance.now() - begun;
           report(`an endless stream was ended ${(took / 1000).toFixed(1)} s after SIGTERM`);
           assertStringIncludes(text.slice(-300), '"code":"unavailable"');

@@ -20,7 +20,7 @@ const RESIDENT_SLACK_KB = 48 * 1024;
 /** By the protocol of V8's inspector. The gateway stands still for it. */
 export async function heldBy({ message, pid }: GatewayProcess): Promise<Held> {
   const socket = new WebSocket(message.match(/ws:\S+/)![0]);
-  await within(10_000, new Promise((resolve) => socket.onopen = resolve));
+  await within(new Promise((resolve) => socket.onopen = resolve));
   const ask = async (id: number, method: string) => {
     const answer = Promise.withResolvers<{ usedSize: number; backingStorageSize: number }>();
     socket.onmessage = ({ data }) => {
@@ -28,14 +28,14 @@ export async function heldBy({ message, pid }: GatewayProcess): Promise<Held> {
       if (answered === id) answer.resolve(result);
     };
     socket.send(JSON.stringify({ id, method }));
-    return await within(30_000, answer.promise);
+    return await within(answer.promise);
   };
   // What the first collection finalizes lets go of more.
   for (const id of [1, 2]) await ask(id, "HeapProfiler.collectGarbage");
   const { usedSize, backingStorageSize } = await ask(3, "Runtime.getHeapUsage");
   const closed = new Promise((resolve) => socket.onclose = resolve);
   socket.close();
-  await within(10_000, closed);
+  await within(closed);
   return { live: Math.round((usedSize + backingStorageSize) / 1024), resident: residentKb(pid) ?? 0 };
 }
 

@@ -49,8 +49,8 @@ for (const [mode, { head, piece, timeouts }] of Object.entries(ENDLESS)) {
             return { status: response.status, text: await response.text() };
           };
           const answers = Promise.all(Array.from({ length: ANSWERS }, ask));
-          const answered = await within(60_000, answers);
-          const times = await within(60_000, Promise.all(talks));
+          const answered = await within(answers);
+          const times = await within(Promise.all(talks));
           for (const { status, text } of answered) {
             // On a busy machine the time may be up before an answer has begun.
             assert(status === 504 || (status === 200 && mode === "streamed"), `${status}`);

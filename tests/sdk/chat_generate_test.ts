@@ -328,8 +328,8 @@ for (const major of MAJORS) {
     Deno.test(`openai ${major.major}: ${name}, and the upstream is told`, async () => {
       const upstream = silentUpstream();
       const app = newApp({ fetch: upstream.fetch });
-      await within(10_000, leave(newClient(major, app), upstream.asked));
-      await within(10_000, upstream.stopped);
+      await within(leave(newClient(major, app), upstream.asked));
+      await within(upstream.stopped);
       await until(() => app.logs.length > 0);
       assertEquals(app.logs.map(({ status }) => status), [499]);
     });

@@ -513,19 +513,16 @@ for (const major of MAJORS) {
     const events: Event[] = [];
     // The head goes out before the model has said anything, and a sign of life with it.
     setTimeout(() => say(word("one")), 50);
-    await within(
-      10_000,
-      (async () => {
-        for await (const event of stream) {
-          events.push(event);
-          if (
-            (event.type as string) !== "keepalive" || events.filter(({ type }) => type === event.type).length > 1
-          ) continue;
-          say(ENDING);
-          void writer.close();
-        }
-      })(),
-    );
+    await within((async () => {
+      for await (const event of stream) {
+        events.push(event);
+        if (
+          (event.type as string) !== "keepalive" || events.filter(({ type }) => type === event.type).length > 1
+        ) continue;
+        say(ENDING);
+        void writer.close();
+      }
+    })());
     assertEquals(events.map((event) => event.sequence_number), events.map((_, at) => at));
     assertEquals([events[0]!.type, events.at(-1)!.type], ["response.created", "response.completed"]);
     assert(typesOf(events).includes("keepalive"));
@@ -552,13 +549,10 @@ for (const major of MAJORS) {
     });
     const app = newResponsesApp({ fetch: upstream.fetch });
     const stream = await newClient(major, app).responses.create({ ...HELLO, stream: true });
-    await within(
-      10_000,
-      (async () => {
-        for await (const event of stream) if (event.type === "response.output_text.delta") break;
-      })(),
-    );
-    await within(10_000, stopped);
+    await within((async () => {
+      for await (const event of stream) if (event.type === "response.output_text.delta") break;
+    })());
+    await within(stopped);
     await until(() => app.logs.length > 0);
     assertEquals(app.logs.map(({ status }) => status), [499]);
   });

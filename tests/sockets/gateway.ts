@@ -81,7 +81,7 @@ export async function withGateway(
     return client;
   };
   try {
-    await within(60_000, use({ app, url: `http://127.0.0.1:${port}`, server, upstream, connect }));
+    await within(use({ app, url: `http://127.0.0.1:${port}`, server, upstream, connect }));
   } finally {
     app.abort();
     for (const client of clients) client.close();

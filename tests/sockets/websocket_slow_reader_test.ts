@@ -76,7 +76,7 @@ testEach("websocket: a client that reads nothing is left, its upstream too, and 
     await until(() => app.logs.some(({ status }) => status === 499));
     // It has not closed its end, and will not.
     app.drain();
-    await within(10_000, app.settled());
+    await within(app.settled());
     client.close();
   }, { limits: { ...LIMITS, sendStallMs: 1_000 } });
 });

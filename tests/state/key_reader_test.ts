@@ -26,7 +26,7 @@ async function fixture(patienceMs = SOON_MS) {
   const digest = digestOf((await keyring.create({ name: "team" }))!);
   const newReader = () => {
     const find = createKeyReader(ring, { now, patienceMs });
-    return async (of = digest) => (await within(SOON_MS, find(of)))?.name;
+    return async (of = digest) => (await within(find(of)))?.name;
   };
   return { clock, keyring, state, answers, digest, newReader, nameOf: newReader() };
 }

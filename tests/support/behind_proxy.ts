@@ -50,8 +50,7 @@ export function startUpstream(): Upstream {
   });
   return {
     baseUrl: `http://127.0.0.1:${server.addr.port}/v1`,
-    next: () =>
-      within(60_000, calls.length > 0 ? Promise.resolve(calls.shift()!) : new Promise((go) => waiting.push(go))),
+    next: () => within(calls.length > 0 ? Promise.resolve(calls.shift()!) : new Promise((go) => waiting.push(go))),
     stop: () => server.shutdown(),
   };
 }

@@ -17,7 +17,7 @@ export function gatewayArgs(args: readonly string[], options: readonly string[] 
 /** The status of the answer; 0 where none comes. */
 export async function statusOf(url: string, init: RequestInit = {}): Promise<number> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(10_000), ...init });
+    const response = await fetch(url, { signal: AbortSignal.timeout(60_000), ...init });
     await response.body?.cancel();
     return response.status;
   } catch {
@@ -67,7 +67,7 @@ export async function startGateway(
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let message = "";
   while (!message.includes("Keys: ")) {
-    const { done, value } = await within(60_000, reader.read());
+    const { done, value } = await within(reader.read());
     if (done) throw new Error(`The gateway did not start: ${message}`);
     message += value;
   }
@@ -77,7 +77,7 @@ export async function startGateway(
   const end = async (signal: Deno.Signal) => {
     child.kill(signal);
     try {
-      return (await within(60_000, child.status)).code;
+      return (await within(child.status)).code;
     } catch (error) {
       child.kill("SIGKILL");
       throw error;

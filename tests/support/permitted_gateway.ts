@@ -46,7 +46,7 @@ export async function withPermittedGateway(
   let printed = "";
   const says = async (words: string | RegExp) => {
     while (printed.search(words) < 0) {
-      const { done, value } = await within(60_000, reader.read());
+      const { done, value } = await within(reader.read());
       if (done) throw new Error(`The gateway ended: ${printed}`);
       printed += value;
     }

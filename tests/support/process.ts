@@ -76,7 +76,7 @@ export async function withLaunched(
     while (!text.slice(from).includes(wanted)) {
       const left = deadline - performance.now();
       if (isOver || left <= 0) throw new Error(`It never said "${wanted}": ${text}`);
-      await within(left, moreOutput.promise).catch(() => {});
+      await within(moreOutput.promise, left).catch(() => {});
     }
     return text;
   };
@@ -95,7 +95,7 @@ export async function withLaunched(
   } finally {
     // The gateway notices that its launcher has gone.
     if (running) child.kill("SIGKILL");
-    await within(20_000, ended);
+    await within(ended);
   }
 }
 

@@ -103,7 +103,7 @@ export async function startCluster(folder: string): Promise<RedisGroup> {
     servers,
     async primaryOf(slot = 0) {
       for (const { ask } of servers) {
-        const nodes = await within(ANSWER_MS, ask("CLUSTER", "NODES")).catch(() => "");
+        const nodes = await within(ask("CLUSTER", "NODES"), ANSWER_MS).catch(() => "");
         for (const line of nodes.split("\n")) {
           const has = [...line.matchAll(/ (\d+)-(\d+)/g)].some(([, from, to]) =>
             slot >= Number(from) && slot <= Number(to)

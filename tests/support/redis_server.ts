@@ -75,7 +75,7 @@ export async function startRedis(
   const status = child.status;
   const gone = status.then(() => Promise.reject(new Error(`The server did not start: ${text}`)));
   gone.catch(() => {});
-  await within(20_000, Promise.race([ready, gone]));
+  await within(Promise.race([ready, gone]));
   let isRunning = true;
   status.then(() => isRunning = false);
   return {

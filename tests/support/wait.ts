@@ -1,5 +1,8 @@
-/** Fails where the promise takes longer: a test that hangs tells nothing. */
-export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+/** What only that takes longer than which never comes, on a busy machine too. */
+const PATIENCE_MS = 60_000;
+
+/** Fails where the promise never settles: a test that hangs tells nothing. */
+export async function within<T>(promise: Promise<T>, ms = PATIENCE_MS): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`It took longer than ${ms} ms`)), ms);
   try {
@@ -9,11 +12,11 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits until `condition` holds. Fails after a minute, which only what never comes takes, on a busy machine too. */
+/** Waits until `condition` holds. Fails if it never does. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + PATIENCE_MS;
   while (!await condition()) {
-    if (performance.now() > deadline) throw new Error("It did not come to pass in a minute");
+    if (performance.now() > deadline) throw new Error("It did not come to pass");
     await delay(5);
   }
 }

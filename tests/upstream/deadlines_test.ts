@@ -9,7 +9,7 @@ const LONG = 60_000;
 /** Why the call was aborted, once it is. */
 async function reason({ signal }: Watch): Promise<unknown> {
   const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-  if (!signal.aborted) await within(10_000, aborted);
+  if (!signal.aborted) await within(aborted);
   return signal.reason;
 }
 

@@ -45,13 +45,13 @@ async function withContainer(
       async said(wanted) {
         while (!text.includes(wanted)) {
           if (isOver) throw new Error(`It never said "${wanted}": ${text}`);
-          await within(60_000, more.promise);
+          await within(more.promise);
         }
         return text;
       },
       async terminate() {
         Deno.kill(await firstProcess(child.pid), "SIGTERM");
-        const { code } = await within(60_000, child.status);
+        const { code } = await within(child.status);
         await Promise.all([reading, log]);
         return code;
       },

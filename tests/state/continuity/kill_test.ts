@@ -85,7 +85,7 @@ function post(gateway: GatewayProcess, body: object): Promise<Response> {
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "model", ...body }),
   });
-  return within(20_000, answer);
+  return within(answer);
 }
 
 /** One turn as far as it gets. Fails where the gateway is gone; `turn` then tells what had been delivered. */

@@ -35,7 +35,7 @@ async function assertUnknown(app: TestApp, id: string): Promise<void> {
 Deno.test("an answer waits a second for a store on a server, however long others may take", async () => {
   const config = { ...CONFIG, store: { kind: "redis" as const, url: { env: "REDIS_URL" } } };
   const app = appOn({ ...memory(), add: hangs }, { config, pace: { storeMs: 600_000 } });
-  const { status, body } = await within(20_000, respond(app, { input: "a" }));
+  const { status, body } = await within(respond(app, { input: "a" }));
   assertEquals([status, body.store], [200, false]);
 });
 
@@ -67,7 +67,7 @@ for (const [name, { store, cause }] of Object.entries(CANNOT_STORE)) {
   for (const [way, ask] of Object.entries(WAYS)) {
     Deno.test(`a store that ${name} costs continuity, not the answer: ${way}`, async () => {
       const app = appOn(store());
-      const { status, headers, body } = await within(5_000, ask(app, { input: "a" }));
+      const { status, headers, body } = await within(ask(app, { input: "a" }));
       assertEquals([status, body.status, said(body), body.store], [200, "completed", answerTo("a"), false]);
       const entry = app.logs[0]!;
       assertEquals([entry.status, entry.error], [200, undefined]);
@@ -98,7 +98,7 @@ Deno.test("a store that takes it too late has not taken it", async () => {
     },
   };
   const app = appOn(slow);
-  const { body } = await within(5_000, respond(app, { input: "a" }));
+  const { body } = await within(respond(app, { input: "a" }));
   assertEquals(body.store, false);
   late.resolve();
   const left = async () =>
@@ -167,7 +167,7 @@ for (const [name, call] of Object.entries({ refuses: fails, "never answers": han
           { input: [{ type: "item_reference", id: first.body.output[0]!.id }] },
         ]
       ) {
-        const { status, body: answer } = await within(5_000, ask(app, body));
+        const { status, body: answer } = await within(ask(app, body));
         assertEquals([status, answer.error?.type, answer.error?.code], [503, "server_error", "unavailable"]);
         assertEquals(app.logs.at(-1)!.status, 503);
         assert(formatLogLine(app.logs.at(-1)!).match(/The disk is full|did not answer within 50 ms/));
@@ -187,7 +187,7 @@ for (const [name, call] of Object.entries({ refuses: fails, "never answers": han
       () => app.post(`${RESPONSES}/input_tokens`, { model: "model", input: "b", previous_response_id: id }),
     ];
     for (const send of tries) {
-      const response = await within(5_000, send());
+      const response = await within(send());
       assertEquals([response.status, (await response.json()).error.code], [503, "unavailable"]);
     }
   });
@@ -250,7 +250,7 @@ Deno.test("the first words do not wait for the store, and the terminal event doe
   await asked.promise;
   assertEquals(lastIn(reader.text), undefined);
   release.resolve();
-  const text = await within(5_000, rest);
+  const text = await within(rest);
   await ended;
   const last = lastIn(text)!;
   assertEquals([last.status, last.store, said(last)], ["completed", true, "one"]);
@@ -298,7 +298,7 @@ for (const words of [1, 5]) {
     const reader = new EventReader(await app.post(RESPONSES, { model: "model", input: "a", stream: true }));
     await reader.until(`"delta":"word ${words - 1}"`);
     await reader.leave();
-    await within(5_000, left.promise);
+    await within(left.promise);
     assertEquals(app.logs[0]?.status, 499);
     assertEquals(writes(), 0);
     await assertUnknown(app, reader.id!);
@@ -323,7 +323,7 @@ Deno.test("a client that leaves a whole answer before it is there: nothing is st
   );
   await asked.promise;
   left.abort();
-  const response = await within(5_000, answer);
+  const response = await within(answer);
   await response.body?.cancel();
   assertEquals([response.status, writes()], [499, 0]);
 });

@@ -39,7 +39,7 @@ async function respond({ url }: GatewayProcess, body: object, stream = false): P
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "model", stream, ...body }),
   });
-  const text = await (await within(10_000, response)).text();
+  const text = await (await within(response)).text();
   return text.startsWith("{") ? JSON.parse(text) : lastIn(text)!;
 }
 
