@@ -138,7 +138,7 @@ class Members {
   async restart(name: string): Promise<number> {
     const child = this.#children.get(name)!;
     child.kill("SIGTERM");
-    const { code } = await within(60_000, child.status);
+    const { code } = await within(child.status);
     await this.start(name);
     return code;
   }
