@@ -56,7 +56,7 @@ Deno.test("configuration: what cannot be used is named and never written", async
     // Elsewhere it would be shown; a number that is nobody's would take the secret's place.
     [text.replace('"fake": {', '"fake": { "driver2": "***1***",'), "", /^line 4: .*in its place/],
     [text.replace("***1***", "***2***"), "", /^line 4: /],
-    ["[".repeat(500_000), "", /too deep/],
+    ["[".repeat(500_000), "", /more than 512 levels deep/],
   ];
   for (const [text, path, message] of wrong) {
     const { problems } = await checked(rig, text);

@@ -185,6 +185,7 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "@decimalturn/toml-patch",
     "@opentelemetry/api",
     "eventsource-parser",
+    "fastest-levenshtein",
     "jsonc-parser",
     "node-diff3",
     "yaml",

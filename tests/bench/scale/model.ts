@@ -75,8 +75,11 @@ export interface Plan {
   network: { inMbit: number; outMbit: number };
 }
 
-/** What a stored turn asks of the store, where another gateway kept the one before it: the place of that, their thread, and its own. */
-export const TURN_OPERATIONS = 3;
+/**
+ * What a stored turn asks of the store, where another gateway kept the one before it: the place of that, their thread, and its own.
+ * For every eighth turn of a caller, a gateway also asks for its account.
+ */
+export const TURN_OPERATIONS = 3 + 1 / 8;
 /** What a request asks whose limits are shared: to be let in, and to be settled. */
 export const LIMIT_OPERATIONS = 2;
 /** What each replica writes each second for a key that is used: its day, and what it used. */
