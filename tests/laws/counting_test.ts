@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { loadFixtures } from "../support/fixtures.ts";
-import { law } from "../support/law.ts";
+import { law, SAMPLE, sampleOf } from "../support/law.ts";
 import { messagesRequest } from "../support/messages_arbitraries.ts";
 import { responsesRequest } from "../support/responses_arbitraries.ts";
 
@@ -125,10 +125,10 @@ for (const client of Object.keys(CLIENTS) as Client[]) {
     }),
   );
   for (const [turn, counter] of (Object.keys(COUNTERS) as Counter[]).entries()) {
-    Deno.test(`counting: ${client} to ${counter}: all fixtures`, async () => {
+    Deno.test(`counting: ${client} to ${counter}: the fixtures (${SAMPLE})`, async () => {
       // Every fixture meets every model, each at another counter.
       const models = Object.keys(MODELS);
-      for (const [index, body] of [...bodies.values()].entries()) {
+      for (const [index, body] of sampleOf([...bodies.values()]).entries()) {
         await assertCountsTheSame(client, body, counter, models[(index + turn) % models.length]!);
       }
     });

@@ -6,6 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, boundariesOf, latin1, toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
+import { SAMPLE, sampleOf } from "../support/law.ts";
 import { answerBytes, type Fixture, isStream, loadFixtures, wireRequest } from "../support/fixtures.ts";
 import { assertWellFormed, comparable } from "../../src/testing/well_formed.ts";
 import { CHAT, CLIENT_WIRES, type Wire, WIRES } from "../support/wires.ts";
@@ -90,7 +91,7 @@ function shapeOf(frames: Frame[]): string {
 }
 
 function streamsOf(wire: Wire): Stream[] {
-  const streams = loadFixtures(wire.name).filter(isStream).map((fixture) => new Stream(wire, fixture));
+  const streams = sampleOf(loadFixtures(wire.name).filter(isStream)).map((fixture) => new Stream(wire, fixture));
   assert(streams.length > 0);
   return streams;
 }
@@ -98,7 +99,7 @@ function streamsOf(wire: Wire): Stream[] {
 for (const wire of WIRES) {
   const streams = streamsOf(wire);
 
-  Deno.test(`${wire.name}: a stream that closes early ends in an error, or as it was said to end`, async () => {
+  Deno.test(`${wire.name}: a stream that closes early ends in an error, or as it was said to end (${SAMPLE})`, async () => {
     const shapes = new Set<string>();
     for (const stream of streams) {
       const frames: Frame[] = [];
@@ -118,7 +119,7 @@ for (const wire of WIRES) {
     }
   });
 
-  Deno.test(`${wire.name}: a stream whose connection breaks ends in that error, or as it was said to end`, async () => {
+  Deno.test(`${wire.name}: a stream whose connection breaks ends in that error, or as it was said to end (${SAMPLE})`, async () => {
     for (const stream of streams) {
       const frames: Frame[] = [];
       for (const [position, from] of stream.boundaries.entries()) {
@@ -132,7 +133,7 @@ for (const wire of WIRES) {
 for (const wire of CLIENT_WIRES) {
   // No upstream speaks every wire of the clients.
   const from = WIRES.find(({ name }) => name === wire.name) ?? CHAT;
-  Deno.test(`${wire.name}: a client sees where a stream was cut: an error, and no end mark`, async () => {
+  Deno.test(`${wire.name}: a client sees where a stream was cut: an error, and no end mark (${SAMPLE})`, async () => {
     for (const stream of streamsOf(from)) {
       const request = wireRequest(stream.fixture);
       for (const length of stream.boundaries) {

@@ -3,6 +3,7 @@ import { assertEquals } from "@std/assert";
 import { configSchema } from "../../src/config/schema.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { TcpUpstream } from "../sockets/tcp.ts";
+import { SAMPLE, sampleOf } from "../support/law.ts";
 import { bodyFor, chatWhole, MODES, PATH, shortAnswer, type Wire, WIRES } from "../regressions/support.ts";
 
 const NAMES = ["first", "second", "third"];
@@ -71,15 +72,15 @@ async function ask({ wire, stream, retry = RETRY, answer }: Asking): Promise<{ p
 }
 
 /** All that is no success: HTTP's redirects and failures, and what no server should say. */
-const STATUSES = [
+const STATUSES = sampleOf([
   ...Array.from({ length: 300 }, (_, index) => 300 + index),
   ...[100, 101, 102, 103, 199, 600, 601, 777, 999],
-];
+]);
 
 for (const wire of WIRES) {
   for (const mode of MODES) {
     const stream = mode === "streamed";
-    Deno.test(`law · retries: every status is posted again only where it certainly was not worked on · ${wire} · ${mode}`, async () => {
+    Deno.test(`law · retries: every status is posted again only where it certainly was not worked on (${SAMPLE}) · ${wire} · ${mode}`, async () => {
       const outcomes = await Promise.all(STATUSES.map(async (status) => {
         const { posts } = await ask({ wire, stream, answer: () => failed(status) });
         return [status, posts];
@@ -87,7 +88,7 @@ for (const wire of WIRES) {
       assertEquals(outcomes, STATUSES.map((status) => [status, postsAfter(status)]));
     });
 
-    Deno.test(`law · retries: a target that is well answers after a failure of the first, or nobody does · ${wire} · ${mode}`, async () => {
+    Deno.test(`law · retries: a target that is well answers after a failure of the first, or nobody does (${SAMPLE}) · ${wire} · ${mode}`, async () => {
       const outcomes = await Promise.all(STATUSES.map(async (status) => {
         const answer = (target: string) => target === "first" ? failed(status) : shortAnswer(wire);
         const { posts, status: answered } = await ask({ wire, stream, answer });

@@ -1,6 +1,7 @@
 /** What is left of a request in memory once it is over. */
 import { assert } from "@std/assert";
 import { collectGarbage } from "../../src/util/collect_garbage.ts";
+import { scaled } from "../reliability/scale.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { bodyFor, chatStream, chatWhole, CONFIG, type Mode, PATH, responseOf, testEach, type Wire } from "./support.ts";
@@ -53,7 +54,7 @@ async function leftByEach(
 }
 
 /** Less than any form of one body, and more than a conversation's home and what a heap is uncertain by. */
-const LARGE = { count: 40, bytes: 100_000, config: TWO_HOMES, mostEach: 40_000 };
+const LARGE = { count: scaled(40, 16), bytes: 100_000, config: TWO_HOMES, mostEach: 40_000 };
 /**
  * Less than a signal takes that is still listed, and more than a heap is uncertain by. Only a conversation with two homes is
  * remembered, and only a console keeps the latest requests.

@@ -5,6 +5,20 @@ import { scaled } from "../reliability/scale.ts";
 const SEED = 20261120;
 const RUNS = scaled(300, 30);
 
+const DAY_MS = 86_400_000;
+/** Another one each day, so that a week has seen nearly all. */
+const SAMPLE_SEED = Number(Deno.env.get("LANEWAY_SAMPLE") ?? Math.floor(Date.now() / DAY_MS));
+const PART = scaled(1, 1 / 3);
+/** What `sampleOf` takes, for the name of a test. */
+export const SAMPLE = PART === 1 ? "all" : `a third, LANEWAY_SAMPLE=${SAMPLE_SEED}`;
+
+/** A third of them in their order, as chosen by a seed; in CI's own line all. */
+export function sampleOf<T>(all: readonly T[]): readonly T[] {
+  const count = Math.ceil(all.length * PART);
+  const subarrays = fc.subarray([...all], { minLength: count, maxLength: count });
+  return fc.sample(subarrays, { seed: SAMPLE_SEED, numRuns: 1 })[0]!;
+}
+
 /** A test that holds for all inputs. What fails is shown shrunk, with the path to run it again. */
 export function law<T>(name: string, inputs: fc.Arbitrary<T>, holds: (input: T) => void | Promise<void>): void {
   Deno.test(`${name} (seed ${SEED}, ${RUNS} runs)`, async () => {
