@@ -52,7 +52,7 @@ export interface UploadLimits extends RoomLimits {
 }
 
 export function createUploads(limits: UploadLimits, room = new Room()): Uploads {
-  const { json, totalBytes } = limits;
+  const { json } = limits;
   return {
     read: (request, caller) => readForm(request, caller, limits, room),
 
@@ -71,8 +71,8 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
         if (bytes < arrival.held && !arrival.end) room.give(arrival, bytes);
         if (bytes <= arrival.held) return;
         // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
-        const isKnown = isDeclared || bytes <= totalBytes * SMALL || !arrival.end;
-        room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), limits);
+        const isKnown = isDeclared || bytes <= limits.totalBytes * SMALL || !arrival.end;
+        room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, limits.totalBytes)), limits);
         if (!isKnown) room.follow(arrival, limits);
       };
       try {
