@@ -64,6 +64,7 @@ export class Connection implements OpenSocket {
       onFull: () => this.retire(),
     });
     this.#arrivals = new Arrivals({
+      caller: this.owner,
       hold: (text) => uploads.hold(text, this.owner),
       parse: (text) =>
         text.length > LARGE_BYTES
