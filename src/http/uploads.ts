@@ -3,6 +3,7 @@
  * not count: it is limited by the number of requests.
  */
 import type { FormField } from "../contract/context.ts";
+import { builtin } from "../util/builtin.ts";
 import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES } from "./body.ts";
 import { tooLarge } from "./decompress.ts";
 import { readFormBody } from "./multipart.ts";
@@ -128,11 +129,9 @@ function mostBytesOf(headers: Headers, limitBytes: number): number {
   return isDeclared ? declared : limitBytes;
 }
 
-const encoder = new TextEncoder();
-
 /** The bytes of a text. Throws `request_too_large`, before anything is allocated if its characters alone are too many. */
 function sizeWithin(limitBytes: number, text: string): number {
-  const bytes = text.length > limitBytes ? text.length : encoder.encode(text).length;
+  const bytes = text.length > limitBytes ? text.length : builtin("node:buffer").Buffer.byteLength(text);
   if (bytes > limitBytes) throw tooLarge("message", limitBytes);
   return bytes;
 }
