@@ -59,9 +59,7 @@ export function createLoad(
   let readAt = -Infinity;
   let bytes = 0;
   let isScarce = false;
-  /** From when garbage may be collected again, and what was left the last time. */
-  let collectFrom = -Infinity;
-  let left = 0;
+  const collectIfDue = createCollector({ memory, collect, now });
   let known: number | undefined;
 
   const limitBytes = ({ memoryBytes }: Pick<LoadLimits, "memoryBytes">) => memoryBytes ?? (known ??= limit());
@@ -71,22 +69,12 @@ export function createLoad(
     return bytes > limitBytes({ memoryBytes }) * share;
   }
 
-  function collectGarbage(memoryBytes: number | undefined): void {
-    const began = now();
-    const isDue = isOver(memoryBytes) || bytes - left > limitBytes({ memoryBytes }) * GROWN;
-    if (!isDue || began < collectFrom) return;
-    collect();
-    bytes = left = memory();
-    const ended = now();
-    collectFrom = ended + Math.max(COLLECT_MS, (ended - began) / COLLECTING);
-  }
-
   function isFull(memoryBytes?: number): boolean {
     if (now() - readAt >= FRESH_MS || running - ran >= FRESH_MORE || entered >= FRESH_REQUESTS) {
       ran = running;
       entered = 0;
       bytes = memory();
-      if (isOver(memoryBytes, MUCH)) collectGarbage(memoryBytes);
+      if (isOver(memoryBytes, MUCH)) bytes = collectIfDue(bytes, limitBytes({ memoryBytes }));
       isScarce = areDescriptorsScarce();
       readAt = now();
     }
@@ -115,6 +103,22 @@ export function createLoad(
         inside = false;
       };
     },
+  };
+}
+
+/** Collects garbage if it is due. `bytes`: the memory in use. Returns what is in use then. */
+function createCollector({ memory, collect, now }: Pick<LoadOptions, "memory" | "collect" | "now">) {
+  /** From when it may be collected again, and what was left the last time. */
+  let from = -Infinity;
+  let left = 0;
+  return (bytes: number, limitBytes: number): number => {
+    const began = now();
+    const isDue = bytes > limitBytes || bytes - left > limitBytes * GROWN;
+    if (!isDue || began < from) return bytes;
+    collect();
+    const ended = now();
+    from = ended + Math.max(COLLECT_MS, (ended - began) / COLLECTING);
+    return left = memory();
   };
 }
 

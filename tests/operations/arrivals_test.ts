@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertLess } from "@std/assert";
+import { assertEquals, assertLess } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { type Arrival, Arrivals } from "../../src/operations/arrivals.ts";
 import { othersTurn } from "../../src/util/work.ts";
