@@ -9,7 +9,7 @@ import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
-import { Room } from "../http/room.ts";
+import { Room, uploadBytesOf } from "../http/room.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { Gateway, Pace } from "../context/gateway.ts";
@@ -98,7 +98,10 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     sockets: createSockets(world, guards.load),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
-    uploads: createUploads(uploadLimitsOf(config, monotonic), keep("room for uploads", null, () => new Room())),
+    uploads: createUploads(
+      uploadLimitsOf(config, guards.load, monotonic),
+      keep("room for uploads", null, () => new Room()),
+    ),
     pace,
     now,
     monotonic,
@@ -272,13 +275,15 @@ function createMemory(
   };
 }
 
-function uploadLimitsOf(config: Config, now: () => number): Parameters<typeof createUploads>[0] {
-  const { bodyBytes, stallMs, uploadMs, bodyMs, uploadBytes } = config.limits;
+function uploadLimitsOf(config: Config, load: Load, now: () => number): Parameters<typeof createUploads>[0] {
+  const { bodyBytes, stallMs, uploadMs, bodyMs } = config.limits;
   const limits = { limitBytes: bodyBytes, stallMs };
   return {
     form: { ...limits, timeoutMs: uploadMs },
     json: { ...limits, timeoutMs: bodyMs, json: jsonLimitsOf(config) },
-    totalBytes: uploadBytes,
+    get totalBytes() {
+      return uploadBytesOf(config.limits, load.limitBytes(config.limits));
+    },
     isShared: hasSeveralCallers(config),
     now,
   };

@@ -29,11 +29,10 @@ const FRESH_REQUESTS = 128;
 /** When to retry, in seconds. */
 const RETRY_AFTER = "1";
 
-/**
- * The minimum interval between garbage collections while memory is full, in milliseconds. Each one blocks everything for a
- * moment.
- */
-const COLLECT_MS = 5_000;
+/** Garbage is collected above this share of the limit, if memory has grown by `GROWN` of the limit since; and whenever memory is full. */
+const [MUCH, GROWN] = [3 / 4, 1 / 16];
+/** The minimum interval between two collections, in milliseconds. A collection blocks everything, so it may take this share of time. */
+const [COLLECT_MS, COLLECTING] = [500, 1 / 20];
 
 export interface LoadOptions {
   /** The bytes of memory that the process uses. */
@@ -60,12 +59,14 @@ export function createLoad(
   let readAt = -Infinity;
   let bytes = 0;
   let isScarce = false;
-  let collectedAt = -Infinity;
+  const collectIfDue = createCollector({ memory, collect, now });
   let known: number | undefined;
 
-  function isOver(memoryBytes?: number): boolean {
-    if (memoryBytes !== undefined) return bytes > memoryBytes;
-    return bytes > LEAST_BYTES && bytes > (known ??= limit());
+  const limitBytes = ({ memoryBytes }: Pick<LoadLimits, "memoryBytes">) => memoryBytes ?? (known ??= limit());
+
+  function isOver(memoryBytes: number | undefined, share = 1): boolean {
+    if (memoryBytes === undefined && bytes <= LEAST_BYTES) return false;
+    return bytes > limitBytes({ memoryBytes }) * share;
   }
 
   function isFull(memoryBytes?: number): boolean {
@@ -73,11 +74,7 @@ export function createLoad(
       ran = running;
       entered = 0;
       bytes = memory();
-      if (isOver(memoryBytes) && now() - collectedAt >= COLLECT_MS) {
-        collectedAt = now();
-        collect();
-        bytes = memory();
-      }
+      if (isOver(memoryBytes, MUCH)) bytes = collectIfDue(bytes, limitBytes({ memoryBytes }));
       isScarce = areDescriptorsScarce();
       readAt = now();
     }
@@ -95,7 +92,7 @@ export function createLoad(
   return {
     check,
     running: () => running,
-    limitBytes: ({ memoryBytes }) => memoryBytes ?? (known ??= limit()),
+    limitBytes,
     acquire(limits) {
       check(limits);
       running++;
@@ -106,6 +103,22 @@ export function createLoad(
         inside = false;
       };
     },
+  };
+}
+
+/** Collects garbage if it is due. `bytes`: the memory in use. Returns what is in use then. */
+function createCollector({ memory, collect, now }: Pick<LoadOptions, "memory" | "collect" | "now">) {
+  /** From when it may be collected again, and what was left the last time. */
+  let from = -Infinity;
+  let left = 0;
+  return (bytes: number, limitBytes: number): number => {
+    const began = now();
+    const isDue = bytes > limitBytes || bytes - left > limitBytes * GROWN;
+    if (!isDue || began < from) return bytes;
+    collect();
+    const ended = now();
+    from = ended + Math.max(COLLECT_MS, (ended - began) / COLLECTING);
+    return left = memory();
   };
 }
 

@@ -29,6 +29,20 @@ export interface RoomLimits {
   now?(): number;
 }
 
+/**
+ * The default room: a body takes up to eight times its size, as text of two bytes a character that is parsed and serialized again,
+ * and bodies may take half of the memory.
+ */
+const [MOST_BYTES, MEMORY_SHARE] = [2 ** 28, 1 / 16];
+
+/** The memory for all bodies. The largest one has room in any gateway. `memoryBytes`: what the process may use. */
+export function uploadBytesOf(
+  { uploadBytes, bodyBytes }: { uploadBytes?: number | undefined; bodyBytes: number },
+  memoryBytes: number,
+): number {
+  return uploadBytes ?? Math.max(bodyBytes, Math.min(MOST_BYTES, Math.floor(memoryBytes * MEMORY_SHARE)));
+}
+
 /** A body is small up to this share of the room: 1 MiB of 256 MiB, which is enough for a chat of hundreds of turns. */
 export const SMALL = 1 / 256;
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */

@@ -3,6 +3,7 @@
  * not count: it is limited by the number of requests.
  */
 import type { FormField } from "../contract/context.ts";
+import { builtin } from "../util/builtin.ts";
 import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES } from "./body.ts";
 import { tooLarge } from "./decompress.ts";
 import { readFormBody } from "./multipart.ts";
@@ -52,7 +53,7 @@ export interface UploadLimits extends RoomLimits {
 }
 
 export function createUploads(limits: UploadLimits, room = new Room()): Uploads {
-  const { json, totalBytes } = limits;
+  const { json } = limits;
   return {
     read: (request, caller) => readForm(request, caller, limits, room),
 
@@ -71,8 +72,8 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
         if (bytes < arrival.held && !arrival.end) room.give(arrival, bytes);
         if (bytes <= arrival.held) return;
         // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
-        const isKnown = isDeclared || bytes <= totalBytes * SMALL || !arrival.end;
-        room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), limits);
+        const isKnown = isDeclared || bytes <= limits.totalBytes * SMALL || !arrival.end;
+        room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, limits.totalBytes)), limits);
         if (!isKnown) room.follow(arrival, limits);
       };
       try {
@@ -128,11 +129,9 @@ function mostBytesOf(headers: Headers, limitBytes: number): number {
   return isDeclared ? declared : limitBytes;
 }
 
-const encoder = new TextEncoder();
-
 /** The bytes of a text. Throws `request_too_large`, before anything is allocated if its characters alone are too many. */
 function sizeWithin(limitBytes: number, text: string): number {
-  const bytes = text.length > limitBytes ? text.length : encoder.encode(text).length;
+  const bytes = text.length > limitBytes ? text.length : builtin("node:buffer").Buffer.byteLength(text);
   if (bytes > limitBytes) throw tooLarge("message", limitBytes);
   return bytes;
 }

@@ -1,7 +1,7 @@
-/** The messages that have arrived on a WebSocket. They are read in their order, one at a time, and others run in between. */
+/** The messages that have arrived on a WebSocket. They are read in their order, one at a time, as new requests are begun. */
 import { GatewayError } from "../errors.ts";
 import type { HeldText } from "../http/uploads.ts";
-import { othersTurn } from "../util/work.ts";
+import { beginTurn } from "../util/work.ts";
 
 /** A message that has been read. */
 export interface Arrival {
@@ -13,6 +13,8 @@ export interface Arrival {
 }
 
 export interface ArrivalsOptions {
+  /** Of the callers whose messages wait, each has its turn. */
+  caller: string;
   /** Throws what `Uploads.hold` throws. */
   hold(text: string): HeldText;
   /** Throws `invalid_request`. */
@@ -67,9 +69,11 @@ export class Arrivals {
 
   async #readAll(): Promise<void> {
     this.#isRunning = true;
-    for (let one = this.#waiting.shift(); one; one = this.#waiting.shift()) {
-      await this.#read(one);
-      if (this.#waiting.length > 0) await othersTurn();
+    for (let [first] = this.#waiting; first; [first] = this.#waiting) {
+      const turn = beginTurn(this.#options.caller, "held" in first ? first.held.bytes : 0);
+      if (turn) await turn;
+      const one = this.#waiting.shift();
+      if (one) await this.#read(one);
     }
     this.#isRunning = false;
   }

@@ -55,7 +55,7 @@ export class Connection implements OpenSocket {
 
   constructor(upgraded: Upgraded, options: ConnectionOptions) {
     this.#options = options;
-    const { limits, pace, sockets, uploads, hasSeveralCallers } = options.context.gateway;
+    const { limits, pace, load, sockets, uploads, hasSeveralCallers } = options.context.gateway;
     this.#memory = new SocketMemory({
       kept: sockets.kept,
       capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
@@ -64,7 +64,11 @@ export class Connection implements OpenSocket {
       onFull: () => this.retire(),
     });
     this.#arrivals = new Arrivals({
-      hold: (text) => uploads.hold(text, this.owner),
+      caller: this.owner,
+      hold: (text) => {
+        if (text.length > LARGE_BYTES) load.check(limits);
+        return uploads.hold(text, this.owner);
+      },
       parse: (text) =>
         text.length > LARGE_BYTES
           ? parseLarge(text, { caller: this.owner, json: limits.json })

@@ -49,7 +49,11 @@ function drop(socket: WebSocket): void {
   const internals =
     (Deno as unknown as Record<symbol, { core?: { tryClose?(id: unknown): void } } | undefined>)[internal];
   const id = rid && (socket as unknown as Record<symbol, unknown>)[rid];
-  if (id !== undefined) internals?.core?.tryClose?.(id);
+  try {
+    if (id !== undefined) internals?.core?.tryClose?.(id);
+  } catch {
+    // Another version of Deno keeps something else there.
+  }
 }
 
 export const deno: Platform = {

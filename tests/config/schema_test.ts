@@ -56,7 +56,6 @@ Deno.test("schema: what is left out gets its default", () => {
       backgroundResponses: 100,
       backgroundMs: 3_600_000,
       backgroundEvents: 64 * 1024 * 1024,
-      uploadBytes: 256 * 1024 * 1024,
     },
     stop: { noticeMs: 1_000, drainMs: 25_000 },
     store: { kind: "kv", retentionDays: 30 },

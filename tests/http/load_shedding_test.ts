@@ -3,7 +3,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { createLoad, type LoadLimits } from "../../src/http/load_shedding.ts";
 
 function newLoad(limits: LoadLimits) {
-  const state = { ms: 0, bytes: 0, garbage: 0, collections: 0, reads: 0, scarce: false };
+  const state = { ms: 0, bytes: 0, garbage: 0, collections: 0, collectMs: 0, reads: 0, scarce: false };
   const load = createLoad({
     now: () => state.ms,
     areDescriptorsScarce: () => state.scarce,
@@ -14,6 +14,7 @@ function newLoad(limits: LoadLimits) {
     collect() {
       state.collections++;
       state.garbage = 0;
+      state.ms += state.collectMs;
     },
   });
   const own = { acquire: () => load.acquire(limits) };
@@ -59,7 +60,35 @@ Deno.test("load: garbage is no load: it is collected where memory is full, and n
   state.garbage = 1_000;
   state.ms += 250;
   refused();
-  state.ms += 5_000;
+  state.ms += 250;
+  own.acquire();
+  assertEquals(state.collections, 2);
+});
+
+Deno.test("load: garbage is collected before it fills the memory, and only where there is some", () => {
+  const { state, own } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  state.bytes = 70;
+  state.garbage = 20;
+  own.acquire();
+  assertEquals(state.collections, 1);
+  const collectionsAfter = (garbage: number) => {
+    state.garbage = garbage;
+    state.ms += 1_000;
+    own.acquire();
+    return state.collections;
+  };
+  assertEquals([collectionsAfter(6), collectionsAfter(7)], [1, 2]);
+});
+
+Deno.test("load: collecting garbage takes a twentieth of the time at most", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  state.collectMs = 400;
+  state.garbage = 1_000;
+  own.acquire();
+  state.garbage = 1_000;
+  state.ms += 7_999;
+  refused();
+  state.ms += 250;
   own.acquire();
   assertEquals(state.collections, 2);
 });

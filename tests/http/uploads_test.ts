@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { gzipSync } from "node:zlib";
 import { GatewayError } from "../../src/errors.ts";
-import { Room } from "../../src/http/room.ts";
+import { Room, uploadBytesOf } from "../../src/http/room.ts";
 import { createUploads } from "../../src/http/uploads.ts";
 import { until } from "../support/wait.ts";
 
@@ -268,4 +268,12 @@ Deno.test("uploads: a body that comes keeps its room, however long it takes", as
   });
   await assertRejects(() => uploads.readJson(request, CALLER), GatewayError, "is not JSON");
   assertEquals(refused, length / piece);
+});
+
+Deno.test("uploads: by default bodies take a sixteenth of the memory, and the largest one always has room", () => {
+  const MiB = 2 ** 20;
+  const roomOf = (memoryMiB: number, uploadBytes?: number) =>
+    uploadBytesOf({ uploadBytes, bodyBytes: 30 * MiB }, memoryMiB * MiB) / MiB;
+  assertEquals([112, 512, 1_024, 4_096, 16_384].map((memory) => roomOf(memory)), [30, 32, 64, 256, 256]);
+  assertEquals(roomOf(1_024, 300 * MiB), 300);
 });

@@ -2,7 +2,7 @@
  * A caller that takes all it can of a gateway until it is stopped: `attacker.ts <gateway's address> <key>`. It runs as a process of its
  * own, so that who measures is not held up by it. Prints the count of each status that it got, as JSON, when its input ends.
  */
-import { brotliCompressSync, constants } from "node:zlib";
+import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
 import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
 
 const [url, key] = Deno.args as [string, string];
@@ -16,15 +16,26 @@ const said = (content: string, more: object = {}) =>
   JSON.stringify({ model: "sandbox", messages: [{ role: "user", content }], ...more });
 const large = said("word ".repeat(6_200_000));
 const packed = brotliCompressSync(large, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } });
+/** Takes two bytes a character once it is text, and is nearly as dense as is accepted. */
+const noise = Array.from(crypto.getRandomValues(new Uint8Array(40_000)), (byte) => byte.toString(16)).join("");
+const dense = zstdCompressSync(said(`\u4e2d${noise}${"word ".repeat(5_800_000)}`));
+const long = said("word ".repeat(190_000));
+const request = { type: "response.create", model: "sandbox", input: "Hello" };
+const largeMessage = frame(OPCODE.text, JSON.stringify({ ...request, input: "word ".repeat(5_800_000) }));
 
 /** Attacks that go on side by side, and how many of each at once. */
 const ATTACKS: [width: number, attack: () => Promise<void>][] = [
   [10, () => post(packed, { "content-encoding": "br" })],
+  [10, () => post(dense, { "content-encoding": "zstd" })],
   [2, () => post(large)],
+  [40, () => post(long)],
   [100, declareMuch],
   [50, () => post(said("Hello", { stream: true }))],
   [10, idle],
-  [4, refused],
+  [8, () => flood("{}")],
+  [8, () => flood(JSON.stringify(request))],
+  [2, largeMessages],
+  [20, hangUp],
   [4, unfinished],
   [2, () => post(said("Hello").replace("sandbox", "sandbxo"))],
 ];
@@ -70,11 +81,31 @@ async function idle(): Promise<void> {
   await socket.readToEnd();
 }
 
-/** Sends messages that nobody can answer. */
-async function refused(): Promise<void> {
+/** Sends more messages than anybody can answer. */
+async function flood(message: string): Promise<void> {
   const socket = await open();
-  for (let sent = 0; sent < 1_000; sent++) await socket.send("{}");
+  void socket.readToEnd().catch(() => {});
+  const one = frame(OPCODE.text, message);
+  const many = new Uint8Array(200 * one.length);
+  for (let at = 0; at < many.length; at += one.length) many.set(one, at);
+  for (let sent = 0; sent < 100 && !isOver; sent++) await socket.write(many);
   socket.close();
+}
+
+async function largeMessages(): Promise<void> {
+  const socket = await open();
+  void socket.readToEnd().catch(() => {});
+  for (let sent = 0; sent < 10 && !isOver; sent++) await socket.write(largeMessage);
+  socket.close();
+}
+
+/** Leaves in the middle of a stream. */
+async function hangUp(): Promise<void> {
+  const body = said("Hello", { stream: true }).replace("sandbox", "endless");
+  const response = await fetch(url + CHAT, { method: "POST", headers, body });
+  count(response.status);
+  await response.body?.getReader().read();
+  await response.body?.cancel().catch(() => {});
 }
 
 /** Sends all of a large message but its end. */
