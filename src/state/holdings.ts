@@ -123,7 +123,8 @@ class StoredHoldings implements Holdings {
     const isFull = () => bytesIn(known) > bytesPerKey;
     const isOverdue = now() - known.reportedAt > UNREPORTED_MS || known.added > bytesPerKey * UNREPORTED;
     if (!known.account || isOverdue || isFull()) await this.#take(owner, known);
-    if (isFull() && known.full.until <= now()) await this.#trim(owner, known);
+    // The first may have begun before this one came, and have made no room for it.
+    for (let tries = 0; tries < 2 && isFull() && known.full.until <= now(); tries++) await this.#trim(owner, known);
     if (isFull() && known.full.bytes + bytes > bytesPerKey) throw full(bytesPerKey);
     known.full.bytes += bytes;
     const isDue = bytesIn(known) > bytesPerKey * HIGH && bytesIn(known) > known.counted + bytesPerKey * STEP;

@@ -102,6 +102,21 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     });
   }
 
+  test("answers that come while room is made find room as well", async (inner) => {
+    const { store, bytesOf } = measured(inner);
+    const { continuity } = gatewayOn(store);
+    let most = 0;
+    for (let round = 0; round < 12; round++) {
+      // Each of them comes when more is on its way than what is made room for.
+      await Promise.all(Array.from({ length: 5 }, async (_, index) => {
+        for (let tick = 0; tick < index * 3; tick++) await new Promise((resolve) => setTimeout(resolve));
+        await turn(continuity, "key:a", 150_000);
+        most = Math.max(most, bytesOf("key:a"));
+      }));
+    }
+    assert(most <= BYTES_PER_KEY, `${most} bytes`);
+  });
+
   test("a conversation that is used stays whole, while those that are not used make room", async (store) => {
     const { continuity } = gatewayOn(store);
     const first = await turn(continuity, "key:a", 1_000);
