@@ -187,6 +187,26 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals((await gateways[0]!.continuity.find(own.at(-1)!, "key:a"))?.id, own.at(-1));
   });
 
+  test("what one gateway is storing while another one counts is counted once it is there", async (inner, open) => {
+    const { store, bytesOf } = measured(inner);
+    const [began, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: Store["add"] = async (...args) => {
+      began.resolve();
+      await go.promise;
+      return await store.add(...args);
+    };
+    const one = gatewayOn(store).continuity;
+    const other = gatewayOn({ ...store, ...measuredBeside(open(), store), add: slow }).continuity;
+    const storing = turn(other, "key:a", 500_000);
+    await began.promise;
+    // The second does not fit, so all that is there is counted.
+    for (let count = 0; count < 2; count++) await turn(one, "key:a", 400_000);
+    go.resolve();
+    await storing;
+    for (const gateway of [other, one]) await turn(gateway, "key:a", 20_000);
+    assert(bytesOf("key:a") <= BYTES_PER_KEY, `${bytesOf("key:a")} bytes`);
+  });
+
   test("a gateway that begins anew goes on counting", async (inner, open) => {
     const { store, bytesOf } = measured(inner);
     for (let count = 0; count < 60; count++) {
