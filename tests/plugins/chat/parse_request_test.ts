@@ -72,9 +72,9 @@ for (
   for (const choices of [1, 2]) {
     const said = JSON.stringify(more);
     Deno.test(`an answer has one limit, whichever names it has: ${said}, ${choices} choices`, () => {
-      const told: string[] = [];
-      const { maxOutputTokens, relay, extra } = parse({ ...more, n: choices }, (text) => told.push(text));
-      assertEquals([maxOutputTokens, told], [limit, notes]);
+      const stated: string[] = [];
+      const { maxOutputTokens, relay, extra } = parse({ ...more, n: choices }, (text) => stated.push(text));
+      assertEquals([maxOutputTokens, stated], [limit, notes]);
       assertEquals([relay?.body.max_tokens ?? limit, relay?.body.n_predict], [limit, undefined]);
       assertEquals(extra?.fields?.n_predict, undefined);
     });
@@ -128,7 +128,7 @@ const MISTAKES: [more: object, message: string][] = [
 ];
 
 for (const [more, message] of MISTAKES) {
-  Deno.test(`a mistake is told by its place, what was expected and what came: ${message}`, () => {
+  Deno.test(`a mistake is stated by its place, what was expected and what came: ${message}`, () => {
     const error = assertThrows(() => parse(more), GatewayError);
     assertEquals([error.code, error.message], ["invalid_request", message]);
   });
