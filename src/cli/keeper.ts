@@ -3,7 +3,7 @@
  * to do as JSON. It ends once its standard input has ended and the last worker has gone.
  */
 import { listenLocal } from "../platform/local_socket.ts";
-import { fileLost, kvFile } from "../state/kv_file.ts";
+import { kvFile } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createLedger } from "../state/ledger.ts";
 import { AS_BYTES, AS_TEXT, serveKeeper, withJson } from "../state/local/keeper.ts";
@@ -29,9 +29,10 @@ async function main({ path, file, remembering }: KeeperTask): Promise<void> {
   // They reach all processes of a terminal or a service, and this one is needed until the last worker has ended.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => {});
   const now = Date.now;
+  let losses = 0;
   const store = file === undefined
     ? createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES, form: AS_TEXT })
-    : createKvStore({ ...kvFile(file), onLost: () => say(fileLost(file)), now, form: AS_BYTES });
+    : createKvStore({ ...kvFile(file), onLost: () => losses++, now, form: AS_BYTES });
   const days = createLedger({ store: withJson(store), patienceMs: STORE_MS });
   const tally = new Tally({
     now,
@@ -39,7 +40,7 @@ async function main({ path, file, remembering }: KeeperTask): Promise<void> {
     days,
     onFailure: (failure) => say(`Daily limits count from nothing: ${(failure as Error).message}`),
   });
-  const keeper = serveKeeper({ listener: listenLocal(path), store, tally, remembering });
+  const keeper = serveKeeper({ listener: listenLocal(path), store, tally, losses: () => losses, remembering });
   await ended();
   while (keeper.connections() > 0) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   keeper.close();

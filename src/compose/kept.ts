@@ -9,9 +9,9 @@ import type { Store } from "../state/store.ts";
 /** How long a request waits, in milliseconds: longer than it takes to start that process anew. */
 const ANSWER_MS = 4_000;
 
-/** `socket`: the path of the other process's. */
-export function openKeptStore(socket: string): Store {
-  return createLocalStore(createLocalLink({ connect: () => connectLocal(socket) }));
+/** `socket`: the path of the other process's. `onLost`: what was in the store is lost. */
+export function openKeptStore(socket: string, onLost: () => void): Store {
+  return createLocalStore(createLocalLink({ connect: () => connectLocal(socket), onLost }));
 }
 
 /** By a connection of their own: a large value on the store's would hold them up. */

@@ -53,15 +53,15 @@ export function createStore(
   now: () => number,
   { keeper, onLost }: StoreOptions = {},
 ): Store {
-  if (keeper !== undefined && store.kind !== "redis") {
-    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper));
-  }
   const place = placeOfStore(store, platform, env);
+  const lost = (path: string) => onLost?.(fileLost(path));
+  if (keeper !== undefined && store.kind !== "redis") {
+    const lostThere = () => typeof place === "object" && "path" in place && lost(place.path);
+    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper, lostThere));
+  }
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
-  if ("path" in place) {
-    return createKvStore({ ...kvFile(place.path), onLost: () => onLost?.(fileLost(place.path)), now });
-  }
+  if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
   return loadedLater(async () => {
     const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
     await loadClient(); // before its limits of time begin

@@ -32,6 +32,8 @@ interface Account {
   first: number;
   next: number;
   bytes: number;
+  /** Its first position: an account that was lost begins anew, far behind. */
+  began?: number;
   /** How often the list was counted. */
   counts: number;
 }
@@ -45,8 +47,12 @@ interface Known {
   /** What is not in the account yet, and when it was reported last. */
   added: number;
   reportedAt: number;
-  /** What is being stored. */
+  /** What is being stored, and how much of it the account had when it was reported last. */
   pending: number;
+  reported: number;
+  /** The positions of what is being stored, and the first of those that were stored since the account was reported last. */
+  open: Set<number>;
+  stored: number;
   /** The one who takes positions, while there is one. */
   taking?: Promise<void>;
   trimming?: Promise<void>;
@@ -107,10 +113,12 @@ class StoredHoldings implements Holdings {
       throw error;
     }
     const position = known.position++;
+    known.open.add(position);
     return {
       position,
       entryFor: (held) => [heldKey(owner, position), { version: VERSION, bytes, ...held } satisfies HeldRecord],
       settle(isStored) {
+        if (known.open.delete(position)) known.stored = Math.min(known.stored, position);
         known.pending -= bytes;
         if (!isStored) known.added -= bytes;
       },
@@ -123,7 +131,8 @@ class StoredHoldings implements Holdings {
     const isFull = () => bytesIn(known) > bytesPerKey;
     const isOverdue = now() - known.reportedAt > UNREPORTED_MS || known.added > bytesPerKey * UNREPORTED;
     if (!known.account || isOverdue || isFull()) await this.#take(owner, known);
-    if (isFull() && known.full.until <= now()) await this.#trim(owner, known);
+    // The first may have begun before this one came, and have made no room for it.
+    for (let tries = 0; tries < 2 && isFull() && known.full.until <= now(); tries++) await this.#trim(owner, known);
     if (isFull() && known.full.bytes + bytes > bytesPerKey) throw full(bytesPerKey);
     known.full.bytes += bytes;
     const isDue = bytesIn(known) > bytesPerKey * HIGH && bytesIn(known) > known.counted + bytesPerKey * STEP;
@@ -132,7 +141,18 @@ class StoredHoldings implements Holdings {
 
   #knownOf(owner: string): Known {
     const known = this.#known.get(owner) ??
-      { position: 0, end: 0, added: 0, reportedAt: 0, pending: 0, full: { bytes: 0, until: 0 }, counted: 0 };
+      {
+        position: 0,
+        end: 0,
+        added: 0,
+        reportedAt: 0,
+        pending: 0,
+        reported: 0,
+        open: new Set(),
+        stored: Infinity,
+        full: { bytes: 0, until: 0 },
+        counted: 0,
+      };
     this.#known.set(owner, known);
     return known;
   }
@@ -143,13 +163,20 @@ class StoredHoldings implements Holdings {
   }
 
   async #takeNow(owner: string, known: Known): Promise<void> {
-    const { added } = known;
+    const { added, pending, stored } = known;
+    const { began, counts } = known.account ?? {};
+    const first = firstOpen(known);
     known.reportedAt = this.#options.now();
     const account = await this.#change(owner, (before) => ({
       ...before,
       next: before.next + POSITIONS,
-      bytes: Math.max(0, before.bytes + added),
+      first: before.began === began ? Math.min(before.first, first) : before.first,
+      // Another one that has counted since then has not seen what was being stored.
+      bytes: Math.max(0, before.bytes + added + (before.counts === counts ? 0 : known.reported)),
     }));
+    known.reported = pending;
+    if (known.stored === stored) known.stored = Infinity;
+    if (account.began !== began) known.open.clear();
     known.account = account;
     known.added -= added;
     known.position = account.next - POSITIONS;
@@ -162,7 +189,9 @@ class StoredHoldings implements Holdings {
     await store.update(heldList(owner), (value) => {
       // Where an account was lost, its list begins anew, behind the positions that it may have had.
       const at = Math.floor(now());
-      return after = change(value as Account ?? { version: VERSION, first: at, next: at, bytes: 0, counts: 0 });
+      return after = change(
+        value as Account ?? { version: VERSION, began: at, first: at, next: at, bytes: 0, counts: 0 },
+      );
     });
     return after!;
   }
@@ -193,16 +222,18 @@ class StoredHoldings implements Holdings {
       for (const one of some) bytes -= one.bytes;
     }
     const [oldest] = listed;
+    let isAlone = true;
     const after = await this.#change(owner, (account) => {
-      if (account.counts !== before.counts) return account;
+      isAlone = account.counts === before.counts && account.began === before.began;
+      if (!isAlone) return { ...account, bytes: account.bytes + known.reported };
       const since = account.bytes - before.bytes;
-      const first = oldest?.position ?? before.first;
+      const first = Math.min(oldest?.position ?? before.first, firstOpen(known));
       return { ...account, first, bytes: bytes + pending + since, counts: account.counts + 1 };
     });
     known.account = after;
     known.counted = after.bytes;
     known.full = { bytes, until: bytes > bytesPerKey * HIGH ? now() + FULL_MS : 0 };
-    return after.counts === before.counts + 1;
+    return isAlone;
   }
 
   async #read(owner: string, { first, next }: Account): Promise<Listed[]> {
@@ -233,6 +264,11 @@ class StoredHoldings implements Holdings {
 
 function bytesIn({ account, added }: Known): number {
   return (account?.bytes ?? 0) + added;
+}
+
+/** The first position at which something may be that no list has shown yet. */
+function firstOpen({ open, stored }: Known): number {
+  return Math.min(stored, ...open);
 }
 
 function full(bytes: number): GatewayError {

@@ -44,6 +44,21 @@ Deno.test("check: a server that accepts connections and says nothing is asked on
   await accepting;
 });
 
+Deno.test("check: a server that lists its models and ends no answer is asked once, and the command says so", async () => {
+  let asked = 0;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ method }) => {
+    if (method === "GET") return Response.json({ data: [] });
+    asked++;
+    return STALLED();
+  });
+  const host = `127.0.0.1:${server.addr.port}`;
+  const checking = { baseUrl: `http://${host}`, model: "m", wires: ["chat", "messages"], patienceMs: 300 };
+  const obstacle = await obstacleTo(checking, { fetch, say: () => {} });
+  assertEquals(obstacle, `${host} has not answered a request for 16 tokens within 0.3 s`);
+  assertEquals(asked, 1);
+  await server.shutdown();
+});
+
 Deno.test("check: streams that fail, and gateways that leave a cut stream open or know nothing, do not pass", async () => {
   const events = 'data: {"error":{"message":"out of memory","type":"server_error"}}\n\n';
   const failing = () => new Response(events, { headers: { "content-type": "text/event-stream" } });

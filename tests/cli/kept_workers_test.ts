@@ -151,6 +151,31 @@ for (const store of [{ kind: "memory" }, { path: "./stored/store.sqlite3" }]) {
   });
 }
 
+test("a store's file that is removed is noticed by the workers, whose log and /readyz say so", async () => {
+  const upstream = startUpstream();
+  upstream.release();
+  await withWorkers(async ({ url, pid, kill, ended, logged }) => {
+    const warnings = async () => {
+      const all = await Promise.all(Array.from({ length: 16 }, () => ask(`${url}/readyz`)));
+      return [...new Set(await Promise.all(all.map(async (one) => String((await one.json()).warning))))];
+    };
+    const { body: { id } } = await respond(url, { input: "Hello" });
+    assertEquals(await warnings(), ["undefined"]);
+    const folder = `${await Deno.readLink(`/proc/${pid}/cwd`)}/stored`;
+    for (const { name } of [...Deno.readDirSync(folder)]) await Deno.remove(`${folder}/${name}`, { recursive: true });
+    await until(async () => {
+      await Promise.all(Array.from({ length: 16 }, () => respond(url, { input: "Hello" })));
+      return String(await warnings()) === "store-file-removed";
+    });
+    assertEquals((await respond(url, { input: "Again", previous_response_id: id })).status, 400);
+    kill("SIGTERM");
+    assertEquals(await within(ended), 0);
+    const lines = (await logged).split("\n").filter((line) => line.includes('"warning":"store"'));
+    assertEquals(lines.length, 2, "Each worker says it once");
+  }, limited(upstream.url, {}));
+  await upstream.stop();
+});
+
 test("one process and several go on with each other's days and conversations in the same file", async () => {
   const upstream = startUpstream();
   await withFolder(async (cwd) => {

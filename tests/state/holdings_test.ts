@@ -102,6 +102,21 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     });
   }
 
+  test("answers that come while room is made find room as well", async (inner) => {
+    const { store, bytesOf } = measured(inner);
+    const { continuity } = gatewayOn(store);
+    let most = 0;
+    for (let round = 0; round < 12; round++) {
+      // Each of them comes when more is on its way than what is made room for.
+      await Promise.all(Array.from({ length: 5 }, async (_, index) => {
+        for (let tick = 0; tick < index * 3; tick++) await new Promise((resolve) => setTimeout(resolve));
+        await turn(continuity, "key:a", 150_000);
+        most = Math.max(most, bytesOf("key:a"));
+      }));
+    }
+    assert(most <= BYTES_PER_KEY, `${most} bytes`);
+  });
+
   test("a conversation that is used stays whole, while those that are not used make room", async (store) => {
     const { continuity } = gatewayOn(store);
     const first = await turn(continuity, "key:a", 1_000);
@@ -170,6 +185,26 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     // Each reports what it has added from time to time.
     assert(bytesOf("key:a") <= BYTES_PER_KEY * 1.1, `${bytesOf("key:a")} bytes`);
     assertEquals((await gateways[0]!.continuity.find(own.at(-1)!, "key:a"))?.id, own.at(-1));
+  });
+
+  test("what one gateway is storing while another one counts is counted once it is there", async (inner, open) => {
+    const { store, bytesOf } = measured(inner);
+    const [began, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: Store["add"] = async (...args) => {
+      began.resolve();
+      await go.promise;
+      return await store.add(...args);
+    };
+    const one = gatewayOn(store).continuity;
+    const other = gatewayOn({ ...store, ...measuredBeside(open(), store), add: slow }).continuity;
+    const storing = turn(other, "key:a", 500_000);
+    await began.promise;
+    // The second does not fit, so all that is there is counted.
+    for (let count = 0; count < 2; count++) await turn(one, "key:a", 400_000);
+    go.resolve();
+    await storing;
+    for (const gateway of [other, one]) await turn(gateway, "key:a", 20_000);
+    assert(bytesOf("key:a") <= BYTES_PER_KEY, `${bytesOf("key:a")} bytes`);
   });
 
   test("a gateway that begins anew goes on counting", async (inner, open) => {

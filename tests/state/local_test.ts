@@ -68,7 +68,7 @@ test("what is taken up too late is not begun", async (path) => {
   const ask = async (until: number, name: string, args: unknown[], parts: Uint8Array[] = []) => {
     await connection.send([1, until, name, args], parts);
     const { head, parts: answered } = (await connection.read())!;
-    return [...head as unknown[], answered.length];
+    return [...(head as unknown[]).slice(0, 3), answered.length];
   };
   const value = new TextEncoder().encode("1");
   assertEquals(await ask(Date.now() - 1, "add", [[["a"]], null], [value]), [1, "This comes too late", null, 0]);

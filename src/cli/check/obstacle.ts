@@ -59,9 +59,17 @@ async function whyRefused(
   for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
     const ask = asking({ ...asked, key, headers: wire.headers });
     const reply = await ask(wire.path, wire.request({ model, text: "Say: pong", maxTokens: 16 }));
-    if (isSilent && reply.isLate) return `${new URL(asked.baseUrl).host} accepts connections, and answers nothing`;
+    if (reply.isLate) return late(asked, isSilent);
     if (!REFUSED.includes(reply.status)) return undefined;
     reason ||= wire.readWhole(reply).complaints.join("; ");
   }
   return hiderFor(key === undefined ? [] : [key])(`The server refuses every request. ${reason}`);
+}
+
+/** Each requirement would wait as long. */
+function late({ baseUrl, patienceMs }: Pick<Checking, "baseUrl" | "patienceMs">, isSilent: boolean): string {
+  const { host } = new URL(baseUrl);
+  return isSilent
+    ? `${host} accepts connections, and answers nothing`
+    : `${host} has not answered a request for 16 tokens within ${patienceMs / 1000} s`;
 }

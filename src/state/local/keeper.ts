@@ -13,6 +13,8 @@ export interface KeeperOptions {
   /** Its values are bytes. */
   store: Store;
   tally: Tally;
+  /** How often the store has lost what it held, which each answer tells. */
+  losses?(): number;
   /** How many gateways know what an earlier keeper had counted that was killed. */
   remembering?: number;
 }
@@ -124,7 +126,7 @@ class Kept implements Keeper {
       const more = answered.reduce((sum, part) => sum + (part?.length ?? 0), 0);
       worked += more;
       connection.work(more);
-      await connection.frames.send([id, null, result], answered);
+      await connection.frames.send([id, null, result, this.#options.losses?.() ?? 0], answered);
     } catch (error) {
       await connection.frames.send([id, (error as Error).message, null]).catch(() => {}); // nobody is there any more
     } finally {

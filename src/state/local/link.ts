@@ -28,6 +28,8 @@ export interface LocalLinkOptions {
   connect(): Promise<LocalSocket>;
   /** What each connection begins with. */
   hello?(): readonly [name: string, args: readonly unknown[]];
+  /** The store has lost what it held. */
+  onLost?(): void;
 }
 
 /** The other process ended before it answered. */
@@ -52,6 +54,8 @@ class OpenedLocalLink implements LocalLink {
   readonly #options: LocalLinkOptions;
   readonly #calls = new Map<number, Call>();
   #lastId = 0;
+  /** How many losses the other process has told of. */
+  #losses = 0;
   #connection: FrameConnection | undefined;
   #opening: Promise<FrameConnection> | undefined;
   /** By a clock that never steps. */
@@ -127,7 +131,9 @@ class OpenedLocalLink implements LocalLink {
     let failure: unknown;
     try {
       for (let frame = await connection.read(); frame; frame = await connection.read()) {
-        const [id, refusal, result] = frame.head as [number, string | null, unknown];
+        const [id, refusal, result, losses = this.#losses] = frame.head as [number, string | null, unknown, number?];
+        if (losses > this.#losses) this.#options.onLost?.();
+        this.#losses = losses;
         const call = this.#calls.get(id);
         this.#calls.delete(id);
         this.#isSilent = false;

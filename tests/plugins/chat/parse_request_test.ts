@@ -3,11 +3,11 @@ import type { GenerateRequest } from "../../../src/canonical/generate.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { parseRequest } from "../../../plugins/chat/parse_request.ts";
 
-function parse(more: object): GenerateRequest {
+function parse(more: object, note: (text: string) => void = () => {}): GenerateRequest {
   const body = { model: "m", messages: [{ role: "user", content: "Hello" }], ...more };
   return parseRequest({ body, headers: new Headers(), params: {}, query: new URLSearchParams() }, {
     clientWire: "chat",
-    note: () => {},
+    note,
   });
 }
 
@@ -57,6 +57,30 @@ for (const [name, without, withType] of UNTYPED) {
   });
 }
 
+/** By llama.cpp's name for the limit, which outweighs the others there, an answer could be longer than a budget pays for. */
+for (
+  const [more, limit, notes] of [
+    [{ n_predict: 90_000 }, 90_000, []],
+    [{ n_predict: 90_000, max_tokens: 5 }, 90_000, ["dropped max_tokens"]],
+    [{ n_predict: 7, max_completion_tokens: 7 }, 7, []],
+    [{ n_predict: -1 }, undefined, []],
+    [{ n_predict: -1, max_tokens: 5 }, 5, ["dropped n_predict"]],
+    [{ n_predict: "90000", max_tokens: 5 }, 5, ["dropped n_predict"]],
+    [{ n_predict: null, max_tokens: 5 }, 5, []],
+  ] as const
+) {
+  for (const choices of [1, 2]) {
+    const said = JSON.stringify(more);
+    Deno.test(`an answer has one limit, whichever names it has: ${said}, ${choices} choices`, () => {
+      const stated: string[] = [];
+      const { maxOutputTokens, relay, extra } = parse({ ...more, n: choices }, (text) => stated.push(text));
+      assertEquals([maxOutputTokens, stated], [limit, notes]);
+      assertEquals([relay?.body.max_tokens ?? limit, relay?.body.n_predict], [limit, undefined]);
+      assertEquals(extra?.fields?.n_predict, undefined);
+    });
+  }
+}
+
 const F = { type: "function", function: { name: "f" } };
 
 const MISTAKES: [more: object, message: string][] = [
@@ -104,7 +128,7 @@ const MISTAKES: [more: object, message: string][] = [
 ];
 
 for (const [more, message] of MISTAKES) {
-  Deno.test(`a mistake is told by its place, what was expected and what came: ${message}`, () => {
+  Deno.test(`a mistake is stated by its place, what was expected and what came: ${message}`, () => {
     const error = assertThrows(() => parse(more), GatewayError);
     assertEquals([error.code, error.message], ["invalid_request", message]);
   });
