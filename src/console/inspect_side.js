@@ -29,7 +29,7 @@ export function headers(headers = []) {
   return h(
     "details",
     {},
-    h("summary", {}, `${headers.length} headers`),
+    h("summary", {}, headers.length === 1 ? "1 header" : `${headers.length} headers`),
     h("dl", {}, ...headers.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
   );
 }

@@ -70,6 +70,9 @@ const OTHER_NAMES = {
   file: ["image_url", "input_image", "image", "document", "input_file", "file"],
 };
 
+/** Words that mean a field and no value: a part of an answer may be of the type `reasoning`. */
+const FIELDS = new Set(["effort"]);
+
 /** Words of notes that name nothing, though a field may be called so. */
 const PLAIN = new Set(
   ("dropped clamped replaced moved added asked renamed repaired wrapped kept mapped returned charged answered delivered a an " +
@@ -92,7 +95,8 @@ export function lineOf(note, lines) {
       ...Object.hasOwn(OTHER_NAMES, word) ? OTHER_NAMES[word] ?? [] : [],
     ];
     for (const name of names) {
-      const at = lines.findIndex(({ key, value }) => value !== undefined && (key === name || value === name));
+      const isMeant = (/** @type {unknown} */ value) => value === name && !FIELDS.has(word);
+      const at = lines.findIndex(({ key, value }) => value !== undefined && (key === name || isMeant(value)));
       if (at >= 0) return at;
     }
   }

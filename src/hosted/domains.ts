@@ -1,5 +1,6 @@
 /** Which addresses a request lets hosted tools look at. An address and an entry of a list are compared in one normal form. */
 import type { Domains } from "../canonical/hosted.ts";
+import { embedded } from "../platform/public_address.ts";
 
 /** How many entries a list may have. Each one is parsed. */
 const MOST_ENTRIES = 1_000;
@@ -13,7 +14,8 @@ export function isWithin(address: string, domains?: Domains): boolean {
 export function filterOf({ allowed = [], blocked = [] }: Domains = {}): (address: string) => boolean {
   const [within, without] = [allowed.map(entryOf), blocked.map(entryOf)];
   return (address) => {
-    const place = /^https?:/i.test(address) ? placeOf(URL.parse(address)) : undefined;
+    const url = /^https?:/i.test(address) ? URL.parse(address) : null;
+    const place = url ? placeOf(url, url.port || (url.protocol === "https:" ? "443" : "80")) : undefined;
     if (!place || within.length > 0 && !within.some((entry) => covers(entry, place))) return false;
     return !without.some((entry) => covers(entry, place));
   };
@@ -32,6 +34,7 @@ export function plainDomains({ allowed, blocked }: Domains = {}): Domains | unde
 /** A host and a path in their normal form. */
 interface Place {
   host: string;
+  /** Empty for all ports. */
   port: string;
   /** Its segments are decoded and in small letters. Empty for the whole host. */
   path: string;
@@ -46,27 +49,32 @@ function covers(entry: Place | undefined, { host, port, path }: Place): boolean 
   if (entry.port !== "" && port !== entry.port) return false;
   const [before = "", after] = entry.path.split("*", 2);
   if (after === undefined) return path === before || path.startsWith(`${before}/`);
-  return `${path}/`.startsWith(before) && `${path}/`.slice(before.length).includes(after);
+  const end = after === "" ? "" : `${after}/`;
+  return `${path}/`.startsWith(before) && `${path}/`.slice(before.length).includes(end);
 }
 
 function entryOf(domain: string): Place | undefined {
-  return placeOf(urlOf(domain));
+  const url = urlOf(domain, "http");
+  // The usual port of a scheme is no part of its URLs.
+  return url && !url.hostname.includes("*") && url.pathname.split("*").length <= 2
+    ? placeOf(url, url.port || urlOf(domain, "https")!.port)
+    : undefined;
 }
 
-/** The entry as a URL. A scheme says nothing: the lists are of hosts. */
-function urlOf(domain: string): URL | null {
-  const bare = domain.trim().replace(/^([a-z][a-z\d+.-]*:)?[\\/]{2}/i, "").replace(/^\*\./, "");
-  return /^[\\/]/.test(bare) ? null : URL.parse(`http://${bare}`);
+/** The entry as a URL. Its own scheme says nothing: the lists are of hosts. */
+function urlOf(domain: string, scheme: string): URL | null {
+  const bare = domain.trim().replace(/^([a-z][a-z\d+.-]*:)?[\\/]{2}/i, "").replace(/^\*?\./, "");
+  return /^[\\/]/.test(bare) ? null : URL.parse(`${scheme}://${bare}`);
 }
 
 function plain(domain: string): string {
-  const { hostname, pathname } = urlOf(domain)!;
+  const { hostname, pathname } = urlOf(domain, "http")!;
   return `${withoutEnd(hostname)}${pathname.replace(/\/+$/, "")}`;
 }
 
-function placeOf(url: URL | null): Place | undefined {
-  const host = withoutEnd(url?.hostname ?? "");
-  return url && host !== "" ? { host, port: url.port, path: normalPath(url.pathname) } : undefined;
+function placeOf({ hostname, pathname }: URL, port: string): Place | undefined {
+  const host = hostname.startsWith("[") ? embedded(hostname.slice(1, -1)) ?? hostname : withoutEnd(hostname);
+  return host === "" ? undefined : { host, port, path: normalPath(pathname) };
 }
 
 /** The dot at the end of a name says that it is whole. */
@@ -84,9 +92,9 @@ function normalPath(pathname: string): string {
   return segments.map((segment) => `/${segment}`).join("");
 }
 
-/** An escape that stands for no text stays as it is. */
+/** An escape that stands for no text stays as it is, and leaves its neighbours their meaning. */
 function decoded(text: string): string {
-  return text.replace(/(%[\da-f]{2})+/gi, (escapes) => {
+  return text.replace(/%[0-7][\da-f]|(%[89a-f][\da-f])+/gi, (escapes) => {
     try {
       return decodeURIComponent(escapes);
     } catch {

@@ -52,9 +52,10 @@ export function isModernFault(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.error) && MODERN_FAULTS.has(body.error.code);
 }
 
-/** The value with each of its texts, keys included, as `hide` returns it. */
+/** The value with each of its texts, keys included, as `hide` returns it. Secrets of digits alone may have become numbers. */
 export function hiddenIn(value: JsonValue, hide: (text: string) => string): JsonValue {
   if (typeof value === "string") return hide(value);
+  if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));
   if (Array.isArray(value)) return value.map((one) => hiddenIn(one, hide));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.keys(value).map((key) => [hide(key), hiddenIn(value[key] ?? null, hide)]));

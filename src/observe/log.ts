@@ -112,10 +112,15 @@ export function createLog(print: (line: string) => void, after: Platform["after"
 /** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   if (!(cause instanceof Error)) return typeof cause;
-  // The platform names the URL of a failed call. Its query may hold credentials.
-  if (error !== "internal") return innermost(cause).message.replace(/(https?:\/\/[^\s?)]*)\?[^\s)]*/g, "$1");
+  if (error !== "internal") return withoutCredentials(innermost(cause).message);
   const frames = (cause.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line)).slice(0, 3);
   return [cause.name, ...frames.map((line) => line.trim())].join(" ");
+}
+
+/** The platform names the URL of a failed call, whose query may hold credentials, and quotes a header that cannot be sent. */
+function withoutCredentials(message: string): string {
+  if (/invalid header value/i.test(message)) return "Invalid header value";
+  return message.replace(/(https?:\/\/[^\s?)]*)\?[^\s)]*/g, "$1");
 }
 
 /** The platform says "fetch failed", and the reason in the error's cause. */

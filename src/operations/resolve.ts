@@ -10,7 +10,7 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
-import { finish, othersTurn } from "../util/work.ts";
+import { finish, inTurn, othersTurn } from "../util/work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` where the caller may not use it. */
 export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
@@ -106,7 +106,7 @@ async function checkModel(model: string, lane: Lane, caller: Caller): Promise<vo
  */
 export async function explainError(
   error: GatewayError,
-  { gateway, caller, protocol: { operation }, recorder: { entry } }: RequestContext,
+  { gateway, caller, signal, protocol: { operation }, recorder: { entry } }: RequestContext,
 ): Promise<GatewayError> {
   const lane = gateway.lanes.get(entry.lane ?? "");
   const { model } = entry;
@@ -116,12 +116,16 @@ export async function explainError(
   const reason = isRefused ? await lane.explainRefusal(model, operation) : undefined;
   if (reason) return reason;
   if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
+  const { similarNames } = await import("../lanes/similar.ts");
   // A catalog is long, and the names of many requests at once may be misspelled.
   await othersTurn();
-  const task = TASK_OF[operation];
-  const models = (await lane.list(() => {})).filter((one) => (!task || one.task === task) && mayAsk(one.id, caller));
-  const { similarNames } = await import("../lanes/similar.ts");
-  const names = await finish(similarNames(model, models.map(({ id }) => id)));
+  const all = await lane.list(() => {});
+  const names = await inTurn(caller.owner, () => {
+    if (signal.aborted) return [];
+    const task = TASK_OF[operation];
+    const models = all.filter((one) => (!task || one.task === task) && mayAsk(one.id, caller));
+    return finish(similarNames(model, models.map(({ id }) => id)));
+  });
   if (names.length === 0) return error;
   const meant = names.map((name) => `"${name}"`).join(" or ");
   return new GatewayError(code, `${message.replace(/\.$/, "")}. Did you mean ${meant}?`, details);

@@ -31,7 +31,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /** The IPv4 address that an IPv6 one stands for: mapped, or as a network without IPv4 writes it (RFC 6052). */
-function embedded(address: string): string | undefined {
+export function embedded(address: string): string | undefined {
   const { hostname } = new URL(`http://[${address}]`);
   const found = /^\[(?:::ffff:|64:ff9b::)(?:([\da-f]{1,4}):)?([\da-f]{1,4})\]$/.exec(hostname);
   if (!found) return undefined;

@@ -115,6 +115,14 @@ export function othersTurn(): Promise<void> {
   return promise;
 }
 
+/** How many turns it takes until what has come is read, answered and sent. */
+const TURNS_THROUGH = 4;
+
+/** Lets everything that has come by now go out again. For steps of tens of milliseconds that cannot be divided. */
+export async function othersThrough(): Promise<void> {
+  for (let turn = 0; turn < TURNS_THROUGH; turn++) await othersTurn();
+}
+
 function next(): void {
   waiting.shift()!();
   if (waiting.length > 0) afterOthers(next);

@@ -52,6 +52,8 @@ Deno.test("inspect: a note stands at the field that it is about", () => {
     const at = lineOf(note, lines);
     assertEquals(at === undefined ? undefined : lines[at]!.text, text, note);
   }
+  const answer = linesOf({ content: [{ type: "reasoning", text: "So." }, { type: "thinking", text: "So." }] });
+  assertEquals(lineOf("clamped effort minimal>low", answer), undefined, "how much was to be thought is no thought");
   const marks = notesAt(["dropped top_k", "estimated usage"], lines);
   assertEquals([...marks.values()], [["dropped top_k"]]);
 });

@@ -93,6 +93,12 @@ function childrenOf(parent: number): number[] {
   });
 }
 
+/** A variable of a process, if it has it: behind `npx` the launcher has a child that has none of the gateway's. */
+function variable(pid: number, name: string): string | undefined {
+  const found = Deno.readTextFileSync(`/proc/${pid}/environ`).split("\0").find((one) => one.startsWith(`${name}=`));
+  return found?.slice(name.length + 1);
+}
+
 const runs = (pid: number) => childrenOf(Deno.pid).includes(pid) || isThere(`/proc/${pid}/fd`);
 
 function isThere(path: string): boolean {
@@ -197,10 +203,11 @@ for (const killed of ["gateway", "launcher"] as const) {
             await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(config));
             await withLaunched([], { cwd: folder }, async ({ pid, kill, ended }) => {
               const [fetcher] = fetchersOf(pid);
-              const environment = Deno.readTextFileSync(`/proc/${fetcher}/environ`);
-              const gateway = childrenOf(pid).find((child) => child !== fetcher)!;
-              const url = /LANEWAY_FETCHER_URL=([^\0]*)/.exec(Deno.readTextFileSync(`/proc/${gateway}/environ`))![1];
-              const headers = { authorization: `Bearer ${/LANEWAY_FETCHER_TOKEN=([^\0]*)/.exec(environment)![1]}` };
+              const [gateway, url] = childrenOf(pid).flatMap((child) => {
+                const found = variable(child, "LANEWAY_FETCHER_URL");
+                return found === undefined ? [] : [[child, found] as const];
+              })[0]!;
+              const headers = { authorization: `Bearer ${variable(gateway, "LANEWAY_FETCHER_TOKEN")}` };
               const body = JSON.stringify({ url: `${origin}/`, maxCharacters: 1_000 });
               const pages = Array.from(
                 { length: 8 },

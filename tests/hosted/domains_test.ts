@@ -42,13 +42,29 @@ Deno.test("domains: no other spelling of a blocked place passes, and every one o
     ["evil.com/docs/", "https://evil.com/docs"],
     ["evil.com/*/Api", "https://evil.com/v1/api"],
     ["evil.com/*", "https://evil.com/"],
+    ["8.8.8.8", "https://[::ffff:8.8.8.8]/"],
+    ["[64:ff9b::8.8.8.8]", "https://8.8.8.8/"],
+    ["[2001:4860::8888]", "https://[2001:4860:0::8888]/"],
+    [".evil.com", "https://a.evil.com/"],
+    ["evil.com:443", "https://evil.com/"],
+    ["https://evil.com:443", "https://evil.com:443/"],
+    ["evil.com:80", "http://evil.com/"],
+    ["evil.com:443", "http://evil.com:443/"],
+    ["evil.com/docs", "https://evil.com/%64ocs%2f%ff"],
+    ["evil.com/docs", "https://evil.com/docs%2F%e9t%e9"],
   ];
   for (const [domain, url] of SPELLINGS) {
     const found = [isWithin(url, { allowed: [domain] }), isWithin(url, { blocked: [domain] })];
     assertEquals([domain, url, ...found], [domain, url, true, false]);
   }
   for (
-    const [domain, url] of [["evil.com:8080", "https://evil.com/"], ["evil.com/docs", "https://evil.com/docs/%2e%2e/x"]]
+    const [domain, url] of [
+      ["evil.com:8080", "https://evil.com/"],
+      ["evil.com:80", "https://evil.com/"],
+      ["evil.com:443", "https://evil.com:8443/"],
+      ["evil.com/docs", "https://evil.com/docs/%2e%2e/x"],
+      ["evil.com/*/api", "https://evil.com/v1/apiary"],
+    ]
   ) {
     assertEquals([isWithin(url!, { allowed: [domain!] }), isWithin(url!, { blocked: [domain!] })], [false, true]);
   }
@@ -57,6 +73,9 @@ Deno.test("domains: no other spelling of a blocked place passes, and every one o
 Deno.test("domains: a list that cannot be read is a mistake in the call, and services get what can be read in one form", () => {
   assertEquals(plainDomains({ blocked: ["not a host"] }), undefined);
   assertEquals(plainDomains({ allowed: ["example.com", ""] }), undefined);
+  for (const wild of ["*", "ev*l.com", "*.evil.*", "evil.com/*/a/*/b"]) {
+    assertEquals([wild, plainDomains({ blocked: [wild] })], [wild, undefined]);
+  }
   assertEquals(plainDomains(undefined), {});
   assertEquals(
     plainDomains({ allowed: ["https://*.Example.com./Docs/", "bücher.example"], blocked: ["a.test/x/*/y"] }),

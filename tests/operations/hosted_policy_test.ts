@@ -193,6 +193,41 @@ Deno.test("mcp: what a server echoes of the caller's own credentials does not re
   assertStringIncludes(text, "Sent Bearer *** and ***, documentation");
 });
 
+Deno.test("mcp: a credential is hidden also where a server echoes only its core, or takes it for a number", async () => {
+  const CORES: [header: string, words: string, core: string][] = [
+    ["authorization", `Basic ${btoa("reader:house-password-9f8e")}`, "house-password-9f8e"],
+    ["authorization", "Bearer house-bearer-5a4b", "house-bearer-5a4b"],
+    ["cookie", "theme=dark; session=house-session-3c2d; area=1", "house-session-3c2d"],
+    ["x-api-key", "123456789012", "123456789012"],
+  ];
+  for (const [header, words, core] of CORES) {
+    const { post, asked } = newRig({
+      rounds: [["house_read{}"], ["Done."]],
+      server: { secret: undefined, headers: { [header]: words } } as unknown as JsonObject,
+      echo: () => `It knows ${core}.`,
+      answered: ({ result, ...answer }) => {
+        const { content, ...rest } = result as JsonObject;
+        const isNumber = content !== undefined && core === "123456789012";
+        return { ...answer, result: isNumber ? { structuredContent: { core: Number(core) } } : { content, ...rest } };
+      },
+    });
+    await post({});
+    const text = JSON.stringify(asked.map(({ body }) => body));
+    assertEquals([words, text.includes(core), text.includes("***")], [words, false, true]);
+  }
+  const { post, asked } = newRig({
+    rounds: [["own_read{}"], ["Done."]],
+    echo: () => "It knows callers-own-token-7f6e.",
+  });
+  const place = {
+    server_label: "own",
+    server_url: "http://own.test/mcp",
+    authorization: "Bearer callers-own-token-7f6e",
+  };
+  await post({ tools: [{ type: "mcp", require_approval: "never", ...place }] });
+  assertStringIncludes(JSON.stringify(asked[1]!.body), "It knows ***.");
+});
+
 Deno.test("mcp: a credential is hidden also where the end of a long result cuts it", async () => {
   const { post, asked } = newRig({
     rounds: [["house_read{}"], ["Done."]],

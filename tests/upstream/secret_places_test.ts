@@ -101,6 +101,16 @@ Deno.test("a secret in another header is hidden in what an upstream quotes, and 
   assertEquals(moved.asked.filter(({ url }) => url.host !== "own.test"), []);
 });
 
+Deno.test("a secret that cannot be sent is not in the log, which says why", async () => {
+  for (const secret of ["two\nlines-1f2e3d", "no\0header-1f2e3d"]) {
+    const config = configOf({ secret: { ...REFERENCE, header: "api-key" }, baseUrl: "http://127.0.0.1:1/v1" });
+    const app = newApp({ config, env: { ...ENV, UPSTREAM_SECRET: secret }, fetch });
+    await (await app.post(CHAT, chatBody())).text();
+    const line = formatLogLine(app.logs[0]!);
+    assertEquals([JSON.parse(line).cause, line.includes("1f2e3d")], ["Invalid header value", false]);
+  }
+});
+
 Deno.test("the query of a base URL follows every path", async () => {
   const upstream = fakeUpstream(({ url }) =>
     url.pathname.endsWith("/models") ? Response.json({ data: [{ id: "org/model" }] }) : answerWhole()

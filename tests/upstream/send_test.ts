@@ -126,9 +126,13 @@ const JSON_TYPE = { headers: { "content-type": "application/json" } };
 Deno.test("others run between the writing of a long body and its sending, and a short one is sent at once", async () => {
   for (const [length, mayWait] of [[2_000_000, true], [1_000, false]] as const) {
     let hasTurned = false;
+    const turned = Promise.withResolvers<void>();
     const body = {
       toJSON() {
-        setTimeout(() => hasTurned = true);
+        setTimeout(() => {
+          hasTurned = true;
+          turned.resolve();
+        });
         return { text: "x".repeat(length) };
       },
     } as unknown as JsonObject;
@@ -137,5 +141,6 @@ Deno.test("others run between the writing of a long body and its sending, and a 
       return Promise.resolve(Response.json({}));
     };
     await (await send({ path: "x", body }, newUpstream({ transport: fetchTransport(fetch) }), NEVER)).body?.cancel();
+    await turned.promise;
   }
 });

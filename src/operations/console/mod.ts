@@ -3,6 +3,8 @@ import type { OwnRequest, RequestContext } from "../../context/request_context.t
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/service.ts";
+import { Turns } from "../../util/turns.ts";
+import { othersThrough } from "../../util/work.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
@@ -16,6 +18,18 @@ import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
+
+/** What takes long enough that many at once would hold up everybody else. */
+const LONG: ReadonlySet<string> = new Set([
+  "models",
+  "record",
+  "record/request",
+  "record/text",
+  "record/understood",
+  "records",
+  "configuration",
+]);
+const turns = new Turns();
 
 /** Below `/console/api/`: what an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
@@ -94,7 +108,9 @@ async function called(path: string, context: RequestContext): Promise<OwnRequest
 async function read(name: string, asked: string, context: RequestContext): Promise<Response> {
   const caller = await operatorOf(context);
   const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
-  return answer ? await answer(withCaller(context, caller)) : notThere(name);
+  if (!answer) return notThere(name);
+  const run = () => answer(withCaller(context, caller));
+  return LONG.has(asked) ? await turns.take(() => othersThrough().then(run), context.signal) : await run();
 }
 
 async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {
