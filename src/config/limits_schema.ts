@@ -141,9 +141,8 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
   uploadBytes: z.int().min(1).optional().meta({
     description:
       "Bytes of all bodies, JSON and forms, that are being received or processed. By default 1/16 of memoryBytes, but no " +
-      "more than 256 MiB and no less than bodyBytes. Further ones get 503. Small ones, of up to 1/256 of it (1 MiB of " +
-      "256 MiB), have another quarter reserved; JSON of up to 16 kB does not count. Of " +
-      "several callers, each gets up to three quarters, and beyond that 429. If the room is needed, bodies slower " +
+      "more than 256 MiB and no less than bodyBytes. Further ones get 503. Small ones, of up to 1 MiB and 1/32 of it, " +
+      "have another quarter reserved; JSON of up to 16 kB does not count. Of several callers, each gets up to three quarters, and beyond that 429. If the room is needed, bodies slower " +
       "than 16 kB/s get 408.",
   }),
 });

@@ -43,8 +43,14 @@ export function uploadBytesOf(
   return uploadBytes ?? Math.max(bodyBytes, Math.min(MOST_BYTES, Math.floor(memoryBytes * MEMORY_SHARE)));
 }
 
-/** A body is small up to this share of the room: 1 MiB of 256 MiB, which is enough for a chat of hundreds of turns. */
-export const SMALL = 1 / 256;
+/** What a body that is small has at most: enough for a chat of hundreds of turns, and as a share of the room. */
+const [SMALL_BYTES, SMALL_SHARE] = [2 ** 20, 1 / 32];
+
+/** Whether a body needs so little of the room that its length need not be known before it comes. */
+export function isSmall(bytes: number, { totalBytes }: Pick<RoomLimits, "totalBytes">): boolean {
+  return bytes <= SMALL_BYTES && bytes <= totalBytes * SMALL_SHARE;
+}
+
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
 
@@ -61,7 +67,7 @@ export class Room {
   take(arrival: Arrival, bytes: number, limits: RoomLimits): void {
     const { caller, held } = arrival;
     const { totalBytes, isShared = false } = limits;
-    const total = bytes <= totalBytes * SMALL ? totalBytes * (1 + RESERVE) : totalBytes;
+    const total = isSmall(bytes, limits) ? totalBytes * (1 + RESERVE) : totalBytes;
     if (bytes > total) {
       const message = `The body may be larger than the limit for all bodies together: ${totalBytes} bytes`;
       throw new GatewayError("request_too_large", message);

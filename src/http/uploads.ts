@@ -7,7 +7,7 @@ import { builtin } from "../util/builtin.ts";
 import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES } from "./body.ts";
 import { tooLarge } from "./decompress.ts";
 import { readFormBody } from "./multipart.ts";
-import { type Arrival, NEW, Room, type RoomLimits, SMALL } from "./room.ts";
+import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./room.ts";
 
 /** A form from a client, and the memory reserved for it. */
 export interface Upload {
@@ -72,7 +72,7 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
         if (bytes < arrival.held && !arrival.end) room.give(arrival, bytes);
         if (bytes <= arrival.held) return;
         // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
-        const isKnown = isDeclared || bytes <= limits.totalBytes * SMALL || !arrival.end;
+        const isKnown = isDeclared || isSmall(bytes, limits) || !arrival.end;
         room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, limits.totalBytes)), limits);
         if (!isKnown) room.follow(arrival, limits);
       };
