@@ -131,6 +131,22 @@ for (const isDeclared of [true, false]) {
   });
 }
 
+Deno.test("uploads: in the room of a gateway of a GiB, many chats of a MB that do not say how long they are fit at once", async () => {
+  const limits = { limitBytes: 32 * 2 ** 20, timeoutMs: 60_000 };
+  const uploads = createUploads({ form: limits, json: limits, totalBytes: 64 * 2 ** 20 });
+  const slow = Array.from({ length: 20 }, () => heldBack(1_000_000, false));
+  let refused = 0;
+  const outcomes = slow.map(({ request }) =>
+    uploads.readJson(request, CALLER).then(() => "read", ({ code }) => {
+      refused++;
+      return code;
+    })
+  );
+  await until(() => slow.filter(({ taken }) => taken() >= 999_998).length + refused >= slow.length);
+  for (const { end } of slow) end();
+  assertEquals(new Set(await Promise.all(outcomes)), new Set(["read"]));
+});
+
 Deno.test("uploads: JSON that is worked on holds its room until it is released, whatever becomes of it", async () => {
   const room = new Room();
   const limits = { limitBytes: 30_000, timeoutMs: 10_000 };
