@@ -18,14 +18,16 @@ export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (slice.isOver()) return goOn(work, slice, signal);
+    if (slice.isOver()) return goOn(work, signal);
   }
 }
 
-async function goOn<T>(work: Work<T>, slice: Slice, signal: AbortSignal | undefined): Promise<T> {
+async function goOn<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
   for (;;) {
     await othersTurn();
     signal?.throwIfAborted();
+    // The wait is no part of it: among many that wait, each would do a single step at a time.
+    const slice = new Slice();
     do {
       const { done, value } = work.next();
       if (done) return value;
@@ -53,9 +55,12 @@ export function step<T>(run: () => T): T | Promise<T> {
 
 /** The same items, with pauses in which others may run. */
 export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
-  const slice = new Slice();
+  let slice = new Slice();
   for (const item of items) {
-    if (slice.isOver()) await othersTurn();
+    if (slice.isOver()) {
+      await othersTurn();
+      slice = new Slice();
+    }
     yield item;
   }
 }

@@ -143,3 +143,18 @@ Deno.test("work: a large body counts for many small requests, and what comes one
   await othersTurn();
   assertEquals(beginTurn("a", 0), undefined);
 });
+
+Deno.test("work: of many works that wait for each other, each does a whole slice in its turn", async () => {
+  let [last, switches] = [-1, 0];
+  function* steps(own: number): Work<void> {
+    for (let step = 0; step < 100; step++) {
+      if (own !== last) switches++;
+      last = own;
+      const until = performance.now() + 1;
+      while (performance.now() < until);
+      yield;
+    }
+  }
+  await Promise.all(Array.from({ length: 12 }, (_, own) => finish(steps(own))));
+  assert(switches < 600, `${switches} of 1,200 steps were turns`);
+});
