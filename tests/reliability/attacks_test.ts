@@ -9,7 +9,7 @@ import { RARELY, report } from "./scale.ts";
 
 const EVENT_MS = 10;
 /** Small requests of the neighbour while it is attacked. */
-const ASKED = 60;
+const ASKED = 40;
 /**
  * How long the one thread may be held without a look at anybody else, in milliseconds of its processor time: 100, and as much again
  * because other programs spoil the processor's caches.
