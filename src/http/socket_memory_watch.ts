@@ -34,6 +34,8 @@ const SHORT_LOOK_MS = 20;
 const FREE_MS = 1_000;
 /** How long a caller whose sockets took the memory may open no others, in milliseconds. */
 const BAR_MS = 60_000;
+/** How long one whose sockets were closed may open no others, in milliseconds: else clients that open new ones at once keep memory short. */
+const REST_MS = 3_000;
 const MOST_BARRED = 1_000;
 /**
  * The memory for messages that are not complete: what all else leaves of `IN_ALL` of the limit, but no more than `MOST` of it, and no
@@ -57,6 +59,8 @@ export class SocketMemoryWatch {
   #ended: { owner: string | undefined; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
   /** Until when callers are barred, in milliseconds by a monotonic clock. */
   readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
+  /** Until when callers whose sockets were closed may open no others, whoever took the memory. */
+  readonly #resting = new BoundedMap<string, number>(MOST_BARRED);
   /** Sockets that were ended and are not closed yet. */
   readonly #dropped = new WeakSet<WatchedSocket>();
   #stopLooking = () => {};
@@ -72,13 +76,14 @@ export class SocketMemoryWatch {
     return this.#ended !== undefined;
   }
 
-  /** How many seconds the caller must wait before it may open sockets. */
+  /** How many seconds the caller, who took the memory, must wait before it may open sockets. */
   barredSeconds(owner: string): number {
-    const until = this.#barred.get(owner);
-    if (until === undefined) return 0;
-    const ms = until - performance.now();
-    if (ms <= 0) this.#barred.delete(owner);
-    return Math.max(0, Math.ceil(ms / 1_000));
+    return secondsLeft(this.#barred, owner);
+  }
+
+  /** How many seconds a caller must wait whose sockets were closed. */
+  restingSeconds(owner: string): number {
+    return secondsLeft(this.#resting, owner);
   }
 
   /** Call it when the first socket has opened. */
@@ -110,8 +115,11 @@ export class SocketMemoryWatch {
 
   /** Ends the sockets of these callers. */
   #end(callers: readonly WatchedSocket[][], arrived: number, before: number): void {
+    const reopensAt = performance.now() + REST_MS;
     for (const sockets of callers) {
-      this.#facts.onShort(sockets[0]!.key, sockets.length, arrived);
+      const { owner, key } = sockets[0]!;
+      this.#facts.onShort(key, sockets.length, arrived);
+      this.#resting.set(owner, reopensAt);
       for (const socket of sockets) {
         this.#dropped.add(socket);
         socket.drop();
@@ -154,4 +162,12 @@ export class SocketMemoryWatch {
     const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);
     return [...byOwner.values()].sort((one, other) => other.length - one.length);
   }
+}
+
+function secondsLeft(times: BoundedMap<string, number>, owner: string): number {
+  const until = times.get(owner);
+  if (until === undefined) return 0;
+  const ms = until - performance.now();
+  if (ms <= 0) times.delete(owner);
+  return Math.max(0, Math.ceil(ms / 1_000));
 }

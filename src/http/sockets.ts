@@ -46,6 +46,11 @@ export class Sockets {
       const message = "Your WebSockets took too much memory with messages that were not complete: use HTTP";
       throw new GatewayError("rate_limit", message, { retryAfter: String(waitS) });
     }
+    const restS = this.#watch.restingSeconds(owner);
+    if (restS > 0) {
+      const message = "The gateway was short of memory and closed your WebSockets: try again later, or use HTTP";
+      throw new GatewayError("unavailable", message, { retryAfter: String(restS) });
+    }
     const refused = this.#shares.refusal(owner, 1, capacity);
     if (refused === "share") {
       const message = "You have your share of the gateway's WebSockets: close one, or use HTTP";
