@@ -132,7 +132,7 @@ export function createApp(options: AppOptions): App {
   world.forgetEarlier();
   if (world.meter) world.meter.gauges = async () => (await import("./operations/worker_report.ts")).gaugesOf(gateway);
   // Open sockets keep the configuration before this one.
-  if (options.after) gateway.sockets.retire();
+  if (options.after) gateway.sockets.loaded?.retire();
   return appOf(gateway, world, ledger);
 }
 
@@ -206,7 +206,7 @@ function appOf(
     metrics: async () => (await import("./operations/metrics_page.ts")).metricsPage({ gateway }),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
-    settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.settled()]),
+    settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.loaded?.settled()]),
     abort: () => stop.abort(shuttingDown()),
     running: () => gateway.load.running(),
     async close() {

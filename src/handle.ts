@@ -9,7 +9,7 @@ import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Account } from "./http/admission.ts";
 import type { Caller } from "./http/auth.ts";
-import { checkHeaders } from "./http/headers.ts";
+import { checkHeaders } from "./http/size.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
 import { withoutBody } from "./http/respond.ts";

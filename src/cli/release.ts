@@ -27,16 +27,21 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
 
 /**
  * Types, sources, source maps, CommonJS twins, and what of packages is for browsers, bundlers, readers or a command line: as large
- * as what runs. Nothing of ours uses zod's former version.
+ * as what runs. Nothing of ours uses zod's former version or its small one.
  */
-const UNUSED = /\.([cm]?ts|map|cjs|md)$|\/browser\/|\/build\/es(m|next)\/|\/zod\/[^/]+\/v3\/|\/cli\.js$/;
+const UNUSED = [
+  /\.([cm]?ts|map|cjs|md)$/,
+  /\/browser\/|\/build\/es(m|next)\/|\.min\.mjs$|\.iife\.js$|\/cli\.js$/,
+  /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
+  /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
+];
 
 async function unusedFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
   const packages = Object.keys(npm).map(folderOf);
   return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
-    .filter((path) => UNUSED.test(path));
+    .filter((path) => UNUSED.some((pattern) => pattern.test(path)));
 }
 
 function* filesBelow(folder: string): Generator<string> {

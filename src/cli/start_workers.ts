@@ -1,7 +1,7 @@
 /** Starts several gateways, and what keeps their store. The launcher reads this file: it imports nothing but what imports nothing. */
-import { allowed, ARENAS, flagsOf, type keptStore, type Permissions } from "../config/permissions.ts";
+import { allowed, ARENAS, flagsOf, keeperSocket, type keptStore, type Permissions } from "../config/permissions.ts";
 import type { Child } from "./hang_up.ts";
-import { type KeeperChild, keeperIn, makeFolder, removeFolder, supervise, type Supervisor } from "./workers.ts";
+import { type KeeperChild, makeFolder, removeFolder, supervise, type Supervisor } from "./workers.ts";
 
 type Kept = ReturnType<typeof keptStore>;
 
@@ -21,7 +21,7 @@ const WORKER = "LANEWAY_WORKER";
 /** Returns the exit code once all have ended. */
 export async function startWorkers(count: number, { kept, spawn, passSignals, say }: StartOptions): Promise<number> {
   const folder = await makeFolder();
-  const common = { net: kept ? [`unix:${keeperIn(folder)}`] : [], read: [folder], write: [folder] };
+  const common = { net: kept ? [`unix:${keeperSocket(folder)}`] : [], read: [folder], write: [folder] };
   const flags = ["--unstable-net", ...allowed({ ...common, env: [WORKER] })];
   try {
     const workers = supervise(folder, {

@@ -1,11 +1,11 @@
 /** One of several processes that serve together: what it knows of the others, by files in a folder that only they open. */
 import type { App, OtherWorker, WorkerReport, Workers } from "../app.ts";
 import { ConfigError, type LoadedConfig } from "../config/load.ts";
+import { keeperSocket } from "../config/permissions.ts";
 import { withoutGauges } from "../observe/sum_expositions.ts";
 import { builtin } from "../util/builtin.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { type Program, UsageError } from "./program.ts";
-import { keeperIn } from "./workers.ts";
 
 /** Where the launcher says which one this is: the folder, a slash and the number. */
 const PLACE = "LANEWAY_WORKER";
@@ -92,7 +92,7 @@ function createWorker(
     count,
     program: named,
     isFirst: worker === 1 && !loaded,
-    keeper: keeperIn(folder),
+    keeper: keeperSocket(folder),
     inherited: withoutGauges(before?.metrics ?? ""),
     loaded,
     check,

@@ -1,4 +1,5 @@
 /** Several gateways at one port. The launcher reads this file: it imports nothing but what imports nothing. */
+import { keeperSocket } from "../config/permissions.ts";
 import { isThere } from "./cached.ts";
 import { type Child, send } from "./hang_up.ts";
 import type { KeeperTask } from "./keeper.ts";
@@ -44,11 +45,6 @@ export async function makeFolder(): Promise<string> {
 
 export async function removeFolder(folder: string): Promise<void> {
   await new Deno.Command("rm", { args: ["-rf", "--", folder] }).output();
-}
-
-/** The socket of what keeps the store for all. */
-export function keeperIn(folder: string): string {
-  return `${folder}/keeper`;
 }
 
 /**
@@ -134,7 +130,7 @@ class Supervised {
     if (!spawnKeeper) return;
     const { signal: over } = this.#over;
     await this.#restart("The process that keeps the store", over, (isFirst) => {
-      const child = spawnKeeper({ path: keeperIn(this.#folder), remembering: isFirst ? 0 : count });
+      const child = spawnKeeper({ path: keeperSocket(this.#folder), remembering: isFirst ? 0 : count });
       let hanging: ReturnType<typeof setTimeout> | undefined;
       const end = () => {
         child.stdin.close().catch(() => {}); // it may have ended already

@@ -8,11 +8,10 @@ import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
-import { Sockets } from "../http/sockets.ts";
 import { Room, uploadBytesOf } from "../http/room.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
-import type { Gateway, Pace } from "../context/gateway.ts";
+import type { Gateway, Pace, SocketsPart } from "../context/gateway.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
@@ -125,20 +124,28 @@ function createWatch(world: World): Pick<Gateway, Watching> {
 }
 
 /** The WebSockets, which the gateway's end closes. */
-function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): Sockets {
-  const sockets = keep("sockets", null, () => {
-    const sockets = new Sockets({
+function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): SocketsPart {
+  const kept = keep("sockets", null, () => {
+    const facts = {
       memory: () => platform.memory(),
       unmanaged: () => platform.unmanagedMemory(),
-      onShort: (key, closed, bytes) =>
+      limit: () => kept.limitBytes(),
+      onShort: (key: string, closed: number, bytes: number) =>
         warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
-    });
-    draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
-    stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
-    return sockets;
+    };
+    const kept: SocketsPart & { limitBytes(): number } = {
+      limitBytes: () => Infinity,
+      async load() {
+        const { Sockets } = await import("../http/sockets.ts");
+        return kept.loaded ??= new Sockets(facts);
+      },
+    };
+    draining.signal.addEventListener("abort", () => kept.loaded?.retire(), { once: true });
+    stop.signal.addEventListener("abort", () => kept.loaded?.abort(), { once: true });
+    return kept;
   });
-  sockets.limitBytes = () => load.limitBytes(config.limits);
-  return sockets;
+  kept.limitBytes = () => load.limitBytes(config.limits);
+  return kept;
 }
 
 /** What decides whether a request is let in. */

@@ -1,17 +1,16 @@
 import type { HostedWork } from "../canonical/hosted.ts";
 import { FETCHER_URL } from "../config/permissions.ts";
-import { permissionsBy } from "../hosted/policy.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { World } from "./world.ts";
 
 /** What runs hosted tools, by the configuration. Its modules are loaded when the first of them runs. */
 export function createHosted(world: World): HostedRunner {
   return world.keep("hosted tools", world.config.hostedTools, () => {
-    let loading: Promise<Pick<HostedRunner, "run">> | undefined;
+    let loading: Promise<Omit<HostedRunner, "runs">> | undefined;
     const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
     return {
       runs: (work) => isConfigured(work, world),
-      permissions: permissionsBy(world.config.hostedTools.mcp.servers),
+      permissions: async (...args) => await (await load()).permissions(...args),
       async run(call, work, facts) {
         const result = await (await load()).run(call, work, facts);
         const error = result.kind === "error" ? result.code : undefined;

@@ -13,7 +13,7 @@ import type { Service } from "../upstream/send.ts";
 import type { World } from "./world.ts";
 
 /** What runs hosted tools, by the configuration. */
-export function createRunner(world: World): Pick<HostedRunner, "run"> {
+export function createRunner(world: World): Omit<HostedRunner, "runs"> {
   const { config: { hostedTools, transport: by }, transports, monotonic } = world;
   const { webSearch, webFetch, mcp } = hostedTools;
   const servers = new Map(Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]));

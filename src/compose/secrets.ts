@@ -1,8 +1,7 @@
 import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
-import { secretsInUrl } from "../hosted/credentials.ts";
-import { isSecretHeader, isSecretParameter, splitBaseUrl } from "../util/urls_and_headers.ts";
+import { isSecretHeader, isSecretParameter, secretsInUrl, splitBaseUrl } from "../util/urls_and_headers.ts";
 
 type Env = (name: string) => string | undefined;
 

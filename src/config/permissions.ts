@@ -214,6 +214,11 @@ export function keptStore(
   return { file: storeFile(store, env, os), paths: storePaths(store, env, os, isThere) };
 }
 
+/** The socket of the process that keeps the store for several workers. `folder`: what the workers share. */
+export function keeperSocket(folder: string): string {
+  return `${folder}/keeper`;
+}
+
 function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
   if (kind === "memory" || kind === "redis") return undefined;
   return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);

@@ -90,7 +90,7 @@ export interface Gateway {
   tokenizerCounts: ExactCounts;
   tokenizers: Tokenizers;
   uploads: Uploads;
-  sockets: Sockets;
+  sockets: SocketsPart;
   /** Whether there can be several callers, so that each gets only its share of what has a limit (`util/shares.ts`). */
   hasSeveralCallers: boolean;
   /** Upgrades a request to a WebSocket. Absent if the platform does not support it. */
@@ -133,6 +133,12 @@ export interface Gateway {
   signal: AbortSignal;
   /** The running requests, which that signal aborts. */
   running: Dependents;
+}
+
+/** The WebSockets of all callers. Their code is loaded with the first one. */
+export interface SocketsPart {
+  loaded?: Sockets;
+  load(): Promise<Sockets>;
 }
 
 export interface RecordingPart {

@@ -1,6 +1,6 @@
 /** What an MCP server is given to recognize its caller by. A tool may echo it, and the model is not to read it. */
 import type { Service } from "../upstream/send.ts";
-import { isSecretHeader, isSecretParameter } from "../util/urls_and_headers.ts";
+import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 
 /** The credentials that go out with each request to a server. */
 export function credentialsOf({ baseUrl, secret, headers }: Service, path: string): string[] {
@@ -26,23 +26,4 @@ function decoded(word: string): string {
   } catch {
     return "";
   }
-}
-
-/** The parts of a server's address that are secret: parameters with such a name, and what looks made by chance. */
-export function secretsInUrl(address: string): string[] {
-  const url = URL.parse(address);
-  if (!url) return [];
-  const values = [...url.searchParams].flatMap(([name, value]) =>
-    isSecretParameter(name) || isRandom(value) ? [value] : []
-  );
-  return [...values, ...url.pathname.split("/").filter(isRandom)];
-}
-
-const LEAST_RANDOM = 16;
-/** How often letters and digits alternate at least. Words with a number or a date do so less. */
-const ALTERNATIONS = 3;
-
-function isRandom(text: string): boolean {
-  const alternations = text.match(/[a-z](?=\d)|\d(?=[a-z])/gi) ?? [];
-  return text.length >= LEAST_RANDOM && alternations.length >= ALTERNATIONS;
 }

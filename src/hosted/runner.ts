@@ -15,7 +15,7 @@ export interface HostedRunner {
   /** Whether there is something here that does such work. */
   runs(work: HostedWork): boolean;
   /** What a key may do with the tools of a remote server. */
-  permissions: PermissionsOf;
+  permissions(...args: Parameters<PermissionsOf>): Permissions | Promise<Permissions>;
   /** Runs a call. What fails is a result; throws only where `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
 }
@@ -63,16 +63,20 @@ const URL_CHARACTERS = 2_000;
 /** How many servers are remembered that requests name. */
 const SERVERS = 1_000;
 
-export function createHostedRunner(options: HostedRunnerOptions): Pick<HostedRunner, "run"> {
+export function createHostedRunner(options: HostedRunnerOptions): Omit<HostedRunner, "runs"> {
   return new Runner(options);
 }
 
-class Runner implements Pick<HostedRunner, "run"> {
+class Runner implements Omit<HostedRunner, "runs"> {
   readonly #options: HostedRunnerOptions;
   readonly #remote = new BoundedMap<string, RemoteServer>(SERVERS);
 
   constructor(options: HostedRunnerOptions) {
     this.#options = options;
+  }
+
+  permissions(...[work, key]: Parameters<PermissionsOf>): Permissions {
+    return this.#options.permissions(work, key);
   }
 
   async run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult> {

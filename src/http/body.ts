@@ -4,7 +4,8 @@ import { parseExactly } from "../canonical/raw_number.ts";
 import { failAfter } from "../util/timeout.ts";
 import { beginTurn, finish, inTurn, type Work } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
-import { DECOMPRESS, decompressBody, tooLarge } from "./decompress.ts";
+import type { Coding } from "./decompress.ts";
+import { tooLarge } from "./size.ts";
 
 export interface BodyLimits {
   /** The size limit in bytes, for the body as sent and after each decompression. */
@@ -89,7 +90,9 @@ export async function readBody(
   if (isSmall) limits.onLength?.(bytes.length);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   const applied = codings.length > 0 ? codings.toReversed() : sniffCodings(bytes);
-  return applied.length > 0 ? await decompressBody(bytes, applied, limits) : bytes;
+  if (applied.length === 0) return bytes;
+  const { decompressBody } = await import("./decompress.ts");
+  return await decompressBody(bytes, applied, limits);
 }
 
 /** The size that fits into the first packets of a connection. */
@@ -178,13 +181,14 @@ function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: strin
   };
 }
 
+const CODINGS: ReadonlySet<string> = new Set<Coding>(["gzip", "x-gzip", "br", "zstd", "deflate"]);
 const MAX_CODINGS = 3;
 
 /** The encodings of the body, in the order in which they were applied. */
-function parseCodings(header: string): string[] {
+function parseCodings(header: string): Coding[] {
   const codings = header.toLowerCase().split(",").map((coding) => coding.trim())
     .filter((coding) => coding !== "" && coding !== "identity");
-  const unknown = codings.find((coding) => !DECOMPRESS.has(coding));
+  const unknown = codings.find((coding) => !CODINGS.has(coding));
   if (unknown !== undefined) {
     throw new GatewayError(
       "unsupported_media_type",
@@ -194,11 +198,11 @@ function parseCodings(header: string): string[] {
   if (codings.length > MAX_CODINGS) {
     throw new GatewayError("unsupported_media_type", `Cannot decode more than ${MAX_CODINGS} content-encodings`);
   }
-  return codings;
+  return codings as Coding[];
 }
 
 /** Some proxies drop the header. JSON never starts with these bytes. */
-function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
+function sniffCodings([first, second, third, fourth]: Uint8Array): Coding[] {
   if (first === 0x1f && second === 0x8b) return ["gzip"];
   return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
 }

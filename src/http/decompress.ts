@@ -2,6 +2,10 @@
 import { builtin } from "../util/builtin.ts";
 import { beginTurn, inTurn, othersTurn } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
+import { tooLarge } from "./size.ts";
+
+/** The content-encodings that can be undone. */
+export type Coding = "gzip" | "x-gzip" | "br" | "zstd" | "deflate";
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params?: object }) => Promise<Uint8Array>;
 
@@ -25,7 +29,7 @@ interface DecompressLimits {
  */
 export async function decompressBody(
   sent: Uint8Array,
-  codings: readonly string[],
+  codings: readonly Coding[],
   { limitBytes, onLength, caller = "" }: DecompressLimits,
 ): Promise<Uint8Array> {
   const most = Math.min(limitBytes, Math.max(FREE_BYTES, MOST_TIMES * sent.length));
@@ -46,7 +50,7 @@ export async function decompressBody(
 /** The size is unknown until it is decompressed, so the room for what it may become is reserved before. */
 async function decompressLarge(
   packed: Uint8Array,
-  coding: string,
+  coding: Coding,
   most: number,
   onLength: DecompressLimits["onLength"],
 ): Promise<Uint8Array | undefined> {
@@ -61,13 +65,13 @@ async function decompressLarge(
 }
 
 /** Only asynchronous functions: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
-export const DECOMPRESS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
-  ["gzip", by("gunzip")],
-  ["x-gzip", by("gunzip")],
-  ["br", by("brotliDecompress")],
-  ["zstd", unzstd],
-  ["deflate", inflateAny],
-]);
+const DECOMPRESS: Readonly<Record<Coding, Decompress>> = {
+  gzip: by("gunzip"),
+  "x-gzip": by("gunzip"),
+  br: by("brotliDecompress"),
+  zstd: unzstd,
+  deflate: inflateAny,
+};
 
 function by(name: "gunzip" | "brotliDecompress" | "inflate" | "inflateRaw" | "zstdDecompress"): Decompress {
   return (bytes, options) => builtin("node:util").promisify(builtin("node:zlib")[name] as CallbackForm)(bytes, options);
@@ -91,9 +95,9 @@ function inflateAny(bytes: Uint8Array, options: { maxOutputLength: number }): Pr
 }
 
 /** `undefined` if it is more than `mostBytes`. */
-async function decompress(bytes: Uint8Array, coding: string, mostBytes: number): Promise<Uint8Array | undefined> {
+async function decompress(bytes: Uint8Array, coding: Coding, mostBytes: number): Promise<Uint8Array | undefined> {
   try {
-    return await DECOMPRESS.get(coding)!(bytes, { maxOutputLength: mostBytes });
+    return await DECOMPRESS[coding](bytes, { maxOutputLength: mostBytes });
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE") return undefined;
     throw new GatewayError("invalid_request", `Cannot decompress the body: not valid ${coding}`, { cause });
@@ -103,11 +107,4 @@ async function decompress(bytes: Uint8Array, coding: string, mostBytes: number):
 function tooDense(bytes: number): GatewayError {
   const message = `The body decompresses to more than ${MOST_TIMES} times its ${bytes} bytes: send it uncompressed`;
   return new GatewayError("request_too_large", message);
-}
-
-export function tooLarge(what: string, limitBytes: number): GatewayError {
-  const limit = limitBytes < 2 ** 20
-    ? `${limitBytes} bytes`
-    : `${Number((limitBytes / 2 ** 20).toFixed(1))} MiB (${limitBytes} bytes)`;
-  return new GatewayError("request_too_large", `The ${what} is larger than the limit of ${limit}`);
 }

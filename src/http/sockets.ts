@@ -27,12 +27,9 @@ export class Sockets {
   #empty = Promise.withResolvers<void>();
   /** What the sockets remember from one request to the next. */
   readonly kept: KeptItems = new KeptItems();
-  /** The memory that the process may use, in bytes. Set with each configuration. */
-  limitBytes = () => Infinity;
-
   /** `memory`: where messages are collected that are not complete yet. */
-  constructor(memory: Omit<MemoryFacts, "limit">) {
-    this.#watch = new SocketMemoryWatch(this.#open, { ...memory, limit: () => this.limitBytes() });
+  constructor(memory: MemoryFacts) {
+    this.#watch = new SocketMemoryWatch(this.#open, memory);
   }
 
   get size(): number {

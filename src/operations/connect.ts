@@ -8,16 +8,16 @@ import type { Incoming } from "./incoming.ts";
 /** Throws `upgrade_required` where the platform has no WebSockets. */
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
   const { gateway, recorder, caller } = context;
-  const { sockets, draining } = gateway;
+  const { draining } = gateway;
   // Loaded with the first socket.
-  const { Connection } = await import("./connection.ts");
+  const [{ Connection }, sockets] = await Promise.all([import("./connection.ts"), gateway.sockets.load()]);
   if (draining.aborted) throw shuttingDown();
   sockets.checkRoom(caller.owner, { total: mostSockets(gateway), isShared: gateway.hasSeveralCallers });
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
   }
-  const connection = new Connection(upgraded, { speech: protocol.socket, wire, lane, context, generate });
+  const connection = new Connection(upgraded, { speech: protocol.socket, wire, lane, context, sockets, generate });
   sockets.add(connection);
   recorder.close(upgraded.response.status);
   return upgraded.response;

@@ -6,7 +6,7 @@ import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import { LARGE_BYTES, parseBody, parseLarge } from "../http/body.ts";
-import type { OpenSocket } from "../http/sockets.ts";
+import type { OpenSocket, Sockets } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { finish, step } from "../util/work.ts";
@@ -30,6 +30,8 @@ export interface ConnectionOptions {
   wire: WireRequest;
   lane: Lane;
   context: RequestContext;
+  /** Those of all callers. */
+  sockets: Sockets;
   generate(asked: Incoming<"generate">): Promise<Response>;
 }
 
@@ -55,7 +57,8 @@ export class Connection implements OpenSocket {
 
   constructor(upgraded: Upgraded, options: ConnectionOptions) {
     this.#options = options;
-    const { limits, pace, load, sockets, uploads, hasSeveralCallers } = options.context.gateway;
+    const { sockets, context } = options;
+    const { limits, pace, load, uploads, hasSeveralCallers } = context.gateway;
     this.#memory = new SocketMemory({
       kept: sockets.kept,
       capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
@@ -258,7 +261,7 @@ export class Connection implements OpenSocket {
     this.#refused++;
     const { caller } = this.#options.context;
     if (!recorder.isMetered && status < 500 && status !== 429) void gateway.admission(caller)?.takeCall();
-    const unlogged = gateway.sockets.countRefusal(caller.owner, gateway.monotonic());
+    const unlogged = this.#options.sockets.countRefusal(caller.owner, gateway.monotonic());
     if (unlogged === undefined) recorder.entry.isRepeated = true;
     else if (unlogged > 0) recorder.note(`${unlogged} refused messages before this one are not in the log`);
   }

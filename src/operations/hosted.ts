@@ -130,16 +130,17 @@ async function offer(
   const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
     work.kind !== "web-search" || does === "web-search" || opensPages
   );
-  return { functions: functions.flatMap((one) => permitted(one, context)), before: [...added, ...due] };
+  const usable = await Promise.all(functions.map((one) => permitted(one, context)));
+  return { functions: usable.flat(), before: [...added, ...due] };
 }
 
 /** The function as the caller may use it: not at all, or with the client's approval. */
-function permitted(
+async function permitted(
   { remote, ...rest }: HostedFunction,
   { gateway: { hosted }, caller }: RequestContext,
-): HostedFunction[] {
+): Promise<HostedFunction[]> {
   if (rest.work.kind !== "mcp" || !remote) return [rest];
-  const permission = hosted.permissions(rest.work, caller.name).of(remote.name);
+  const permission = (await hosted.permissions(rest.work, caller.name)).of(remote.name);
   return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
 }
 

@@ -22,7 +22,7 @@ export function processStatus(gateway: Gateway): ProcessStatus {
     status: draining.aborted ? "draining" : "ready",
     requestsRunning: load.running(),
     streamsOpen: meter?.openStreams ?? 0,
-    webSocketsOpen: sockets.size,
+    webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: memory(),
     upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
@@ -60,7 +60,7 @@ export function gaugesOf(
   return [
     one("laneway_requests_running", "Requests that run a model.", load.running()),
     one("laneway_streams_open", "Streamed answers that are open.", meter?.openStreams ?? 0),
-    one("laneway_websockets_open", "WebSockets that are open.", sockets.size),
+    one("laneway_websockets_open", "WebSockets that are open.", sockets.loaded?.size ?? 0),
     gauge(
       "laneway_upstream_running",
       "Running calls of an upstream with a concurrency limit.",

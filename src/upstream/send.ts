@@ -18,7 +18,6 @@ import {
   type TransportResponse,
 } from "../platform/transport.ts";
 import { withQuery } from "../util/urls_and_headers.ts";
-import { fetchResult } from "./fetch_result.ts";
 import type { Refusals } from "./unsupported_fields.ts";
 import type { Timeouts } from "./deadlines.ts";
 
@@ -95,15 +94,18 @@ export function send(
   signal: AbortSignal,
   largeFor?: string,
 ): Promise<TransportResponse> {
-  if (call.url !== undefined) {
-    const headers = { "user-agent": "laneway" };
-    return fetchResult(call.url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
-  }
+  if (call.url !== undefined) return sendForResult(call.url, upstream, signal);
   if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
   const body = bodyOf(call);
   return typeof body === "string" && body.length >= LONG_BODY
     ? othersTurn().then(() => sendBody(call, body, upstream, signal))
     : sendBody(call, body, upstream, signal);
+}
+
+async function sendForResult(url: string, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
+  const { fetchResult } = await import("./fetch_result.ts");
+  const headers = { "user-agent": "laneway" };
+  return await fetchResult(url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
 }
 
 function sendBody(

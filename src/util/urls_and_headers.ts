@@ -27,6 +27,24 @@ export function maskedUrl(url: string): string {
   return shown.href;
 }
 
+/** What is secret in a URL: its password, parameters whose name says so, and whatever looks made by chance. */
+export function secretsInUrl(address: string): string[] {
+  const url = URL.parse(address);
+  if (!url) return [];
+  const values = [...url.searchParams].filter(([name, value]) => isSecretParameter(name) || isRandom(value))
+    .map(([, value]) => value);
+  return [url.password, ...values, ...url.pathname.split("/").filter(isRandom)].filter((secret) => secret !== "");
+}
+
+const LEAST_RANDOM = 16;
+/** How often letters and digits alternate at least. Words with a number or a date do so less. */
+const ALTERNATIONS = 3;
+
+function isRandom(text: string): boolean {
+  const alternations = text.match(/[a-z](?=\d)|\d(?=[a-z])/gi) ?? [];
+  return text.length >= LEAST_RANDOM && alternations.length >= ALTERNATIONS;
+}
+
 /** The parts of a base URL: where paths are appended, and the query that follows every path. */
 export interface BaseUrl {
   /** Without a trailing slash. */

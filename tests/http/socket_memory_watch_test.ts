@@ -40,13 +40,10 @@ class Rig {
   readonly sockets: Sockets = new Sockets({
     memory: () => (this.heap * MIB) + this.#unmanaged(),
     unmanaged: () => this.#unmanaged(),
+    limit: () => LIMIT,
     onShort: (key, closed, bytes) => void this.warnings.push([key, closed, bytes / MIB]),
   });
   readonly warnings: [key: string, closed: number, mib: number][] = [];
-
-  constructor() {
-    this.sockets.limitBytes = () => LIMIT;
-  }
 
   #unmanaged(): number {
     return this.open.reduce((sum, { arrived }) => sum + arrived, this.other) * MIB;

@@ -1,6 +1,6 @@
 /** What hides the secrets in what was recorded: those that the gateway knows, and those that a client sent for tools. */
 import type { Capture } from "../../context/capture.ts";
-import { isSecretParameter } from "../../util/urls_and_headers.ts";
+import { secretsInUrl } from "../../util/urls_and_headers.ts";
 import type { Recorded } from "../../context/recorded.ts";
 import { finderOf, SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
 import { finderFor, hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
@@ -93,11 +93,4 @@ function* secretsUnder(root: object): Work<Iterable<string>> {
     yield;
   }
   return secrets;
-}
-
-function secretsInUrl(text: string): string[] {
-  const url = URL.parse(text);
-  if (!url) return [];
-  const values = [...url.searchParams].filter(([name]) => isSecretParameter(name)).map(([, value]) => value);
-  return [url.password, ...values];
 }

@@ -4,7 +4,7 @@ import type { Settlement, Taken } from "../../contract/shared_counts.ts";
 import { BoundedMap } from "../../util/bounded_map.ts";
 import type { Beat, Counter, Taking } from "../counter.ts";
 import { createLocalLink, type LocalLink, type LocalLinkOptions, Lost } from "./link.ts";
-import { type Used, withTimes } from "./tally.ts";
+import { type Used, withTimes } from "./used.ts";
 
 /** How long a call may take for which nobody waits, in milliseconds. */
 const PATIENT_MS = 3_000;

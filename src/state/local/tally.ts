@@ -4,6 +4,7 @@ import type { Settlement, Taken } from "../../contract/shared_counts.ts";
 import { type Beat, KEPT_MS, type Taking } from "../counter.ts";
 import type { Ledger } from "../ledger.ts";
 import { Leases } from "./leases.ts";
+import { type Level, type Used, withTimes } from "./used.ts";
 
 export interface TallyOptions {
   /** Milliseconds since the epoch, by which days end. */
@@ -21,19 +22,6 @@ const MINUTE_MS = 60_000;
 const BUSY_MS = 1_000;
 /** After how long an account is forgotten that nobody uses: whatever its limits, its minute is over. In milliseconds. */
 const IDLE_MS = 10 * MINUTE_MS;
-
-/** What is in a bucket that drains evenly, and when that was so. */
-export interface Level {
-  amount: number;
-  at: number;
-}
-
-/** What is used of the limits of a minute, after so many changes. Between processes each level has its age for a time. */
-export interface Used {
-  changes: number;
-  requests?: Level;
-  tokens?: Level;
-}
 
 class Account {
   used: Used = { changes: 0 };
@@ -221,12 +209,6 @@ export class Tally {
   #today(): number {
     return Math.floor(this.#options.now() / DAY_MS);
   }
-}
-
-/** The same levels, with other times. */
-export function withTimes({ changes, requests, tokens }: Used, timeOf: (at: number) => number): Used {
-  const timed = (level: Level | undefined) => level && { ...level, at: timeOf(level.at) };
-  return { changes, requests: timed(requests), tokens: timed(tokens) };
 }
 
 /** What is used of a minute's limit, to add what was used so long ago: below nothing where the bucket has drained since. */
