@@ -31,7 +31,8 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
  */
 const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
-  /\/browser\/|\/build\/es(m|next)\/|\.min\.mjs$|\.iife\.js$|\/cli\.js$/,
+  /\/browser\/|\/build\/es(m|next)\/|\/build\/src\/experimental\/|\.min\.mjs$|\.iife\.js$/,
+  /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
   /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
 ];

@@ -8,18 +8,16 @@ import { delay, until, within } from "../support/wait.ts";
 import { RARELY, report } from "./scale.ts";
 
 const EVENT_MS = 10;
-/** Small requests of the neighbour while it is attacked. */
-const ASKED = 40;
+/** How many small requests the neighbour sends in a round. */
+const ASKED = 15;
+const ROUNDS = 3;
 /**
- * How long the one thread may be held without a look at anybody else, in milliseconds of its processor time. The engine takes up to
- * 120 for one step on a body of 30 MB, and up to 220 to collect garbage when memory is short; other programs spoil the processor's
- * caches. Without shares and turns it is thousands.
+ * How long the one thread may be held without a look at anybody else, in milliseconds of its processor time: 100, and as much again
+ * because other programs spoil the processor's caches.
  */
-const HELD_MS = 400;
-/** The same between two events of the neighbour's stream, which this busy process may see late. */
+const HELD_MS = 200;
+/** How much processor time the gateway may take between two events of the neighbour's stream, in milliseconds: this busy process may see them late. */
 const STARVED_MS = 1_000;
-/** By default a gateway takes three quarters of its container's memory. */
-const CONTAINER = 4 / 3;
 
 const keyOf = (name: string) => `secret-of-${name}-1a2b3c`;
 
@@ -44,33 +42,39 @@ async function attack(gateway: Server, attackers: readonly string[], memoryMiB: 
   const attacking = attackers.map((name) => startAttack(gateway, name));
   try {
     await until(() => stream.events > 0);
-    await readMeter(gateway);
     stream.mostMs = 0;
-    const statuses: number[] = [];
-    while (statuses.length < ASKED) {
-      statuses.push(await ask(gateway));
-      if (statuses.length % 10 === 0) assertEquals(await talk(gateway), "response.completed");
-      await delay(50);
-    }
-    const held = await readMeter(gateway);
+    const helds: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) helds.push(await askUnderAttack(gateway));
+    // What else the machine does makes it greater, and never less.
+    const held = Math.min(...helds);
     const before = stream.events;
     await until(() => stream.events > before);
     const peak = peakKb(gateway.pid)! / 1_024;
     const got = await Promise.all(attacking.map((one) => one.stop()));
     report(
-      `held for ${held.toFixed(0)} ms at most, a stream for ${stream.mostMs.toFixed(0)} ms, ${
-        peak.toFixed(0)
-      } MiB at most; the attackers got ${got.join(" and ")}`,
+      `held for ${helds.map((ms) => ms.toFixed(0)).join(", ")} ms at most, a stream for ${
+        stream.mostMs.toFixed(0)
+      } ms, ${peak.toFixed(0)} MiB at most; the attackers got ${got.join(" and ")}`,
     );
-    assertEquals(statuses.filter((status) => status !== 200), []);
     assertLess(held, HELD_MS);
     assertLess(stream.mostMs, STARVED_MS);
-    assertLess(peak, memoryMiB * CONTAINER);
+    assertLess(peak, memoryMiB);
     assert(!stream.isOver, "The neighbour's stream ended");
   } finally {
     await Promise.all(attacking.map((one) => one.stop()));
     stream.close();
   }
+}
+
+/** Asks small things as the neighbour, each of which is answered. Returns how long the gateway's thread was held meanwhile. */
+async function askUnderAttack(gateway: Server): Promise<number> {
+  await readMeter(gateway);
+  for (let asked = 1; asked <= ASKED; asked++) {
+    assertEquals(await ask(gateway), 200);
+    if (asked % 5 === 0) assertEquals(await talk(gateway), "response.completed");
+    await delay(50);
+  }
+  return await readMeter(gateway);
 }
 
 async function withGateway(
