@@ -72,9 +72,13 @@ function askForKey(reason) {
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   // How programs send a key is nothing for a form.
   const first = reason.startsWith("No API key")
-    ? "These pages are for operators of this gateway. The command keys create <name> --operator creates a key for them."
-    : reason;
-  const about = h("p", { class: "quiet" }, logout.hidden ? first : "Your session has ended.");
+    ? [
+      "These pages are for operators of this gateway. The command ",
+      h("code", {}, "keys create <name> --operator"),
+      " creates a key for them.",
+    ]
+    : [reason];
+  const about = h("p", { class: "quiet" }, ...logout.hidden ? first : ["Your session has ended."]);
   const problem = h("p", { class: "error", role: "alert" });
   const readable = "This connection is not encrypted: others on the network can read your key. Use HTTPS.";
   const submit = async (/** @type {Event} */ event) => {

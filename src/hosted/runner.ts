@@ -127,10 +127,11 @@ class Runner implements Omit<HostedRunner, "runs"> {
     isAllowed: (permissions: Permissions) => boolean,
     ask: (server: RemoteServer, signal: AbortSignal, permissions: Permissions) => Promise<HostedResult>,
   ): Promise<HostedResult> {
-    const { callMs, permissions: permissionsOf } = this.#options;
-    const permissions = work.kind === "mcp" ? permissionsOf(work, key) : undefined;
-    const server = work.kind === "mcp" && permissions && isAllowed(permissions) ? this.#serverOf(work) : undefined;
-    if (!server || !permissions) return { kind: "error", code: "not_allowed" };
+    if (work.kind !== "mcp") return { kind: "error", code: "not_allowed" };
+    const { callMs } = this.#options;
+    const permissions = this.#options.permissions(work, key);
+    const server = isAllowed(permissions) ? this.#serverOf(work) : undefined;
+    if (!server) return { kind: "error", code: "not_allowed" };
     const late = () => new GatewayError("upstream_timeout", `The server did not answer within ${callMs} ms`);
     try {
       return await abortAfter(callMs, signal, (signal) => ask(server, signal, permissions), late);

@@ -249,6 +249,21 @@ Deno.test("record: nobody's thread is held while secrets are hidden, and it ends
   }
 });
 
+Deno.test("record: a server that does not list its models keeps nobody from looking at recordings", async () => {
+  const listed = Promise.withResolvers<Response>();
+  const app = recorder({
+    fetch: (url) => url.endsWith("/models") ? listed.promise : Promise.resolve(answerWhole()),
+    config: { lanes: { ...CONFIG.lanes, all: { upstreams: { chat: "fake" } } } },
+  });
+  await (await app.post(MESSAGES, messagesBody())).text();
+  const models = app.get("/console/api/models");
+  const first = Promise.race([models.then(() => "models"), latest(app).then(() => "record")]);
+  assertEquals(await first, "record");
+  listed.resolve(Response.json({ data: [{ id: "org/model" }] }));
+  const { data } = await (await models).json();
+  assert(data.some(({ lane, id }: { lane: string; id: string }) => lane === "all" && id === "org/model"));
+});
+
 Deno.test("record: a request with more credentials than can be hidden is not shown", async () => {
   const { app, id } = await withManyServers(40, 1);
   const long = { ...withServers(1, 1), tools: [{ type: "mcp", authorization: "long-secret-".repeat(180_000) }] };

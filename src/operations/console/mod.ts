@@ -21,7 +21,6 @@ import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts"
 
 /** What takes long enough that many at once would hold up everybody else. */
 const LONG: ReadonlySet<string> = new Set([
-  "models",
   "record",
   "record/request",
   "record/text",
