@@ -1,5 +1,6 @@
 /** Keeps what the workers of one machine share: answers their calls, by a socket that only they can open. */
 import type { LocalListener } from "../../platform/local_socket.ts";
+import { Slots } from "../../util/shares.ts";
 import type { Counter } from "../counter.ts";
 import { AS_JSON } from "../kv_values.ts";
 import type { Store, StoreEntry, StoreKey } from "../store.ts";
@@ -34,7 +35,11 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const READS_AT_ONCE = 2;
 
 type Result = { result?: unknown; parts?: Parts };
-type Handler = (args: never, parts: Parts, connection: Connection) => Promise<Result> | Result;
+type Handler = (
+  args: never,
+  parts: Parts,
+  connection: Connection,
+) => Promise<Result> | Result;
 
 export function serveKeeper(options: KeeperOptions): Keeper {
   const kept = new Kept(options);
@@ -77,9 +82,16 @@ class Kept implements Keeper {
   constructor(options: KeeperOptions) {
     const { store, tally, remembering = 0 } = options;
     this.#options = options;
-    this.#handlers = { ...storeHandlers(store), ...countHandlers(tally, this.#recalled.promise), recall: this.#recall };
+    this.#handlers = {
+      ...storeHandlers(store),
+      ...countHandlers(tally, this.#recalled.promise),
+      recall: this.#recall,
+    };
     this.#unheard = remembering;
-    this.#timer = setTimeout(this.#recalled.resolve, remembering > 0 ? RECALL_MS : 0);
+    this.#timer = setTimeout(
+      this.#recalled.resolve,
+      remembering > 0 ? RECALL_MS : 0,
+    );
   }
 
   connections(): number {
@@ -102,7 +114,11 @@ class Kept implements Keeper {
   async #answerAll(connection: Connection): Promise<void> {
     this.#connections.add(connection);
     try {
-      for (let frame = await connection.frames.read(); frame; frame = await connection.frames.read()) {
+      for (
+        let frame = await connection.frames.read();
+        frame;
+        frame = await connection.frames.read()
+      ) {
         void this.#answer(frame, connection);
         await connection.hasRoom();
       }
@@ -112,29 +128,51 @@ class Kept implements Keeper {
     connection.frames.close();
     this.#connections.delete(connection);
     // What a gateway ran that is gone runs no more.
-    for (const gateway of connection.gateways) this.#options.tally.abandon(gateway);
+    for (const gateway of connection.gateways) {
+      this.#options.tally.abandon(gateway);
+    }
   }
 
-  async #answer({ head, parts, bytes }: Frame, connection: Connection): Promise<void> {
-    const [id, until, name, args] = head as [number, number | null, string, never];
+  async #answer(
+    { head, parts, bytes }: Frame,
+    connection: Connection,
+  ): Promise<void> {
+    const [id, until, name, args] = head as [
+      number,
+      number | null,
+      string,
+      never,
+    ];
     let worked = bytes;
     connection.work(bytes);
     try {
       const isLate = until !== null && Date.now() > until;
-      if (isLate) return await connection.frames.send([id, "This comes too late", null]);
-      const { result = null, parts: answered = [] } = await this.#handlers[name]!(args, parts, connection);
+      if (isLate) {
+        return await connection.frames.send([id, "This comes too late", null]);
+      }
+      const { result = null, parts: answered = [] } = await this
+        .#handlers[name]!(args, parts, connection);
       const more = answered.reduce((sum, part) => sum + (part?.length ?? 0), 0);
       worked += more;
       connection.work(more);
-      await connection.frames.send([id, null, result, this.#options.losses?.() ?? 0], answered);
+      await connection.frames.send([
+        id,
+        null,
+        result,
+        this.#options.losses?.() ?? 0,
+      ], answered);
     } catch (error) {
-      await connection.frames.send([id, (error as Error).message, null]).catch(() => {}); // nobody is there any more
+      await connection.frames.send([id, (error as Error).message, null]).catch(
+        () => {},
+      ); // nobody is there any more
     } finally {
       connection.work(-worked);
     }
   }
 
-  readonly #recall = ([{ accounts, running, leaseMs }]: [Recollection]): Result => {
+  readonly #recall = (
+    [{ accounts, running, leaseMs }]: [Recollection],
+  ): Result => {
     const { tally } = this.#options;
     for (const [account, used] of accounts) tally.recall(account, used);
     for (const [account, ids] of running) tally.renew(account, ids, leaseMs);
@@ -143,8 +181,13 @@ class Kept implements Keeper {
   };
 }
 
-function countHandlers(tally: Tally, recalled: Promise<void>): Record<string, Handler> {
-  type Args<Name extends "take" | "settle" | "renew" | "beat"> = Parameters<Counter[Name]>;
+function countHandlers(
+  tally: Tally,
+  recalled: Promise<void>,
+): Record<string, Handler> {
+  type Args<Name extends "take" | "settle" | "renew" | "beat"> = Parameters<
+    Counter[Name]
+  >;
   return {
     async take([account, quota, request]: Args<"take">) {
       await recalled;
@@ -180,21 +223,32 @@ interface Renewed {
 class Different extends Error {}
 
 function storeHandlers(store: Store): Record<string, Handler> {
-  const turns = new Turns(READS_AT_ONCE);
+  const slots = new Slots(READS_AT_ONCE);
+  const read = (work: () => Promise<Result>) => slots.run(undefined, undefined, work);
   return {
-    get: ([key]: [StoreKey]) => turns.take(async () => ({ parts: [await store.get(key)] as Parts })),
+    get: ([key]: [StoreKey]) => read(async () => ({ parts: [await store.get(key)] as Parts })),
     getRange: (args: Parameters<Store["getRange"]>) =>
-      turns.take(async () => ({ parts: await store.getRange(...args) as Parts })),
-    async add([keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?], parts) {
+      read(async () => ({ parts: await store.getRange(...args) as Parts })),
+    async add(
+      [keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?],
+      parts,
+    ) {
       const entries = keys.map((key, index): StoreEntry => [key, parts[index]]);
-      const renewed = renewal && { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
-      return { result: await store.add(entries, expiresAt ?? Infinity, renewed) };
+      const renewed = renewal &&
+        { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
+      return {
+        result: await store.add(entries, expiresAt ?? Infinity, renewed),
+      };
     },
-    ensure: async ([key]: [StoreKey], [value]) => ({ parts: [await store.ensure(key, value) as Uint8Array] }),
+    ensure: async ([key]: [StoreKey], [value]) => ({
+      parts: [await store.ensure(key, value) as Uint8Array],
+    }),
     async replace([key]: [StoreKey], [after, before]) {
       try {
         await store.update(key, (held) => {
-          if (!isSame(held as Uint8Array | undefined, before)) throw new Different();
+          if (!isSame(held as Uint8Array | undefined, before)) {
+            throw new Different();
+          }
           return after;
         });
       } catch (error) {
@@ -203,30 +257,10 @@ function storeHandlers(store: Store): Record<string, Handler> {
       }
       return { result: true };
     },
-    delete: async ([keys]: [StoreKey[]]) => ({ result: await store.delete(...keys) }),
+    delete: async ([keys]: [StoreKey[]]) => ({
+      result: await store.delete(...keys),
+    }),
   };
-}
-
-/** So many at once; others wait, in their order. */
-class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((go) => this.#waiting.push(go));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
-  }
 }
 
 /** How a store keeps values that are bytes. */
