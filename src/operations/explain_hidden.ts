@@ -4,9 +4,9 @@ import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
 import { Slots } from "../util/shares.ts";
 import { finish, type Work } from "../util/work.ts";
 
-/** Fewer characters of credentials take little memory while they are looked for. */
+/** Looking for fewer characters of credentials takes little memory. */
 const FEW_CHARACTERS = 10_000;
-/** Of many credentials, those of one request at a time are looked for. */
+/** Many credentials take much memory, so those of one request are looked for at a time. */
 const slots = new Slots(1);
 
 /** The explanation without the credentials that the request brought. Throws `request_too_large` if they are too many. */

@@ -152,7 +152,7 @@ export function inTurn<T>(
 
 /** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
 const BEGUN_BYTES = 1.5 * 2 ** 20;
-/** What a request costs that has no body to speak of. */
+/** The cost of a request without a body worth mentioning. */
 const REQUEST_BYTES = BEGUN_BYTES / 12;
 
 /** A request that is not begun yet. */
@@ -161,7 +161,7 @@ interface Beginning {
   begin(): void;
 }
 
-/** What has begun since others had their turn. */
+/** The sum of what has begun since others had their turn. */
 let begunBytes = 0;
 const beginnings = new FairQueue<Beginning>();
 

@@ -16,7 +16,7 @@ const ASKED = 40;
  * caches. Without shares and turns it is thousands.
  */
 const HELD_MS = 400;
-/** The same between two events of the neighbour's stream, which this busy process may see late. */
+/** The limit between two events of the neighbour's stream. It is higher, because this busy process may see an event late. */
 const STARVED_MS = 1_000;
 /** By default a gateway takes three quarters of its container's memory. */
 const CONTAINER = 4 / 3;
