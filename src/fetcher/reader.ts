@@ -16,11 +16,7 @@ export interface ReaderPace {
   memoryBytes: number;
 }
 
-const PACE: ReaderPace = {
-  pageMs: 8_000,
-  idleMs: 30_000,
-  memoryBytes: 2 ** 30,
-};
+const PACE: ReaderPace = { pageMs: 8_000, idleMs: 30_000, memoryBytes: 2 ** 30 };
 const THREADS = 2;
 /** How often the memory is looked at, in milliseconds. */
 const LOOK_MS = 50;
@@ -49,10 +45,7 @@ export class Reader {
   readonly #idle: Thread[] = [];
   readonly #slots = new Slots(THREADS);
 
-  constructor(
-    onSpoiled: (holdsMuch: boolean) => void,
-    pace: Partial<ReaderPace> = {},
-  ) {
+  constructor(onSpoiled: (holdsMuch: boolean) => void, pace: Partial<ReaderPace> = {}) {
     this.#onSpoiled = onSpoiled;
     this.#pace = { ...PACE, ...pace };
   }
@@ -61,22 +54,14 @@ export class Reader {
    * Throws a `Refusal` where the page cannot be read, and the reason of `signal` where its turn has not come by then. A page that is
    * being read is read to its end, though nobody wants it any more: to give it up would cost the process.
    */
-  async read(
-    job: Omit<Job, "isHasty">,
-    signal: AbortSignal,
-    caller?: Caller,
-  ): Promise<ReadPage> {
+  async read(job: Omit<Job, "isHasty">, signal: AbortSignal, caller?: Caller): Promise<ReadPage> {
     return await this.#slots.run(caller, signal, async () => {
       const page = await this.#try({ ...job, isHasty: false });
       if (page) return page;
       // What took too long is read once more in the way that takes no time.
       const isWorthIt = job.kind === "html" && !this.#holdsMuch();
       const hasty = isWorthIt ? await this.#try({ ...job, isHasty: true }) : undefined;
-      if (!hasty) {
-        throw new Refusal("too_large", "The page takes too much to read", {
-          isSpoiling: true,
-        });
-      }
+      if (!hasty) throw new Refusal("too_large", "The page takes too much to read", { isSpoiling: true });
       return { ...hasty, isSpoiling: true };
     });
   }
@@ -111,12 +96,7 @@ export class Reader {
     }
     if (job.bytes.length > LARGE_BYTES) end(thread);
     else this.#rest(thread);
-    if (!done.page) {
-      throw new Refusal(
-        "unsupported_type",
-        "The page is not what its type says",
-      );
-    }
+    if (!done.page) throw new Refusal("unsupported_type", "The page is not what its type says");
     return done.page;
   }
 

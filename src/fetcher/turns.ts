@@ -24,23 +24,10 @@ export class Turns {
   /** Runs a fetch, whatever hosts it comes to. Throws a `Refusal` where too many run, or too many of the caller's. */
   async run<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
     const owner = caller ?? "";
-    const capacity = {
-      total: this.#limits.inAll,
-      isShared: caller !== undefined,
-    };
+    const capacity = { total: this.#limits.inAll, isShared: caller !== undefined };
     const refused = this.#fetched.refusal(owner, 1, capacity);
-    if (refused === "full") {
-      throw new Refusal(
-        "too_many_requests",
-        "Too many pages are being fetched",
-      );
-    }
-    if (refused) {
-      throw new Refusal(
-        "too_many_requests",
-        "The caller has its share of the pages that are being fetched",
-      );
-    }
+    if (refused === "full") throw new Refusal("too_many_requests", "Too many pages are being fetched");
+    if (refused) throw new Refusal("too_many_requests", "The caller has its share of the pages that are being fetched");
     this.#fetched.add(owner, 1);
     try {
       return await work();
@@ -50,12 +37,7 @@ export class Turns {
   }
 
   /** Makes a request to a host in its turn. Throws the reason of `signal` where it does not get one in time. */
-  async at<T>(
-    host: string,
-    caller: Caller,
-    signal: AbortSignal,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  async at<T>(host: string, caller: Caller, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const slots = this.#hosts.get(host) ?? new Slots(this.#limits.atHost);
     this.#hosts.set(host, slots);
     try {

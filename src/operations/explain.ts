@@ -36,43 +36,23 @@ export async function explainAll<K extends ModelOperation>(
   const ends: unknown[] = [];
   const explained = targets.map((where) => {
     const own: Step[] = [];
-    const { thrown, ...explanation } = explain(
-      ask(operation, input, where, context, { steps: own, hosted, beside }),
-    );
+    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own, hosted, beside }));
     ends.push(thrown);
-    return {
-      ...explanation,
-      target: recorder.attempt?.target,
-      notes: recorder.notes(),
-      steps: own,
-    };
+    return { ...explanation, target: recorder.attempt?.target, notes: recorder.notes(), steps: own };
   });
   const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
   // The notes of a target stand beside it.
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
-  const explanation = {
-    object: "explanation",
-    operation,
-    lane,
-    model: input.model,
-    steps,
-    targets: explained,
-  };
+  const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
   const plain = JSON.stringify(explanation);
   const credentials = credentialsIn(input);
   const text = credentials.length === 0 ? plain : await hideCredentials(plain, credentials, context);
-  return new Response(text, {
-    headers: { "content-type": "application/json" },
-  });
+  return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-async function hideCredentials(
-  text: string,
-  credentials: readonly string[],
-  context: RequestContext,
-) {
+async function hideCredentials(text: string, credentials: readonly string[], context: RequestContext) {
   const { withoutCredentials } = await import("./explain_hidden.ts");
   return await withoutCredentials(text, credentials, context);
 }
@@ -85,15 +65,9 @@ function credentialsIn(input: unknown): string[] {
 }
 
 function secretsUnder(value: unknown, isSecret = false): string[] {
-  if (typeof value === "string") {
-    return isSecret && value.length >= SHORTEST_MASKED ? [value] : [];
-  }
+  if (typeof value === "string") return isSecret && value.length >= SHORTEST_MASKED ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) =>
-    secretsUnder(
-      inner,
-      isSecret ||
-        /^(authorization|authorization_token|token|headers)$/.test(key),
-    )
+    secretsUnder(inner, isSecret || /^(authorization|authorization_token|token|headers)$/.test(key))
   );
 }

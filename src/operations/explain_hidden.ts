@@ -21,9 +21,6 @@ export async function withoutCredentials(
   return await (characters < FEW_CHARACTERS ? run() : slots.run(caller.owner, signal, run));
 }
 
-function* hideWritten(
-  text: string,
-  credentials: readonly string[],
-): Work<string> {
+function* hideWritten(text: string, credentials: readonly string[]): Work<string> {
   return yield* hideFound(text, yield* finderFor(credentials));
 }

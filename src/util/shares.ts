@@ -98,7 +98,10 @@ interface Waiting {
   begin(): void;
 }
 
-/** Lets so many works run at once. The rest waits. Callers take turns, and one leaves a slot to whoever has none yet. Without callers, the order is that of arrival. */
+/**
+ * Runs up to `total` works at once, and the rest waits. Callers take turns, and one leaves a slot to whoever has none yet. Without
+ * callers, works run in the order in which they came.
+ */
 export class Slots {
   readonly #total: number;
   readonly #held = new Shares();
@@ -114,11 +117,7 @@ export class Slots {
   }
 
   /** Throws the reason of `signal` if it is aborted before the work begins. */
-  async run<T>(
-    caller: string | undefined,
-    signal: AbortSignal | undefined,
-    work: () => T | Promise<T>,
-  ): Promise<T> {
+  async run<T>(caller: string | undefined, signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     if (this.#mayRun(caller)) this.#held.add(caller ?? "", 1);
     else await this.#wait(caller, signal);
@@ -132,16 +131,10 @@ export class Slots {
   }
 
   #mayRun(caller: string | undefined): boolean {
-    return !this.#held.refusal(caller ?? "", 1, {
-      total: this.#total,
-      isShared: caller !== undefined,
-    });
+    return !this.#held.refusal(caller ?? "", 1, { total: this.#total, isShared: caller !== undefined });
   }
 
-  async #wait(
-    caller: string | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #wait(caller: string | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const own: Waiting = { caller, begin: resolve };
     const leave = () => {

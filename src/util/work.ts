@@ -23,10 +23,7 @@ export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
   }
 }
 
-async function goOn<T>(
-  work: Work<T>,
-  signal: AbortSignal | undefined,
-): Promise<T> {
+async function goOn<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
   for (;;) {
     await othersTurn();
     signal?.throwIfAborted();
@@ -143,10 +140,7 @@ const large = new Slots(1);
  * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
  * thus block the thread no longer than one of them.
  */
-export function inTurn<T>(
-  caller: string,
-  work: () => T | Promise<T>,
-): Promise<T> {
+export function inTurn<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
   return large.run(caller, undefined, () => othersTurn().then(work));
 }
 
@@ -169,10 +163,7 @@ const beginnings = new FairQueue<Beginning>();
  * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
  * once. `bodyBytes`: the size of its body, with which the work grows.
  */
-export function beginTurn(
-  caller: string,
-  bodyBytes: number,
-): Promise<void> | undefined {
+export function beginTurn(caller: string, bodyBytes: number): Promise<void> | undefined {
   const bytes = REQUEST_BYTES + bodyBytes;
   if (begunBytes < BEGUN_BYTES) {
     begunBytes += bytes;

@@ -3,8 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { Refusal } from "../../src/fetcher/refusal.ts";
 import { Turns } from "../../src/fetcher/turns.ts";
 
-const names = (count: number) =>
-  Array.from({ length: count }, (_, index) => `key ${index}`);
+const names = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`);
 
 /** Work that runs until it is let go. */
 function gate() {
@@ -13,24 +12,16 @@ function gate() {
 }
 
 /** How many of so many fetches the callers get to run at once, in this order. */
-async function admitted(
-  callers: (string | undefined)[],
-  each: number,
-): Promise<number[]> {
+async function admitted(callers: (string | undefined)[], each: number): Promise<number[]> {
   const turns = new Turns({ inAll: 32, atHost: 2 });
   const { open, work } = gate();
   const refusals = callers.map(() => 0);
   const fetches = callers.flatMap((caller, index) =>
-    Array.from(
-      { length: each },
-      () =>
-        turns.run(caller, work).catch((thrown) => {
-          assert(
-            thrown instanceof Refusal && thrown.code === "too_many_requests",
-          );
-          refusals[index]!++;
-        }),
-    )
+    Array.from({ length: each }, () =>
+      turns.run(caller, work).catch((thrown) => {
+        assert(thrown instanceof Refusal && thrown.code === "too_many_requests");
+        refusals[index]!++;
+      }))
   );
   open();
   await Promise.all(fetches);

@@ -15,12 +15,7 @@ Deno.test("with one caller a place runs as much as it can, and the rest in the o
   const slots = new Slots(2);
   const held = gate();
   const order: number[] = [];
-  const run = (index: number) =>
-    slots.run(
-      undefined,
-      forever,
-      async () => (order.push(index), await held.work()),
-    );
+  const run = (index: number) => slots.run(undefined, forever, async () => (order.push(index), await held.work()));
   const all = [0, 1, 2, 3].map(run);
   await Promise.resolve();
   assertEquals(order, [0, 1]);
@@ -54,22 +49,14 @@ Deno.test("who stops waiting leaves the queue, and nobody waits for it", async (
   const held = gate();
   const first = slots.run("a", forever, held.work);
   const leaving = new AbortController();
-  const left = assertRejects(
-    () => slots.run("b", leaving.signal, () => Promise.reject("ran")),
-    Error,
-    "left",
-  );
+  const left = assertRejects(() => slots.run("b", leaving.signal, () => Promise.reject("ran")), Error, "left");
   const next = slots.run("c", forever, () => Promise.resolve("ran"));
   leaving.abort(new Error("left"));
   await left;
   held.open();
   await first;
   assertEquals(await next, "ran");
-  await assertRejects(
-    () => slots.run("b", leaving.signal, () => Promise.resolve()),
-    Error,
-    "left",
-  );
+  await assertRejects(() => slots.run("b", leaving.signal, () => Promise.resolve()), Error, "left");
   assertEquals(slots.isFree, true);
 });
 
@@ -81,19 +68,9 @@ Deno.test("a failure holds up nobody, and a caller that waited while its own wor
       order.push(name);
       if (name === "a2") throw new RangeError("failed");
     });
-  const works = [
-    run("a", "a1"),
-    run("a", "a2"),
-    run("a", "a3"),
-    run("b", "b1"),
-  ];
+  const works = [run("a", "a1"), run("a", "a2"), run("a", "a3"), run("b", "b1")];
   const outcomes = await Promise.allSettled(works);
   assertEquals(order, ["a1", "b1", "a2", "a3"]);
-  assertEquals(outcomes.map(({ status }) => status), [
-    "fulfilled",
-    "rejected",
-    "fulfilled",
-    "fulfilled",
-  ]);
+  assertEquals(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled", "fulfilled"]);
   assertEquals(slots.isFree, true);
 });

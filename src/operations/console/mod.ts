@@ -32,9 +32,7 @@ const LONG: ReadonlySet<string> = new Set([
 const slots = new Slots(1);
 
 /** Below `/console/api/`: what an operator may read. */
-const READ: Readonly<
-  Record<string, (context: RequestContext) => Response | Promise<Response>>
-> = {
+const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   fidelity,
   live,
   models,
@@ -51,9 +49,7 @@ const READ: Readonly<
 };
 
 /** Of a login at a provider, for everybody. */
-const LOGIN: Readonly<
-  Record<string, (context: RequestContext) => Promise<Response>>
-> = {
+const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Response>>> = {
   ways: loginWays,
   oidc: beginLogin,
   callback: finishLogin,
@@ -77,17 +73,11 @@ const KEY_PATIENCE_MS = 10_000;
  * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
  * `call/` is the operator's own request to the gateway.
  */
-export async function consolePage(
-  context: RequestContext,
-): Promise<Response | OwnRequest> {
+export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
   const { request: { method }, url } = context;
   const name = url!.pathname.replace(/^\/console\/?/, "");
-  if (name.startsWith("call/")) {
-    return await called(name.slice("call".length), context);
-  }
-  if (name === "login" || name === "logout") {
-    return await session(name, context);
-  }
+  if (name.startsWith("call/")) return await called(name.slice("call".length), context);
+  if (name === "login" || name === "logout") return await session(name, context);
   if (name.startsWith("api/")) return await answer(name, context);
   checkMethod(method, ["GET", "HEAD"]);
   if (Object.hasOwn(LOGIN, name)) return await LOGIN[name]!(context);
@@ -95,10 +85,7 @@ export async function consolePage(
   return assetOf(name) ?? notThere(name);
 }
 
-async function answer(
-  name: string,
-  context: RequestContext,
-): Promise<Response> {
+async function answer(name: string, context: RequestContext): Promise<Response> {
   const { request: { method } } = context;
   const asked = name.slice("api/".length);
   const order = Object.hasOwn(ORDERS, asked) ? ORDERS[asked] : undefined;
@@ -109,53 +96,31 @@ async function answer(
 }
 
 /** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
-async function called(
-  path: string,
-  context: RequestContext,
-): Promise<OwnRequest> {
+async function called(path: string, context: RequestContext): Promise<OwnRequest> {
   checkOrigin(context);
   if (context.request.headers.get("upgrade")?.toLowerCase() === "websocket") {
-    throw new GatewayError(
-      "upgrade_required",
-      "The console opens no WebSockets: use HTTP",
-    );
+    throw new GatewayError("upgrade_required", "The console opens no WebSockets: use HTTP");
   }
   const own = await asCaller(context, path);
   return /^\/(console(\/|$)|\/)/.test(path) ? notThere(path) : own;
 }
 
-async function read(
-  name: string,
-  asked: string,
-  context: RequestContext,
-): Promise<Response> {
+async function read(name: string, asked: string, context: RequestContext): Promise<Response> {
   const caller = await operatorOf(context);
   const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
   if (!answer) return notThere(name);
   const run = () => answer(withCaller(context, caller));
-  return LONG.has(asked)
-    ? await slots.run(
-      caller.owner,
-      context.signal,
-      () => othersThrough().then(run),
-    )
-    : await run();
+  return LONG.has(asked) ? await slots.run(caller.owner, context.signal, () => othersThrough().then(run)) : await run();
 }
 
-async function session(
-  name: "login" | "logout",
-  context: RequestContext,
-): Promise<Response> {
+async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {
   const { request } = context;
   checkMethod(request.method, ["POST"]);
   checkOrigin(context);
   const { cookie, next }: { cookie?: string; next?: string } = name === "logout"
     ? await logOut(context)
     : { cookie: await logIn(context, await keyIn(request)) };
-  const headers = {
-    ...(cookie !== undefined && { "set-cookie": cookie }),
-    "cache-control": "no-store",
-  };
+  const headers = { ...(cookie !== undefined && { "set-cookie": cookie }), "cache-control": "no-store" };
   return next === undefined ? new Response(null, { status: 204, headers }) : Response.json({ next }, { headers });
 }
 
@@ -166,21 +131,12 @@ function checkMethod(method: string, allow: readonly string[]): void {
 /** The body is the key. Who sends it is not known yet, so it has to come at once. */
 async function keyIn({ body }: Request): Promise<string> {
   const reader = body?.getReader();
-  const timer = setTimeout(
-    () => void reader?.cancel().catch(() => {}),
-    KEY_PATIENCE_MS,
-  );
+  const timer = setTimeout(() => void reader?.cancel().catch(() => {}), KEY_PATIENCE_MS);
   let [text, decoder] = ["", new TextDecoder()];
   try {
-    for (
-      let read = await reader?.read();
-      read && !read.done;
-      read = await reader!.read()
-    ) {
+    for (let read = await reader?.read(); read && !read.done; read = await reader!.read()) {
       text += decoder.decode(read.value, { stream: true });
-      if (text.length > LONGEST_KEY) {
-        throw new GatewayError("authentication", "Invalid API key");
-      }
+      if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
     }
   } finally {
     clearTimeout(timer);

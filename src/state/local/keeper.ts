@@ -35,11 +35,7 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const READS_AT_ONCE = 2;
 
 type Result = { result?: unknown; parts?: Parts };
-type Handler = (
-  args: never,
-  parts: Parts,
-  connection: Connection,
-) => Promise<Result> | Result;
+type Handler = (args: never, parts: Parts, connection: Connection) => Promise<Result> | Result;
 
 export function serveKeeper(options: KeeperOptions): Keeper {
   const kept = new Kept(options);
@@ -82,16 +78,9 @@ class Kept implements Keeper {
   constructor(options: KeeperOptions) {
     const { store, tally, remembering = 0 } = options;
     this.#options = options;
-    this.#handlers = {
-      ...storeHandlers(store),
-      ...countHandlers(tally, this.#recalled.promise),
-      recall: this.#recall,
-    };
+    this.#handlers = { ...storeHandlers(store), ...countHandlers(tally, this.#recalled.promise), recall: this.#recall };
     this.#unheard = remembering;
-    this.#timer = setTimeout(
-      this.#recalled.resolve,
-      remembering > 0 ? RECALL_MS : 0,
-    );
+    this.#timer = setTimeout(this.#recalled.resolve, remembering > 0 ? RECALL_MS : 0);
   }
 
   connections(): number {
@@ -114,11 +103,7 @@ class Kept implements Keeper {
   async #answerAll(connection: Connection): Promise<void> {
     this.#connections.add(connection);
     try {
-      for (
-        let frame = await connection.frames.read();
-        frame;
-        frame = await connection.frames.read()
-      ) {
+      for (let frame = await connection.frames.read(); frame; frame = await connection.frames.read()) {
         void this.#answer(frame, connection);
         await connection.hasRoom();
       }
@@ -128,51 +113,29 @@ class Kept implements Keeper {
     connection.frames.close();
     this.#connections.delete(connection);
     // What a gateway ran that is gone runs no more.
-    for (const gateway of connection.gateways) {
-      this.#options.tally.abandon(gateway);
-    }
+    for (const gateway of connection.gateways) this.#options.tally.abandon(gateway);
   }
 
-  async #answer(
-    { head, parts, bytes }: Frame,
-    connection: Connection,
-  ): Promise<void> {
-    const [id, until, name, args] = head as [
-      number,
-      number | null,
-      string,
-      never,
-    ];
+  async #answer({ head, parts, bytes }: Frame, connection: Connection): Promise<void> {
+    const [id, until, name, args] = head as [number, number | null, string, never];
     let worked = bytes;
     connection.work(bytes);
     try {
       const isLate = until !== null && Date.now() > until;
-      if (isLate) {
-        return await connection.frames.send([id, "This comes too late", null]);
-      }
-      const { result = null, parts: answered = [] } = await this
-        .#handlers[name]!(args, parts, connection);
+      if (isLate) return await connection.frames.send([id, "This comes too late", null]);
+      const { result = null, parts: answered = [] } = await this.#handlers[name]!(args, parts, connection);
       const more = answered.reduce((sum, part) => sum + (part?.length ?? 0), 0);
       worked += more;
       connection.work(more);
-      await connection.frames.send([
-        id,
-        null,
-        result,
-        this.#options.losses?.() ?? 0,
-      ], answered);
+      await connection.frames.send([id, null, result, this.#options.losses?.() ?? 0], answered);
     } catch (error) {
-      await connection.frames.send([id, (error as Error).message, null]).catch(
-        () => {},
-      ); // nobody is there any more
+      await connection.frames.send([id, (error as Error).message, null]).catch(() => {}); // nobody is there any more
     } finally {
       connection.work(-worked);
     }
   }
 
-  readonly #recall = (
-    [{ accounts, running, leaseMs }]: [Recollection],
-  ): Result => {
+  readonly #recall = ([{ accounts, running, leaseMs }]: [Recollection]): Result => {
     const { tally } = this.#options;
     for (const [account, used] of accounts) tally.recall(account, used);
     for (const [account, ids] of running) tally.renew(account, ids, leaseMs);
@@ -181,13 +144,8 @@ class Kept implements Keeper {
   };
 }
 
-function countHandlers(
-  tally: Tally,
-  recalled: Promise<void>,
-): Record<string, Handler> {
-  type Args<Name extends "take" | "settle" | "renew" | "beat"> = Parameters<
-    Counter[Name]
-  >;
+function countHandlers(tally: Tally, recalled: Promise<void>): Record<string, Handler> {
+  type Args<Name extends "take" | "settle" | "renew" | "beat"> = Parameters<Counter[Name]>;
   return {
     async take([account, quota, request]: Args<"take">) {
       await recalled;
@@ -229,26 +187,16 @@ function storeHandlers(store: Store): Record<string, Handler> {
     get: ([key]: [StoreKey]) => read(async () => ({ parts: [await store.get(key)] as Parts })),
     getRange: (args: Parameters<Store["getRange"]>) =>
       read(async () => ({ parts: await store.getRange(...args) as Parts })),
-    async add(
-      [keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?],
-      parts,
-    ) {
+    async add([keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?], parts) {
       const entries = keys.map((key, index): StoreEntry => [key, parts[index]]);
-      const renewed = renewal &&
-        { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
-      return {
-        result: await store.add(entries, expiresAt ?? Infinity, renewed),
-      };
+      const renewed = renewal && { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
+      return { result: await store.add(entries, expiresAt ?? Infinity, renewed) };
     },
-    ensure: async ([key]: [StoreKey], [value]) => ({
-      parts: [await store.ensure(key, value) as Uint8Array],
-    }),
+    ensure: async ([key]: [StoreKey], [value]) => ({ parts: [await store.ensure(key, value) as Uint8Array] }),
     async replace([key]: [StoreKey], [after, before]) {
       try {
         await store.update(key, (held) => {
-          if (!isSame(held as Uint8Array | undefined, before)) {
-            throw new Different();
-          }
+          if (!isSame(held as Uint8Array | undefined, before)) throw new Different();
           return after;
         });
       } catch (error) {
@@ -257,9 +205,7 @@ function storeHandlers(store: Store): Record<string, Handler> {
       }
       return { result: true };
     },
-    delete: async ([keys]: [StoreKey[]]) => ({
-      result: await store.delete(...keys),
-    }),
+    delete: async ([keys]: [StoreKey[]]) => ({ result: await store.delete(...keys) }),
   };
 }
 
