@@ -150,7 +150,7 @@ export interface RecordingPart {
 export interface Payer {
   /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
-  /** What to reserve for an answer. It comes with the budgets, which are loaded when the first of them is spent from. */
+  /** How much to reserve for an answer. A payer has it, because it is loaded with the first budget that is spent from. */
   reservingFor<K extends ModelOperation>(
     operation: K,
     input: Input<K>,

@@ -23,7 +23,7 @@ export const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-
 /** The finders of lists of secrets, because a gateway's list is the same for all of its requests. */
 const finders = new WeakMap<readonly string[], WordFinder>();
 
-/** What finds these secrets in every spelling. It is made once for each list. */
+/** The finder of these secrets in every spelling. It is made once for each list. */
 export function finderOf(secrets: readonly string[]): WordFinder {
   let finder = finders.get(secrets);
   if (!finder) finders.set(secrets, finder = finishSync(WordFinder.of(spellingsFor(secrets))));
@@ -47,7 +47,7 @@ function maskFound(text: string, finder: WordFinder): string {
   return maskPlaces(text, places, finder.lengthOf(state));
 }
 
-/** Where to stop reading a text: before the mark that it is cut off. */
+/** The length of a text without the mark that it is cut off. */
 export function endOf(text: string): number {
   return text.endsWith("…") ? text.length - 1 : text.length;
 }

@@ -12,7 +12,7 @@ const MOST_CHARACTERS = 2_000_000;
 const BEARER_WORD = /Bearer\s/gi;
 const BEARER_HERE = new RegExp(BEARER.source, "iy");
 
-/** What finds the secrets that a request brings. Throws `request_too_large` if they are too many to hide all of them. */
+/** The finder of the secrets that a request brings. Throws `request_too_large` if they are too many to hide all of them. */
 export function* finderFor(spellings: Iterable<string>): Work<WordFinder> {
   const words = new Set<string>();
   let characters = 0;

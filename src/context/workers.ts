@@ -45,7 +45,7 @@ export interface Workers {
   pid: number;
   /** The number of processes. */
   count: number;
-  /** The socket of the process that keeps for all what is not on a server. */
+  /** The socket of the process that keeps the state that all workers share, unless a server keeps it. */
   keeper?: string;
   /** A metrics page with the counts of earlier processes that this one has replaced. */
   inherited: string;

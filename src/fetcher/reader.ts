@@ -1,9 +1,10 @@
 /** Threads that read pages. */
 import process from "node:process";
 import { callWhileAlive } from "../util/idle_timer.ts";
+import { Slots } from "../util/shares.ts";
 import type { PageText } from "./html.ts";
 import { Refusal } from "./refusal.ts";
-import { type Caller, Slots } from "./turns.ts";
+import type { Caller } from "./turns.ts";
 import type { Done, Job } from "./worker.ts";
 
 export interface ReaderPace {

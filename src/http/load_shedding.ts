@@ -108,7 +108,7 @@ export function createLoad(
 
 /** Collects garbage if it is due. `bytes`: the memory in use. Returns what is in use then. */
 function createCollector({ memory, collect, now }: Pick<LoadOptions, "memory" | "collect" | "now">) {
-  /** From when it may be collected again, and what was left the last time. */
+  /** The time of the next collection at the earliest, and the memory in use after the last one. */
   let from = -Infinity;
   let left = 0;
   return (bytes: number, limitBytes: number): number => {

@@ -43,7 +43,7 @@ export function uploadBytesOf(
   return uploadBytes ?? Math.max(bodyBytes, Math.min(MOST_BYTES, Math.floor(memoryBytes * MEMORY_SHARE)));
 }
 
-/** What a body that is small has at most: enough for a chat of hundreds of turns, and as a share of the room. */
+/** The limits of a small body, in bytes and as a share of the room. A chat of hundreds of turns stays below them. */
 const [SMALL_BYTES, SMALL_SHARE] = [2 ** 20, 1 / 32];
 
 /** Whether a body needs so little of the room that its length need not be known before it comes. */
@@ -54,10 +54,10 @@ export function isSmall(bytes: number, { totalBytes }: Pick<RoomLimits, "totalBy
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
 
-/** A body that has been slower than this for so long gives its room to others: in bytes per millisecond, and in milliseconds. */
+/** A body that was slower than this, in bytes per millisecond, for this long, in milliseconds, gives its room to others. */
 const [SLOWEST, MEASURED_MS] = [16, 2_000];
 
-/** What is reserved. A later configuration that takes over the object keeps counting what others hold. */
+/** The memory that is reserved. A later configuration that takes over the object keeps counting what others hold. */
 export class Room {
   readonly shares = new Shares();
   /** The bodies that are on their way, and not small. */
@@ -94,7 +94,7 @@ export class Room {
     this.#arriving.add(arrival);
   }
 
-  /** So many bytes of the body have come. */
+  /** Counts the bytes of the body that have come so far. */
   measure(arrival: Arrival, bytes: number, limits: RoomLimits): void {
     arrival.length = bytes;
     if (!this.#arriving.has(arrival) || timeOf(limits) - arrival.measuredAt < MEASURED_MS) return;
@@ -112,7 +112,7 @@ export class Room {
     for (const other of this.#arriving) {
       const ms = now - other.measuredAt;
       const isSlow = ms >= MEASURED_MS && other.length - other.measured < ms * SLOWEST;
-      // Room of others is no help to a caller that holds its share.
+      // A caller that holds its share gains nothing if others give up room.
       if (!isSlow || !other.end || other === arrival || (refused === "share" && other.caller !== caller)) continue;
       other.end(`others needed its room, and it came slower than ${SLOWEST} kB/s`);
       this.#arriving.delete(other);

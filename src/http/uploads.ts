@@ -4,7 +4,7 @@
  */
 import type { FormField } from "../contract/context.ts";
 import { builtin } from "../util/builtin.ts";
-import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES } from "./body.ts";
+import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES as UNCOUNTED_BYTES } from "./body.ts";
 import { tooLarge } from "./size.ts";
 import { readFormBody } from "./multipart.ts";
 import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./room.ts";
@@ -62,13 +62,13 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
       const isDeclared = declared > 0 && declared <= json.limitBytes;
       const arrival: Arrival = { ...NEW, caller };
       // The messages of a socket are not limited by the number of requests.
-      if (isDeclared && (declared > SMALL_BYTES || !isServed)) room.take(arrival, declared, limits);
-      if (isDeclared && declared > SMALL_BYTES) room.follow(arrival, limits);
+      if (isDeclared && (declared > UNCOUNTED_BYTES || !isServed)) room.take(arrival, declared, limits);
+      if (isDeclared && declared > UNCOUNTED_BYTES) room.follow(arrival, limits);
       const onLength = (bytes: number) => {
         arrival.length = bytes;
-        if (bytes <= SMALL_BYTES) return;
+        if (bytes <= UNCOUNTED_BYTES) return;
         room.measure(arrival, bytes, limits);
-        // What was reserved for what it might become, and is not needed.
+        // A decompression reserved room for more than it led to.
         if (bytes < arrival.held && !arrival.end) room.give(arrival, bytes);
         if (bytes <= arrival.held) return;
         // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
@@ -88,7 +88,7 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
         room.give(arrival);
         throw refusal;
       } finally {
-        if (arrival.length > SMALL_BYTES || declared > SMALL_BYTES) room.forget(arrival);
+        if (arrival.length > UNCOUNTED_BYTES || declared > UNCOUNTED_BYTES) room.forget(arrival);
       }
     },
 

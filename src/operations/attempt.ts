@@ -142,7 +142,7 @@ function askOf<K extends ModelOperation>(
   };
 }
 
-/** What is no conversation in canonical form has nothing to be prepared but the limit of its budget. */
+/** Prepares a request that is no conversation in canonical form: it only gets the limit of its budget. */
 function asItIs<T extends Input<ModelOperation>>(
   input: T,
   { answerLimit }: Attempt,

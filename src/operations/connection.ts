@@ -10,7 +10,7 @@ import type { OpenSocket, Sockets } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { finish, step } from "../util/work.ts";
-import { type Arrival, Arrivals } from "./arrivals.ts";
+import { type ReceivedMessage, ReceivedMessages } from "./received_messages.ts";
 import { Channel } from "./channel.ts";
 import { describeError } from "./describe_error.ts";
 import type { Incoming } from "./incoming.ts";
@@ -35,13 +35,13 @@ export interface ConnectionOptions {
   generate(asked: Incoming<"generate">): Promise<Response>;
 }
 
-interface Waiting extends Omit<Arrival, "body"> {
+interface Waiting extends Omit<ReceivedMessage, "body"> {
   message: SocketMessage;
 }
 
 export class Connection implements OpenSocket {
   readonly #channel: Channel;
-  readonly #arrivals: Arrivals;
+  readonly #received: ReceivedMessages;
   readonly #options: ConnectionOptions;
   readonly #memory: SocketMemory;
   /** What waits, by its lane; a lane is there from its first message on. */
@@ -66,7 +66,7 @@ export class Connection implements OpenSocket {
       longest: limits.bodyBytes,
       onFull: () => this.retire(),
     });
-    this.#arrivals = new Arrivals({
+    this.#received = new ReceivedMessages({
       caller: this.owner,
       hold: (text) => {
         if (text.length > LARGE_BYTES) load.check(limits);
@@ -76,7 +76,7 @@ export class Connection implements OpenSocket {
         text.length > LARGE_BYTES
           ? parseLarge(text, { caller: this.owner, json: limits.json })
           : finish(parseBody(text, limits.json)),
-      onMessage: (arrival) => this.#queue(arrival),
+      onMessage: (message) => this.#queue(message),
       onRefused: (thrown) => this.#refuse(thrown),
     });
     const age = setTimeout(() => {
@@ -88,7 +88,7 @@ export class Connection implements OpenSocket {
       onMessage: (data) => this.#take(data),
       onEnd: () => {
         clearTimeout(age);
-        this.#arrivals.clear();
+        this.#received.clear();
         for (const lane of this.#lanes.values()) for (const { release } of lane) release();
         this.#lanes.clear();
         this.#memory.clear();
@@ -107,7 +107,7 @@ export class Connection implements OpenSocket {
   }
 
   get isIdle(): boolean {
-    return this.#busy.size + this.#waiting + this.#arrivals.size === 0;
+    return this.#busy.size + this.#waiting + this.#received.size === 0;
   }
 
   retire(): void {
@@ -130,13 +130,13 @@ export class Connection implements OpenSocket {
 
   #take(data: unknown): void {
     this.#memory.countText(typeof data === "string" ? data.length : 0);
-    const beyond = this.#arrivals.size + this.#waiting - MOST_WAITING;
-    if (beyond < 0) return this.#arrivals.add(data);
+    const beyond = this.#received.size + this.#waiting - MOST_WAITING;
+    if (beyond < 0) return this.#received.add(data);
     if (beyond >= MOST_REFUSED) return this.#channel.close(1008, "Too many messages are waiting");
-    this.#arrivals.refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
+    this.#received.refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
   }
 
-  async #queue({ body, size, release }: Arrival): Promise<void> {
+  async #queue({ body, size, release }: ReceivedMessage): Promise<void> {
     let name: string | undefined;
     try {
       const message = this.#channel.isOver ? undefined : this.#options.speech.read(body);

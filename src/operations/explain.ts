@@ -52,9 +52,9 @@ export async function explainAll<K extends ModelOperation>(
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
-async function hideCredentials(text: string, credentials: readonly string[], { signal }: RequestContext) {
+async function hideCredentials(text: string, credentials: readonly string[], context: RequestContext) {
   const { withoutCredentials } = await import("./explain_hidden.ts");
-  return await withoutCredentials(text, credentials, signal);
+  return await withoutCredentials(text, credentials, context);
 }
 
 /** What a request gives the gateway for servers that hosted tools call. */

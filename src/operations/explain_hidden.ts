@@ -1,23 +1,24 @@
 /** Hides credentials in what is explained of a request. Only requests that bring some need it. */
+import type { RequestContext } from "../context/request_context.ts";
 import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
-import { Turns } from "../util/turns.ts";
+import { Slots } from "../util/shares.ts";
 import { finish, type Work } from "../util/work.ts";
 
-/** Fewer characters of credentials take little memory while they are looked for. */
+/** Looking for fewer characters of credentials takes little memory. */
 const FEW_CHARACTERS = 10_000;
-/** Of many credentials, those of one request at a time are looked for. */
-const turns = new Turns();
+/** Many credentials take much memory, so those of one request are looked for at a time. */
+const slots = new Slots(1);
 
 /** The explanation without the credentials that the request brought. Throws `request_too_large` if they are too many. */
 export async function withoutCredentials(
   text: string,
   credentials: readonly string[],
-  signal: AbortSignal,
+  { caller, signal }: Pick<RequestContext, "caller" | "signal">,
 ): Promise<string> {
   const written = credentials.map((one) => JSON.stringify(one).slice(1, -1));
   const characters = written.reduce((sum, { length }) => sum + length, 0);
   const run = () => finish(hideWritten(text, written), signal);
-  return await (characters < FEW_CHARACTERS ? run() : turns.take(run, signal));
+  return await (characters < FEW_CHARACTERS ? run() : slots.run(caller.owner, signal, run));
 }
 
 function* hideWritten(text: string, credentials: readonly string[]): Work<string> {

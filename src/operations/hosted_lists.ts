@@ -27,7 +27,7 @@ export function listsIn(messages: readonly Message[], servers: readonly RemoteWo
     const { call, result, extra } = step;
     if (call.kind !== "mcp-list" || result?.kind !== "tools") continue;
     brought.add(textOf(step));
-    // What the client sent has something of its wire, and what the gateway stored of its own answers has nothing.
+    // Parts that the client sent have `extra` of its wire. Parts that the gateway stored have none.
     if (extra === undefined || !configured.has(call.server)) known.set(call.server, result.tools);
   }
   return { known, unknown: servers.filter(({ server }) => !known.has(server)), brought };

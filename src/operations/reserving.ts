@@ -1,4 +1,4 @@
-/** What an answer may cost at most, and how long it may be, where a budget pays for it. */
+/** How much of a budget to reserve for an answer, and how long the answer may be for that. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Price } from "../contract/destination.ts";
 import type { Target } from "../contract/driver.ts";
@@ -17,7 +17,7 @@ const SOUND_BYTES = 2_000;
 const MOST_SOUND_BYTES = 400_000;
 const SOUND_TOKENS = 25;
 
-/** Nothing if the price is not known. `inputTokens`: estimated. */
+/** Returns `undefined` if the price is not known. `inputTokens`: estimated. */
 export function reservingFor<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
@@ -77,7 +77,7 @@ function ofAnswers(
     most: costOf(longest),
     least: costOf(shortest),
     why: `${read} and at least ${shortest * count} of answer`,
-    // Rounding takes no token from an answer that got all.
+    // The division rounds down, and must not take a token from an answer for which all was reserved.
     limitFor: (amount) => Math.min(longest, Math.max(shortest, Number((amount - base) * 1_000_000n / perMillion))),
   };
 }

@@ -19,19 +19,19 @@ interface Entry extends KeptItem {
   lane: string;
   /** The whole conversation, without what was an instruction for one answer only. */
   messages: Message[];
-  /** Of what clients sent for it, and of its answers. */
+  /** The length of what clients sent for it and of its answers. */
   characters: number;
   /** What a warm-up prepared beside the conversation. */
   prepared?: JsonObject;
 }
 
-/** What an object of a conversation takes beside its characters, in bytes. */
+/** The memory of each message and part beside its characters, in bytes. */
 const PART_BYTES = 256;
-/** The characters of a message that is not worth counting. */
+/** Shorter messages are not worth counting. */
 const SMALL_TEXT = 65_536;
 
 export interface SocketMemoryOptions {
-  /** What the sockets of all callers remember. */
+  /** The conversations of all callers' sockets. */
   kept: KeptItems;
   capacity: Capacity;
   /** The owner of the socket. */

@@ -16,14 +16,14 @@ export const NOTHING_READ = 0;
  * a word with which the text so far ends.
  */
 export class WordFinder {
-  /** Of each node: its parent, and the letter that leads to it. */
+  /** By node: its parent, and the letter that leads to it. */
   readonly #parents: Int32Array;
   readonly #letters: Uint16Array;
-  /** Of each node: where to go on if no child fits. It is the longest beginning of a word that ends alike. */
+  /** By node: the node to go on from if no child fits. It is the longest beginning of a word that ends alike. */
   readonly #fallbacks: Int32Array;
-  /** Of each node: the length of the longest word that ends there. */
+  /** By node: the length of the longest word that ends there. */
   readonly #longest: Int32Array;
-  /** Of each node: its first child, below 0 if it has more. */
+  /** By node: its first child, below 0 if it has more. */
   readonly #firsts: Int32Array;
   /** The further children by their parent and letter. Little of it is in use, because most nodes have one child. */
   readonly #table: Int32Array;

@@ -2,6 +2,7 @@
  * Long work shares a single thread with all clients, so it must not block the thread for long. It is done in slices, and
  * everything else may run between two slices.
  */
+import { FairQueue, Slots } from "./shares.ts";
 
 /** Long work that can be done in slices. It may pause at each `yield`, and it returns the result. */
 export type Work<T> = Generator<void, T, void>;
@@ -133,63 +134,19 @@ function next(): void {
   if (waiting.length > 0) afterOthers(next);
 }
 
-/** What waits, by caller. Callers are served in turn, so that one with very much does not hold up the others. */
-class Line<T> {
-  readonly #waiting = new Map<string, T[]>();
-
-  get isEmpty(): boolean {
-    return this.#waiting.size === 0;
-  }
-
-  push(caller: string, one: T): void {
-    const own = this.#waiting.get(caller);
-    if (own) own.push(one);
-    else this.#waiting.set(caller, [one]);
-  }
-
-  shift(): T | undefined {
-    for (const [caller, own] of this.#waiting) {
-      const one = own.shift();
-      this.#waiting.delete(caller);
-      if (own.length > 0) this.#waiting.set(caller, own); // behind the others
-      return one;
-    }
-    return undefined;
-  }
-}
-
-const large = new Line<() => Promise<void>>();
-let isLargeRunning = false;
+const large = new Slots(1);
 
 /**
  * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
  * thus block the thread no longer than one of them.
  */
 export function inTurn<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  large.push(caller, async () => {
-    try {
-      resolve(await work());
-    } catch (thrown) {
-      reject(thrown);
-    }
-  });
-  if (!isLargeRunning) void runLarge();
-  return promise;
-}
-
-async function runLarge(): Promise<void> {
-  isLargeRunning = true;
-  while (!large.isEmpty) {
-    await othersTurn();
-    await large.shift()!();
-  }
-  isLargeRunning = false;
+  return large.run(caller, undefined, () => othersTurn().then(work));
 }
 
 /** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
 const BEGUN_BYTES = 1.5 * 2 ** 20;
-/** What a request costs that has no body to speak of. */
+/** The cost of a request without a body worth mentioning. */
 const REQUEST_BYTES = BEGUN_BYTES / 12;
 
 /** A request that is not begun yet. */
@@ -198,9 +155,9 @@ interface Beginning {
   begin(): void;
 }
 
-/** What has begun since others had their turn. */
+/** The sum of what has begun since others had their turn. */
 let begunBytes = 0;
-const beginnings = new Line<Beginning>();
+const beginnings = new FairQueue<Beginning>();
 
 /**
  * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at

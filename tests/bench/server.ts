@@ -107,6 +107,11 @@ export function cpuUs(pid: number): number | undefined {
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }
 
+/** Processor time of the process's main thread so far, in milliseconds. Only for Linux. */
+export function mainThreadMs(pid: number): number {
+  return Number(Deno.readTextFileSync(`/proc/${pid}/task/${pid}/schedstat`).split(" ")[0]) / 1e6;
+}
+
 function readProc(pid: number, file: string): string | undefined {
   return Deno.build.os === "linux" ? Deno.readTextFileSync(`/proc/${pid}/${file}`) : undefined;
 }

@@ -1,4 +1,4 @@
-/** What takes long for one request, asked for by many at once: others have their turns in between, and callers take turns. */
+/** Many requests at once that each take long: others have their turns in between, and callers take turns. */
 import { assertEquals, assertGreater } from "@std/assert";
 import { CHAT, chatBody, CONFIG, ENV, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";

@@ -1,6 +1,6 @@
 /** Keys that take all they can of everything that callers share, all at once, and beside them a key that wants little. */
 import { assert, assertEquals, assertLess } from "@std/assert";
-import { peakKb, type Server, startServer } from "../bench/server.ts";
+import { mainThreadMs, peakKb, type Server, startServer } from "../bench/server.ts";
 import { RawWebSocket } from "../sockets/raw_websocket.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { word } from "../support/chat.ts";
@@ -16,7 +16,7 @@ const ROUNDS = 3;
  * because other programs spoil the processor's caches.
  */
 const HELD_MS = 200;
-/** How much processor time the gateway may take between two events of the neighbour's stream, in milliseconds: this busy process may see them late. */
+/** The limit between two events of the neighbour's stream. It is higher, because this busy process may see an event late. */
 const STARVED_MS = 1_000;
 
 const keyOf = (name: string) => `secret-of-${name}-1a2b3c`;
@@ -167,11 +167,6 @@ async function openStream(gateway: Server) {
     stream.isOver = true;
   })().catch(() => stream.isOver = true);
   return stream;
-}
-
-/** The processor time of the gateway's main thread so far. */
-function mainThreadMs(pid: number): number {
-  return Number(Deno.readTextFileSync(`/proc/${pid}/task/${pid}/schedstat`).split(" ")[0]) / 1e6;
 }
 
 async function readMeter({ origin }: Server): Promise<number> {

@@ -1,8 +1,9 @@
-/** What one key's bodies and requests, as many and as large as the limits allow, cost another key's stream. */
+/** One key sends as many and as large bodies as the limits allow, and another key's stream goes on meanwhile. */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { brotliCompressSync } from "node:zlib";
-import { GATEWAY_ENV, startGateway } from "../support/gateway_process.ts";
+import { peakKb } from "../bench/server.ts";
+import { startGateway } from "../support/gateway_process.ts";
 import type { FromNeighbour, ToNeighbour } from "./neighbour.ts";
 
 /** The law is 100 ms. On a busy machine the neighbour itself is late to look, so the least of some times counts, with a margin. */
@@ -115,16 +116,13 @@ async function withNeighbour(use: (neighbour: Neighbour) => Promise<void>): Prom
     }),
   );
   const secrets = Object.fromEntries(Object.entries(KEYS).map(([name, secret]) => [name.toUpperCase(), secret]));
-  const { url, pid, kill } = await startGateway(`${folder}/gateway.json`, [], undefined, {
-    ...GATEWAY_ENV,
-    ...secrets,
-  });
+  const { url, pid, kill } = await startGateway(`${folder}/gateway.json`, [], undefined, secrets);
   try {
     await tell({ begin: { url, key: KEYS.neighbour, pid } });
     await use({
       url,
       read: async () => (await tell({ read: true }) as { mostMs: number }).mostMs,
-      memoryMiB: () => Number(/VmHWM:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1_024,
+      memoryMiB: () => peakKb(pid)! / 1_024,
     });
   } finally {
     worker.terminate();

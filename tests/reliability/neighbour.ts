@@ -2,6 +2,8 @@
  * A worker in which another key's stream runs, of an event every 10 ms, with its upstream. It measures how much processor time
  * the gateway's main thread takes between two of the events. What other programs of the machine do thus counts little.
  */
+import { mainThreadMs } from "../bench/server.ts";
+
 const PING_MS = 10;
 const LEAST_EVENTS = 10;
 
@@ -34,7 +36,7 @@ Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: ({ port }) => answer({ po
 
 worker.onmessage = async ({ data }) => {
   if ("begin" in data) return await measure(data.begin);
-  // What held the stream up shows in the next events.
+  // A delay shows only in the events that follow it.
   const until = events + LEAST_EVENTS;
   while (events < until) await new Promise((resolve) => setTimeout(resolve, PING_MS));
   answer({ mostMs });
@@ -58,9 +60,4 @@ async function measure({ url, key, pid }: { url: string; key: string; pid: numbe
       answer({ isReading: true });
     }
   }
-}
-
-/** The processor time of the process's main thread so far. */
-function mainThreadMs(pid: number): number {
-  return Number(Deno.readTextFileSync(`/proc/${pid}/task/${pid}/schedstat`).split(" ")[0]) / 1e6;
 }

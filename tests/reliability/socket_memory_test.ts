@@ -17,7 +17,7 @@ const ATTACK_MS = scaled(20_000, 3_000, 5_000);
 const secretOf = (key: string) => `secret-of-${key}-1a2b3c`;
 const CHAT = JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] });
 
-/** What is sent on one socket: a message that goes on and on. */
+/** Messages that go on and on, each on one socket. */
 const MESSAGES: Record<string, (write: (bytes: Uint8Array) => Promise<void>) => Promise<void>> = {
   async "one frame of 60 MiB, but for its last byte"(write) {
     await write(frame(OPCODE.text, "", { claimedLength: 60 * MIB }));

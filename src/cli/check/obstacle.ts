@@ -50,7 +50,7 @@ async function reach(
   }
 }
 
-/** Where every wire would fail alike. */
+/** The reason why the server refuses requests of every wire; `undefined` if it does not. */
 async function whyRefused(
   { key, model, wires, ...asked }: Checking,
   isSilent: boolean,

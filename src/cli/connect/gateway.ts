@@ -62,7 +62,7 @@ export interface Explained {
 /** The statuses that say something of the model, rather than of the gateway's state. */
 const OF_THE_MODEL = [400, 403, 404, 422];
 
-/** What would become of a request to a model. Nothing is called. */
+/** Asks the gateway how it would serve a request to the model, without a call to an upstream. */
 export async function explainModel(model: string, { url, lane, key }: GatewayAddress): Promise<Explained> {
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "ping" }] });
   const answer = await send(`${url}/${lane}/v1/chat/completions`, key, {

@@ -3,7 +3,7 @@ import type { OwnRequest, RequestContext } from "../../context/request_context.t
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/service.ts";
-import { Turns } from "../../util/turns.ts";
+import { Slots } from "../../util/shares.ts";
 import { othersThrough } from "../../util/work.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
@@ -19,7 +19,7 @@ import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 
-/** What takes long enough that many at once would hold up everybody else. */
+/** Each takes so long that many at once would hold up everybody else. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
   "record/request",
@@ -28,7 +28,7 @@ const LONG: ReadonlySet<string> = new Set([
   "records",
   "configuration",
 ]);
-const turns = new Turns();
+const slots = new Slots(1);
 
 /** Below `/console/api/`: what an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
@@ -109,7 +109,7 @@ async function read(name: string, asked: string, context: RequestContext): Promi
   const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
   if (!answer) return notThere(name);
   const run = () => answer(withCaller(context, caller));
-  return LONG.has(asked) ? await turns.take(() => othersThrough().then(run), context.signal) : await run();
+  return LONG.has(asked) ? await slots.run(caller.owner, context.signal, () => othersThrough().then(run)) : await run();
 }
 
 async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {

@@ -125,7 +125,7 @@ interface Explained {
   targets: { target?: string; requests?: { body?: unknown }[] }[];
 }
 
-/** What was sent, and what would be sent now; nothing where that cannot be known, or depends on an earlier answer. */
+/** The text that was sent and those that would be sent now; `undefined` if they are unknown or depend on an earlier answer. */
 function askedNow(call: RecordedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
   const found = explanation?.targets.find(({ target }) => target === call.target);
   if (call.isFollowUp || !found?.requests || call.body.kept < call.body.length) return undefined;

@@ -1,5 +1,6 @@
 /** Keeps what the workers of one machine share: answers their calls, by a socket that only they can open. */
 import type { LocalListener } from "../../platform/local_socket.ts";
+import { Slots } from "../../util/shares.ts";
 import type { Counter } from "../counter.ts";
 import { AS_JSON } from "../kv_values.ts";
 import type { Store, StoreEntry, StoreKey } from "../store.ts";
@@ -180,11 +181,12 @@ interface Renewed {
 class Different extends Error {}
 
 function storeHandlers(store: Store): Record<string, Handler> {
-  const turns = new Turns(READS_AT_ONCE);
+  const slots = new Slots(READS_AT_ONCE);
+  const read = (work: () => Promise<Result>) => slots.run(undefined, undefined, work);
   return {
-    get: ([key]: [StoreKey]) => turns.take(async () => ({ parts: [await store.get(key)] as Parts })),
+    get: ([key]: [StoreKey]) => read(async () => ({ parts: [await store.get(key)] as Parts })),
     getRange: (args: Parameters<Store["getRange"]>) =>
-      turns.take(async () => ({ parts: await store.getRange(...args) as Parts })),
+      read(async () => ({ parts: await store.getRange(...args) as Parts })),
     async add([keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?], parts) {
       const entries = keys.map((key, index): StoreEntry => [key, parts[index]]);
       const renewed = renewal && { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
@@ -205,28 +207,6 @@ function storeHandlers(store: Store): Record<string, Handler> {
     },
     delete: async ([keys]: [StoreKey[]]) => ({ result: await store.delete(...keys) }),
   };
-}
-
-/** So many at once; others wait, in their order. */
-class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((go) => this.#waiting.push(go));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
-  }
 }
 
 /** How a store keeps values that are bytes. */

@@ -1,10 +1,10 @@
-/** The messages that have arrived on a WebSocket. They are read in their order, one at a time, as new requests are begun. */
+/** The messages that have arrived on a WebSocket. They are read in order, one at a time. Each waits its turn like a new request. */
 import { GatewayError } from "../errors.ts";
 import type { HeldText } from "../http/uploads.ts";
 import { beginTurn } from "../util/work.ts";
 
 /** A message that has been read. */
-export interface Arrival {
+export interface ReceivedMessage {
   body: unknown;
   /** Bytes. */
   size: number;
@@ -12,28 +12,28 @@ export interface Arrival {
   release(): void;
 }
 
-export interface ArrivalsOptions {
-  /** Of the callers whose messages wait, each has its turn. */
+export interface ReceivedMessagesOptions {
+  /** Callers whose messages wait take turns. */
   caller: string;
   /** Throws what `Uploads.hold` throws. */
   hold(text: string): HeldText;
   /** Throws `invalid_request`. */
   parse(text: string): unknown | Promise<unknown>;
   /** Rejects only if the message was refused. Its memory is given back then. */
-  onMessage(arrival: Arrival): Promise<void>;
+  onMessage(message: ReceivedMessage): Promise<void>;
   onRefused(thrown: unknown): Promise<void>;
 }
 
 type Held = { text: string; held: HeldText } | { refused: unknown };
 
-export class Arrivals {
-  readonly #options: ArrivalsOptions;
+export class ReceivedMessages {
+  readonly #options: ReceivedMessagesOptions;
   readonly #waiting: Held[] = [];
   #isReading = false;
   /** Whether there are turns to come, or one is in progress. */
   #isRunning = false;
 
-  constructor(options: ArrivalsOptions) {
+  constructor(options: ReceivedMessagesOptions) {
     this.#options = options;
   }
 
