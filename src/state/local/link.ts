@@ -41,6 +41,9 @@ const GONE_MS = 3_000;
 /** How often it is tried where nobody asks, in milliseconds. */
 const LOOK_MS = 250;
 
+/** `until`: when an answer is of no use any more, in milliseconds since the epoch. */
+type CallHead = readonly [id: number, until: number | null, name: string, args: readonly unknown[]];
+
 interface Call {
   resolve(answer: Answer): void;
   reject(error: Error): void;
@@ -69,11 +72,16 @@ class OpenedLocalLink implements LocalLink {
   }
 
   async call(name: string, args: readonly unknown[], limitMs: number, parts: Parts = []): Promise<Answer> {
-    const until = Date.now() + limitMs;
-    return await failAfter(limitMs, this.#send(name, args, until, parts), () => {
-      this.#isSilent = true;
-      return new Error(`The store did not answer within ${limitMs} ms`);
-    });
+    const id = ++this.#lastId;
+    const head = [id, Date.now() + limitMs, name, args] as const;
+    try {
+      return await failAfter(limitMs, this.#send(head, parts), () => {
+        this.#isSilent = true;
+        return new Error(`The store did not answer within ${limitMs} ms`);
+      });
+    } finally {
+      this.#calls.delete(id);
+    }
   }
 
   isReady(): boolean {
@@ -89,16 +97,15 @@ class OpenedLocalLink implements LocalLink {
     return this.#lostAt !== undefined && performance.now() - this.#lostAt > GONE_MS;
   }
 
-  async #send(name: string, args: readonly unknown[], until: number, parts: Parts): Promise<Answer> {
+  async #send(head: CallHead, parts: Parts): Promise<Answer> {
     const connection = this.#connection ?? await (this.#opening ??= this.#open());
-    return await this.#ask(connection, name, args, until, parts);
+    return await this.#ask(connection, head, parts);
   }
 
-  #ask(connection: FrameConnection, name: string, args: readonly unknown[], until: number, parts: Parts) {
-    const id = ++this.#lastId;
+  #ask(connection: FrameConnection, head: CallHead, parts: Parts): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#calls.set(id, { resolve, reject });
-    connection.send([id, until, name, args], parts).catch((error) => this.#lose(connection, error));
+    this.#calls.set(head[0], { resolve, reject });
+    connection.send(head, parts).catch((error) => this.#lose(connection, error));
     return promise;
   }
 
@@ -111,7 +118,7 @@ class OpenedLocalLink implements LocalLink {
           const connection = new FrameConnection(await this.#options.connect());
           void this.#readAll(connection);
           const [name, args] = this.#options.hello?.() ?? [];
-          if (name !== undefined) void this.#ask(connection, name, args!, Infinity, []).catch(() => {});
+          if (name !== undefined) void this.#ask(connection, [++this.#lastId, null, name, args!], []).catch(() => {});
           this.#lostAt = undefined;
           this.#isSilent = false;
           return this.#connection = connection;
