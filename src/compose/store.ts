@@ -57,7 +57,7 @@ export function createStore(
   const lost = (path: string) => onLost?.(fileLost(path));
   if (keeper !== undefined && store.kind !== "redis") {
     const lostThere = () => typeof place === "object" && "path" in place && lost(place.path);
-    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper, lostThere));
+    return loadedLater(async () => (await import("./keeper_client.ts")).openKeeperStore(keeper, lostThere));
   }
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });

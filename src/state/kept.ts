@@ -1,4 +1,4 @@
-/** What goes with all that callers keep: whose it is, and how long it stays. */
+/** What bounds all that callers keep in the store: how much each may keep, and for how long. */
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** One thing that is kept. */

@@ -1,4 +1,4 @@
-/** What several processes at one port have in common without a server: limits, conversations, keys. */
+/** What workers share through the keeper: limits, conversations, keys. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Launched, withFolder, withLaunched } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";

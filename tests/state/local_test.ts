@@ -95,7 +95,11 @@ Deno.test("keeper: a process that reads nothing loses its connection", () =>
     const silent = listener[Symbol.asyncIterator]().next();
     const connection = new FrameConnection(await connectLocal(`${folder}/silent`), 100);
     const reading = connection.read();
-    await assertRejects(() => connection.send(["large"], [new Uint8Array(10_000_000)]), Error, "read nothing for 100 ms");
+    await assertRejects(
+      () => connection.send(["large"], [new Uint8Array(10_000_000)]),
+      Error,
+      "read nothing for 100 ms",
+    );
     await assertRejects(() => reading);
     (await silent).value.close();
     listener.close();

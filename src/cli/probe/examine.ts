@@ -30,7 +30,7 @@ export interface Examined {
 export interface ProbeOptions {
   url: string;
   model?: string;
-  /** `header`: where the secret goes. Absent: the usual headers are tried. */
+  /** `header`: the one that carries the secret; by default the usual ones are tried. */
   secret?: { env: string; value: string; header?: string };
   patienceMs: number;
   /** Called before each request. */
@@ -81,7 +81,7 @@ function driverFor(served: readonly string[]): string | undefined {
 interface Base {
   baseUrl: string;
   query?: string;
-  /** Where the secret goes, if there is one. */
+  /** The header that carries the secret; absent where there is no secret. */
   place?: SecretPlace;
   ask: ProbeAsk;
   /** The answer to a request for the models. */
