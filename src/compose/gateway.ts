@@ -233,7 +233,7 @@ function createMemory(
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const { config, keep, env, store, now, monotonic, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
-  const holdings = keep("holdings", config.store.bytesPerKey, () => {
+  const holdings = keep("holdings", null, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
     let loading: Promise<Holdings> | undefined;
     const load = async () => (await import("../state/holdings.ts")).createHoldings(options);

@@ -79,6 +79,9 @@ const READ_AT_ONCE = 500;
 const DELETED_AT_ONCE = 16;
 /** How long it is not tried again to make room where there was nothing to remove. */
 const FULL_MS = 60_000;
+/** How many more owners there are before those are forgotten that stored nothing for so many milliseconds. */
+const OWNERS = 1_000;
+const IDLE_MS = 600_000;
 
 export function createHoldings(options: HoldingsOptions): Holdings {
   return new StoredHoldings(options);
@@ -93,6 +96,7 @@ function bytesOf(values: readonly unknown[]): number {
 class StoredHoldings implements Holdings {
   readonly #options: HoldingsOptions;
   readonly #known = new Map<string, Known>();
+  #forgetting: Promise<void> | undefined;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
@@ -140,21 +144,26 @@ class StoredHoldings implements Holdings {
   }
 
   #knownOf(owner: string): Known {
-    const known = this.#known.get(owner) ??
-      {
-        position: 0,
-        end: 0,
-        added: 0,
-        reportedAt: 0,
-        pending: 0,
-        reported: 0,
-        open: new Set(),
-        stored: Infinity,
-        full: { bytes: 0, until: 0 },
-        counted: 0,
-      };
-    this.#known.set(owner, known);
-    return known;
+    const known = this.#known.get(owner);
+    if (known) return known;
+    // Callers may be any number.
+    if (this.#known.size % OWNERS === OWNERS - 1) void (this.#forgetting ??= this.#forgetIdle());
+    const full = { bytes: 0, until: 0 };
+    const counts = { added: 0, reportedAt: 0, pending: 0, reported: 0, counted: 0, full };
+    const unknown: Known = { position: 0, end: 0, open: new Set(), stored: Infinity, ...counts };
+    this.#known.set(owner, unknown);
+    return unknown;
+  }
+
+  async #forgetIdle(): Promise<void> {
+    for (const [owner, known] of this.#known) {
+      if (known.pending > 0 || this.#options.now() - known.reportedAt < IDLE_MS) continue;
+      // The account has to have everything first.
+      const isReported = await this.#take(owner, known).then(() => true, () => false);
+      const isUsed = known.pending > 0 || known.added !== 0 || known.trimming !== undefined;
+      if (isReported && !isUsed) this.#known.delete(owner);
+    }
+    this.#forgetting = undefined;
   }
 
   /** Reports what was added to the account, and takes the next positions. */

@@ -5,7 +5,9 @@ import { GatewayError } from "../../src/errors.ts";
 import { type Continuity, createContinuity } from "../../src/state/continuity.ts";
 import { createConversations } from "../../src/state/conversations.ts";
 import { createHoldings } from "../../src/state/holdings.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store, StoreKey } from "../../src/state/store.ts";
+import { until } from "../support/wait.ts";
 import { ENGINES } from "./engines.ts";
 
 const BYTES_PER_KEY = 1_048_576;
@@ -215,6 +217,34 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assert(bytesOf("key:a") <= BYTES_PER_KEY * 1.1, `${bytesOf("key:a")} bytes`);
   });
 }
+
+Deno.test("holdings: an owner who stored nothing for long is forgotten, and nothing of it in the account", async () => {
+  let time = 1;
+  const now = () => time;
+  const inner = createMemoryStore({ now, limitBytes: 1e8 });
+  const changed: string[] = [];
+  const store: Store = {
+    ...inner,
+    update(key, change) {
+      changed.push(String(key[1]));
+      return inner.update(key, change);
+    },
+  };
+  const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
+  const add = async (owner: string) => (await holdings.reserve(owner, "a value")).settle(true);
+  const changesOf = (owner: string) => changed.filter((one) => one === owner).length;
+  const bytesOf = async (owner: string) => (await inner.get(["held", owner]) as { bytes: number }).bytes;
+  await add("key:a");
+  const bytes = await bytesOf("key:a");
+  await add("key:a");
+  assertEquals([changesOf("key:a"), await bytesOf("key:a")], [1, bytes], "the second is not reported yet");
+  time += 600_000;
+  for (let owner = 0; owner < 1_000; owner++) await add(`key:${owner}`);
+  await until(() => changesOf("key:a") === 2);
+  assertEquals(await bytesOf("key:a"), 2 * bytes);
+  await add("key:a");
+  assertEquals([changesOf("key:a"), changesOf("key:0")], [3, 1], "the first begins anew, the others are known");
+});
 
 /** Another one's calls, which the first one's measure sees. */
 function measuredBeside(inner: Store, { add, delete: remove }: Store): Partial<Store> {
