@@ -55,7 +55,7 @@ async function keeperOf({ pid }: Launched): Promise<number> {
 }
 
 function test(name: string, fn: () => Promise<void>): void {
-  Deno.test({ name: `kept workers: ${name}`, ignore, fn });
+  Deno.test({ name: `keeper: ${name}`, ignore, fn });
 }
 
 test("two a minute stay two, whichever process they come to, and whatever keeps them being killed", async () => {
