@@ -39,7 +39,7 @@ type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
 interface StoreOptions {
-  /** The socket of the process that keeps the store for several workers, unless it is on a server. */
+  /** The socket of the keeper, which opens the store for several workers; not used where the store is on a server. */
   keeper?: string;
   /** Is told what the store lost. */
   onLost?(message: string): void;
@@ -97,7 +97,7 @@ interface StoreParts {
   env: Env;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The socket of the process that keeps the store for several workers. */
+  /** The socket of the keeper of several workers. */
   keeper?: string;
   keep: Keep;
   meter?: Meter;
