@@ -4,7 +4,7 @@ import type { Message } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type Continuity, createContinuity } from "../../src/state/continuity.ts";
 import { createConversations } from "../../src/state/conversations.ts";
-import { createHoldings } from "../../src/state/holdings.ts";
+import { createStorageQuota } from "../../src/state/storage_quota.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store, StoreKey } from "../../src/state/store.ts";
 import { until } from "../support/wait.ts";
@@ -42,11 +42,11 @@ function measured(inner: Store) {
 
 function gatewayOn(store: Store) {
   const now = () => 1;
-  const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
+  const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
   const times = { retentionMs: RETENTION_MS, patienceMs: 30_000, writeMs: 30_000 };
   return {
-    continuity: createContinuity({ store, holdings, now, ...times, limits: LIMITS }),
-    conversations: createConversations({ store, holdings, now, ...times, longest: 100_000_000 }),
+    continuity: createContinuity({ store, storageQuota, now, ...times, limits: LIMITS }),
+    conversations: createConversations({ store, storageQuota, now, ...times, longest: 100_000_000 }),
   };
 }
 
@@ -74,7 +74,7 @@ const NO_USAGE = { inputTokens: 1, outputTokens: 1 };
 for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
   const test = (name: string, use: (store: Store, open: () => Store) => Promise<void>) =>
     Deno.test({
-      name: `holdings, ${kind}: ${name}`,
+      name: `storage quota, ${kind}: ${name}`,
       ignore: isMissing,
       // Room is made beside what is asked for, and may not be finished.
       sanitizeOps: false,
@@ -159,8 +159,8 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
   test("conversations do not go by themselves: beyond the bytes, one is refused until another is deleted", async (store) => {
     let time = 1;
     const now = () => time;
-    const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
-    const options = { store, holdings, now, retentionMs: RETENTION_MS, patienceMs: 30_000, longest: 100_000_000 };
+    const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
+    const options = { store, storageQuota, now, retentionMs: RETENTION_MS, patienceMs: 30_000, longest: 100_000_000 };
     const conversations = createConversations(options);
     const made: string[] = [];
     const error = await assertRejects(async () => {
@@ -218,7 +218,7 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
   });
 }
 
-Deno.test("holdings: an owner who stored nothing for long is forgotten, and nothing of it in the account", async () => {
+Deno.test("storage quota: an owner who stored nothing for long is forgotten, and nothing of it in the account", async () => {
   let time = 1;
   const now = () => time;
   const inner = createMemoryStore({ now, limitBytes: 1e8 });
@@ -230,8 +230,8 @@ Deno.test("holdings: an owner who stored nothing for long is forgotten, and noth
       return inner.update(key, change);
     },
   };
-  const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
-  const add = async (owner: string) => (await holdings.reserve(owner, "a value")).settle(true);
+  const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
+  const add = async (owner: string) => (await storageQuota.reserve(owner, "a value")).settle(true);
   const changesOf = (owner: string) => changed.filter((one) => one === owner).length;
   const bytesOf = async (owner: string) => (await inner.get(["held", owner]) as { bytes: number }).bytes;
   await add("key:a");
