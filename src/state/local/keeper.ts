@@ -179,11 +179,11 @@ interface Renewed {
 class Different extends Error {}
 
 function storeHandlers(store: Store): Record<string, Handler> {
-  const turns = new Turns(READS_AT_ONCE);
+  const reads = new Semaphore(READS_AT_ONCE);
   return {
-    get: ([key]: [StoreKey]) => turns.take(async () => ({ parts: [await store.get(key)] as Parts })),
+    get: ([key]: [StoreKey]) => reads.run(async () => ({ parts: [await store.get(key)] as Parts })),
     getRange: (args: Parameters<Store["getRange"]>) =>
-      turns.take(async () => ({ parts: await store.getRange(...args) as Parts })),
+      reads.run(async () => ({ parts: await store.getRange(...args) as Parts })),
     async add([keys, expiresAt, renewal]: [StoreKey[], number | null, Renewed?], parts) {
       const entries = keys.map((key, index): StoreEntry => [key, parts[index]]);
       const renewed = renewal && { keys: renewal.keys, expiresAt: renewal.expiresAt ?? Infinity };
@@ -207,7 +207,7 @@ function storeHandlers(store: Store): Record<string, Handler> {
 }
 
 /** Lets so many run at once; the others wait in their order. */
-class Turns {
+class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -215,7 +215,7 @@ class Turns {
     this.#free = count;
   }
 
-  async take<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((go) => this.#waiting.push(go));
     try {
