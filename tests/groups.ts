@@ -42,7 +42,7 @@ const WAITING = [
   "tests/cli/npx_test.ts",
   "tests/sockets/unread_test.ts",
   "tests/cli/workers_test.ts",
-  "tests/cli/kept_workers_test.ts",
+  "tests/cli/keeper_test.ts",
   "tests/state/redis/limits_test.ts",
   "tests/sockets/websocket_slow_reader_test.ts",
   "tests/observe/traces_test.ts",

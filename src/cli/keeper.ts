@@ -1,6 +1,6 @@
 /**
- * The program that keeps what several workers share, where that is not on a server. The launcher starts it, and says what it is
- * to do as JSON. It ends once its standard input has ended and the last worker has gone.
+ * The keeper: a process that opens the store and counts the limits for several workers, unless the store is on a server. The
+ * launcher starts it with a task. It ends once its standard input has ended and the last worker has disconnected.
  */
 import { listenLocal } from "../platform/local_socket.ts";
 import { kvFile } from "../state/kv_file.ts";
@@ -10,23 +10,23 @@ import { AS_BYTES, AS_TEXT, serveKeeper, withJson } from "../state/local/keeper.
 import { Tally } from "../state/local/tally.ts";
 import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
 
-/** What the launcher says. */
+/** The keeper's only argument, as JSON. */
 export interface KeeperTask {
-  /** The socket. */
+  /** Where it listens. */
   path: string;
   /** The store's file; without one it is in memory. */
   file?: string;
-  /** How many workers know what an earlier one had counted. */
+  /** How many workers know what an earlier keeper had counted. */
   remembering: number;
 }
 
-/** How long the store may take for what a key used of its day, in milliseconds. */
+/** How long the store may take to read or write the daily tokens of a key, in milliseconds. */
 const STORE_MS = 5_000;
-/** How often it is looked whether the last worker has gone, in milliseconds. */
+/** How often the keeper checks whether the last worker has disconnected, in milliseconds. */
 const LOOK_MS = 50;
 
 async function main({ path, file, remembering }: KeeperTask): Promise<void> {
-  // They reach all processes of a terminal or a service, and this one is needed until the last worker has ended.
+  // A terminal or a service manager signals all processes, and the keeper is needed until the last worker has ended.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => {});
   const now = Date.now;
   let losses = 0;

@@ -218,7 +218,7 @@ interface Start {
   /** Variables that the gateway is given. */
   own: Record<string, string>;
   orphaned: Promise<boolean>;
-  /** What several processes share that is not on a server. */
+  /** The store that the keeper of several workers opens; none where the store is on a server. */
   kept: ReturnType<typeof keptStore>;
   /** To be called once SIGHUP is listened for. */
   handOver(): void;

@@ -1,4 +1,4 @@
-/** What a command is doing, in one line on the terminal that goes away. In a pipe nothing is shown. */
+/** Shows what a command is doing: one line on the terminal, which is removed at the end. A pipe gets nothing. */
 import type { StandardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 
@@ -15,7 +15,7 @@ interface Shown {
   streams: Pick<StandardStreams, "flush">;
 }
 
-/** Shows `text`, and for how long `run` has been running, until it has ended. `text` fits on a line. */
+/** Shows `text` and the seconds since `run` began, until `run` has ended. `text` has to fit on one line. */
 export async function withProgress<T>(
   { platform: { isTerminal, write }, streams }: Shown,
   text: string,

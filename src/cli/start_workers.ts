@@ -1,4 +1,4 @@
-/** Starts several gateways, and what keeps their store. The launcher reads this file: it imports nothing but what imports nothing. */
+/** Starts several workers and their keeper. The launcher loads this file, so it may import only files that import nothing. */
 import { allowed, ARENAS, flagsOf, keeperSocket, type keptStore, type Permissions } from "../config/permissions.ts";
 import type { Child } from "./hang_up.ts";
 import { type KeeperChild, makeFolder, removeFolder, supervise, type Supervisor } from "./workers.ts";
@@ -6,16 +6,16 @@ import { type KeeperChild, makeFolder, removeFolder, supervise, type Supervisor 
 type Kept = ReturnType<typeof keptStore>;
 
 interface StartOptions {
-  /** What they share that is not on a server. */
+  /** The store that the keeper opens; none where the store is on a server, which needs no keeper. */
   kept: Kept;
-  /** Starts a gateway with further options of Deno's and further variables. */
+  /** Starts a worker with further options of Deno's and further variables. */
   spawn(flags: readonly string[], env: Record<string, string>): Child;
-  /** Passes on what ends this process. */
+  /** Has the signals that this process gets passed on. */
   passSignals(pass: Supervisor["forward"]): void;
   say(text: string): void;
 }
 
-/** Where one of several processes finds out which one it is. */
+/** The variable that tells a worker its folder and its number. */
 const WORKER = "LANEWAY_WORKER";
 
 /** Returns the exit code once all have ended. */
@@ -37,7 +37,7 @@ export async function startWorkers(count: number, { kept, spawn, passSignals, sa
   }
 }
 
-/** Starts what keeps the store and the counts of several gateways. It may do nothing else. */
+/** Starts the keeper, with the permissions for its socket and the file of its store, and no others. */
 function spawnKeeper(
   { net, read, write }: Pick<Permissions, "net" | "read" | "write">,
   { file, paths }: NonNullable<Kept>,

@@ -1,4 +1,4 @@
-/** The budgets that the configuration and stored keys have. Who keeps them is loaded when the first of them is spent from. */
+/** The budgets of the configuration and of stored keys. The code that counts them is loaded when one is first spent from. */
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { BudgetBook, Payer } from "../context/gateway.ts";
 import type { Caller } from "../http/auth.ts";
@@ -20,15 +20,14 @@ export function createBudgetBook(world: World): BudgetBook | undefined {
   const has = config.budget ?? config.teams ?? config.keys.find(({ budget }) => budget) ??
     config.oidc?.groups.find(({ budget }) => budget) ?? config.storedKeys;
   if (!has) return undefined;
-  const held = keep("budgets", null, (): { loading?: Promise<Keeper>; budgets?: Keeper } => ({}));
+  const held = keep("budgets", null, (): { loading?: Promise<LoadedBudgets>; budgets?: LoadedBudgets } => ({}));
   const load = () => held.loading ??= loadBudgets(world).then((budgets) => held.budgets = budgets);
   return {
     async payerOf(caller) {
       const { budgets, refusesUnpriced } = budgetsOf(caller, config);
       if (budgets.length === 0) return undefined;
-      const keeper = held.budgets ?? await load();
-      const { reservingFor } = keeper;
-      return { refusesUnpriced, reservingFor, reserve: (wanted) => keeper.reserve(budgets, wanted) };
+      const { reserve, reservingFor } = held.budgets ?? await load();
+      return { refusesUnpriced, reservingFor, reserve: (wanted) => reserve(budgets, wanted) };
     },
     known: (caller) => held.budgets?.known(caller && shownTo(caller, config)) ?? [],
     async read(caller) {
@@ -95,9 +94,9 @@ function budgetFrom(name: string, config: BudgetConfig): Budget {
   return { name, ...found };
 }
 
-interface Keeper extends Budgets, Pick<Payer, "reservingFor"> {}
+interface LoadedBudgets extends Budgets, Pick<Payer, "reservingFor"> {}
 
-async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<Keeper> {
+async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<LoadedBudgets> {
   const [{ createBudgets }, { reservingFor }] = await Promise.all([
     import("../state/budget/budgets.ts"),
     import("../operations/reserving.ts"),

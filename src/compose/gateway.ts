@@ -21,7 +21,7 @@ import { createKeyReader } from "../state/key_reader.ts";
 import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
-import type { Holdings } from "../state/kept.ts";
+import type { StorageQuota } from "../state/retention.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
@@ -240,17 +240,17 @@ function createMemory(
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const { config, keep, env, store, now, monotonic, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
-  const holdings = keep("holdings", config.store.bytesPerKey, () => {
+  const storageQuota = keep("storage quota", null, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
-    let loading: Promise<Holdings> | undefined;
-    const load = async () => (await import("../state/holdings.ts")).createHoldings(options);
-    return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies Holdings;
+    let loading: Promise<StorageQuota> | undefined;
+    const load = async () => (await import("../state/storage_quota.ts")).createStorageQuota(options);
+    return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies StorageQuota;
   });
   const atMost = (ms: number) => Math.min(pace.storeMs, config.store.kind === "redis" ? ms : Infinity);
   return {
     conversations: createConversations({
       store,
-      holdings,
+      storageQuota,
       now,
       retentionMs,
       patienceMs: pace.storeMs,
@@ -260,11 +260,18 @@ function createMemory(
       "runs",
       null,
       () =>
-        createRuns({ store, holdings, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(world) }),
+        createRuns({
+          store,
+          storageQuota,
+          now,
+          retentionMs,
+          patienceMs: pace.storeMs,
+          hasReplicas: hasReplicas(world),
+        }),
     ),
     continuity: createContinuity({
       store,
-      holdings,
+      storageQuota,
       now,
       retentionMs,
       patienceMs: pace.storeMs,

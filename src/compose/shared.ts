@@ -6,7 +6,7 @@ import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "../state/counts.ts";
 import { serverOf } from "./store.ts";
 
-/** What several gateways have in common besides the store. Its code is loaded at the first need. */
+/** What gateways share besides the store: counts of limits, and which targets rest. Its code is loaded when first used. */
 export interface Shared extends SharedCounts {
   /** From now on the others know this gateway. */
   begin(): void;
@@ -51,7 +51,7 @@ async function loadCounts(
   options: Omit<CountsOptions, "counter">,
 ): Promise<CommonCounts> {
   if (keeper !== undefined && store.kind !== "redis") {
-    return (await import("./kept.ts")).openKeptCounts(keeper, options);
+    return (await import("./keeper_client.ts")).openKeeperCounts(keeper, options);
   }
   const { openRedisCounts } = await import("../state/redis/open.ts");
   return openRedisCounts(serverOf(store, platform, env), options);

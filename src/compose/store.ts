@@ -39,7 +39,7 @@ type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
 interface StoreOptions {
-  /** The socket of the process that keeps the store for several workers, unless it is on a server. */
+  /** The socket of the keeper, which opens the store for several workers; not used where the store is on a server. */
   keeper?: string;
   /** Is told what the store lost. */
   onLost?(message: string): void;
@@ -57,7 +57,7 @@ export function createStore(
   const lost = (path: string) => onLost?.(fileLost(path));
   if (keeper !== undefined && store.kind !== "redis") {
     const lostThere = () => typeof place === "object" && "path" in place && lost(place.path);
-    return loadedLater(async () => (await import("./kept.ts")).openKeptStore(keeper, lostThere));
+    return loadedLater(async () => (await import("./keeper_client.ts")).openKeeperStore(keeper, lostThere));
   }
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
@@ -97,7 +97,7 @@ interface StoreParts {
   env: Env;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The socket of the process that keeps the store for several workers. */
+  /** The socket of the keeper of several workers. */
   keeper?: string;
   keep: Keep;
   meter?: Meter;

@@ -45,7 +45,7 @@ export interface Workers {
   pid: number;
   /** The number of processes. */
   count: number;
-  /** The socket of the process that keeps the state that all workers share, unless a server keeps it. */
+  /** The socket of the keeper, which opens the store for all; not used where the store is on a server. */
   keeper?: string;
   /** A metrics page with the counts of earlier processes that this one has replaced. */
   inherited: string;

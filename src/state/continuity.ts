@@ -3,7 +3,7 @@ import type { GenerateRequest, ItemReference, Message } from "../canonical/gener
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
-import type { Holdings } from "./kept.ts";
+import type { StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
 import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";
@@ -51,7 +51,7 @@ interface Rest extends Omit<StoredAnswer, keyof Turn | "response"> {
 export interface ContinuityOptions {
   store: Store;
   /** Where each owner may keep only so much. */
-  holdings?: Holdings;
+  storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long answers are kept, in milliseconds. */
@@ -77,7 +77,7 @@ class StoredAnswers implements Continuity {
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.store, options.holdings);
+    this.#turns = new Turns(options.store, options.storageQuota);
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {

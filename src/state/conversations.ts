@@ -3,7 +3,7 @@ import type { StoredConversation } from "../canonical/conversation.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
-import { heldKey, type Holdings, renewalFor, settled } from "./kept.ts";
+import { quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
@@ -27,7 +27,7 @@ export interface Change {
 export interface ConversationsOptions {
   store: Store;
   /** Where each owner may keep only so much. */
-  holdings?: Holdings;
+  storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long a conversation is kept after its last change, in milliseconds. */
@@ -120,7 +120,7 @@ function placeOf(owner: string, id: string): StoreKey {
 
 /** Whether nobody else was first. `before`: the changes that are there. */
 async function write(
-  { store, holdings, now, retentionMs }: ConversationsOptions,
+  { store, storageQuota, now, retentionMs }: ConversationsOptions,
   id: string,
   owner: string,
   before: readonly Stored[],
@@ -129,7 +129,7 @@ async function write(
   const keys = before.map(({ held }, at) => keysAt(owner, id, at, held));
   const expires = now() + retentionMs;
   const { renewal, kept } = renewalFor({ keys, kept: before.at(-1)?.kept }, expires, retentionMs);
-  const slot = await holdings?.reserve(owner, change);
+  const slot = await storageQuota?.reserve(owner, change);
   const stored: Stored = {
     version: VERSION,
     ...change,
@@ -144,7 +144,7 @@ async function write(
 }
 
 function keysAt(owner: string, id: string, position: number, held?: number): StoreKey[] {
-  return [[...placeOf(owner, id), position], ...held === undefined ? [] : [heldKey(owner, held)]];
+  return [[...placeOf(owner, id), position], ...held === undefined ? [] : [quotaKey(owner, held)]];
 }
 
 function fold(id: string, changes: readonly Change[]): StoredConversation {

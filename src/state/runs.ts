@@ -5,7 +5,7 @@ import { Shares } from "../util/shares.ts";
 import { asAnswer, type RunFacts } from "./run_facts.ts";
 import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
-import { addHeld, type Holdings } from "./kept.ts";
+import { addCounted, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
@@ -41,7 +41,7 @@ export interface Run {
 export interface RunsOptions {
   store: Store;
   /** Where each owner may keep only so much. */
-  holdings?: Holdings;
+  storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
   /** How long what is known is kept, in milliseconds. */
@@ -212,7 +212,7 @@ class BackgroundRuns implements Runs {
   }
 
   async #add({ owner, facts: { id } }: Local, entry: StoreEntry, forMs: number): Promise<boolean> {
-    return await addHeld(this.#options, owner, `run ${id}`, entry, this.#options.now() + forMs);
+    return await addCounted(this.#options, owner, `run ${id}`, entry, this.#options.now() + forMs);
   }
 
   async cancel(id: string, owner: string): Promise<void> {

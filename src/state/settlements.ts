@@ -1,4 +1,4 @@
-/** What requests used in the end, on its way to whoever counts: it goes out again until it is known there, and is counted once. */
+/** Reports to the counter what requests used in the end. A report is repeated until the counter has it, and counts once. */
 import type { Quota } from "../contract/allowance.ts";
 import type { Settlement } from "../contract/shared_counts.ts";
 import type { Counter } from "./counter.ts";

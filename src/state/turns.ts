@@ -6,7 +6,7 @@
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
-import { type Chain, type Held, heldKey, type Holdings, renewalFor, settled } from "./kept.ts";
+import { type Chain, type QuotaEntry, quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What the turns after it need of an answer. */
@@ -75,17 +75,17 @@ export interface Addition {
 
 export class Turns {
   readonly #store: Store;
-  readonly #holdings: Holdings | undefined;
+  readonly #storageQuota: StorageQuota | undefined;
   /**
    * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
    * that is gone nothing lies there.
    */
   readonly #written = new BoundedMap<string, Place>(MOST_WRITTEN);
 
-  /** `holdings`: where owners may keep only so much. */
-  constructor(store: Store, holdings?: Holdings) {
+  /** `storageQuota`: where owners may keep only so much. */
+  constructor(store: Store, storageQuota?: StorageQuota) {
     this.#store = store;
-    this.#holdings = holdings;
+    this.#storageQuota = storageQuota;
   }
 
   async find(owner: string, id: string): Promise<Turn | undefined> {
@@ -134,14 +134,14 @@ export class Turns {
   ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
-    const slot = await this.#holdings?.reserve(owner, turn, rest);
+    const slot = await this.#storageQuota?.reserve(owner, turn, rest);
     const held = slot && { held: slot.position };
     const row: Row = { version: VERSION, id, ...turn, ...held };
     const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
     const addAt = async (line: Line): Promise<boolean> => {
       const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
       const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
-      if (slot) entries.push(slot.entryFor(heldAs(owner, id, line, follows)));
+      if (slot) entries.push(slot.entryFor(quotaEntryFor(owner, id, line, follows)));
       if (!await this.#store.add(entries, expiresAt, renewal)) return false;
       this.#written.set(nameOf(owner, id), place);
       return true;
@@ -186,12 +186,12 @@ function linesAfter(before: Line, id: string): Line[] {
 
 /** The keys of all that is there of a turn, the one by which it is found first. */
 function keysAt(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
-  const listed = held === undefined ? [] : [heldKey(owner, held)];
+  const listed = held === undefined ? [] : [quotaKey(owner, held)];
   return [...row ? [placeKey(owner, id), row] : [oldKey(owner, id)], restKey(owner, id), ...listed];
 }
 
 /** A thread goes as a whole, and stays as long as one is used that goes on from it. */
-function heldAs(owner: string, id: string, line: Line, follows?: Conversation): Held {
+function quotaEntryFor(owner: string, id: string, line: Line, follows?: Conversation): QuotaEntry {
   const [group] = line.at(-1)!;
   const before = follows?.line.at(-1)?.[0];
   return { group, ...(before !== group && { from: before }), keys: keysAt(owner, id, rowKey(owner, line)) };

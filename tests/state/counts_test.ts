@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Quota } from "../../src/contract/allowance.ts";
 import type { Permit } from "../../src/http/admission.ts";
 import { isRedisMissing } from "../support/redis_server.ts";
-import { type KeptCounting, startKeptCounting } from "./kept_counting.ts";
+import { type KeeperCounting, startKeeperCounting } from "./keeper_counting.ts";
 import { until } from "../support/wait.ts";
 import { type Counting, type CountingGateway, type CountingServer, startCounting } from "./redis/counting_server.ts";
 
@@ -25,7 +25,7 @@ interface Options {
 }
 
 type Start = (start: number, beatMs?: number) => Promise<Counting> | Counting;
-const KINDS: Record<"server" | "keeper", Start> = { server: startCounting, keeper: startKeptCounting };
+const KINDS: Record<"server" | "keeper", Start> = { server: startCounting, keeper: startKeeperCounting };
 
 function test<Kind extends Counting = Counting>(
   what: string,
@@ -352,8 +352,8 @@ test(
   { beatMs: 5 },
 );
 
-const keeperTest = (what: string, quota: Quota, use: (setting: Setting & KeptCounting) => Promise<void>) =>
-  test<KeptCounting>(what, quota, use, { only: "keeper" });
+const keeperTest = (what: string, quota: Quota, use: (setting: Setting & KeeperCounting) => Promise<void>) =>
+  test<KeeperCounting>(what, quota, use, { only: "keeper" });
 
 keeperTest("one that takes the place of a killed one knows what all had used, and what runs", {
   requestsPerMinute: 60,

@@ -24,21 +24,21 @@ type Engine = (now: () => number, ground: Ground) => Store;
 
 const LIMIT_BYTES = 200_000_000;
 const socketIn = (folder: string) => `${folder}/keeper`;
-const openKept: Engine = (_, { folder }) =>
+const openAtKeeper: Engine = (_, { folder }) =>
   createLocalStore(createLocalLink({ connect: () => connectLocal(socketIn(folder)) }));
 
 const KINDS: Record<string, Engine> = {
   memory: (now) => createMemoryStore({ now, limitBytes: LIMIT_BYTES }),
   kv: (now, { folder }) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
-  "kept kv": openKept,
-  "kept memory": openKept,
+  "keeper kv": openAtKeeper,
+  "keeper memory": openAtKeeper,
   redis: (now, { url }) => openRedisStore({ address: parseRedisUrl(url)!, now }),
 };
 
 /** What keeps a store for others; none where each opens the store by itself. */
 function startKeeper(kind: string, folder: string, now: () => number): (Keeper & { store: Store }) | undefined {
-  if (!kind.startsWith("kept ")) return undefined;
-  const store = kind === "kept kv"
+  if (!kind.startsWith("keeper ")) return undefined;
+  const store = kind === "keeper kv"
     ? createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now, form: AS_BYTES })
     : createMemoryStore({ now, limitBytes: LIMIT_BYTES, form: AS_TEXT });
   const days = createLedger({ store, patienceMs: 1_000 });

@@ -89,6 +89,22 @@ test("one value that cannot be stored fails alone, with the reason", async (path
   store.close();
 });
 
+Deno.test("keeper: a process that reads nothing loses its connection", () =>
+  withFolder(async (folder) => {
+    const listener = listenLocal(`${folder}/silent`);
+    const silent = listener[Symbol.asyncIterator]().next();
+    const connection = new FrameConnection(await connectLocal(`${folder}/silent`), 100);
+    const reading = connection.read();
+    await assertRejects(
+      () => connection.send(["large"], [new Uint8Array(10_000_000)]),
+      Error,
+      "read nothing for 100 ms",
+    );
+    await assertRejects(() => reading);
+    (await silent).value.close();
+    listener.close();
+  }));
+
 Deno.test("keeper: a day whose use the store does not say counts from nothing, and that is reported", async () => {
   const store = { get: () => Promise.reject(new Error("disk full")), update: () => Promise.resolve() };
   const days = createLedger({ store, patienceMs: 1_000 });

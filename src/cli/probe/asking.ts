@@ -9,7 +9,7 @@ export interface Asked {
   baseUrl: string;
   /** Follows each path. */
   query?: string;
-  /** The secret, and where it goes. */
+  /** The secret, and the header that carries it. */
   access?: { value: string; place: SecretPlace };
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;

@@ -30,7 +30,7 @@ export interface Examined {
 export interface ProbeOptions {
   url: string;
   model?: string;
-  /** `header`: where the secret goes. Absent: the usual headers are tried. */
+  /** `header`: the one that carries the secret; by default the usual ones are tried. */
   secret?: { env: string; value: string; header?: string };
   patienceMs: number;
   /** Called before each request. */
@@ -81,7 +81,7 @@ function driverFor(served: readonly string[]): string | undefined {
 interface Base {
   baseUrl: string;
   query?: string;
-  /** Where the secret goes, if there is one. */
+  /** The header that carries the secret; absent where there is no secret. */
   place?: SecretPlace;
   ask: ProbeAsk;
   /** The answer to a request for the models. */
@@ -110,20 +110,21 @@ async function findAccess(
   { baseUrl, query }: Pick<Base, "baseUrl" | "query">,
   { secret, ...others }: Omit<ProbeOptions, "model" | "url">,
 ): Promise<Base> {
-  const { header } = secret ?? {};
-  const places = secret === undefined
-    ? [undefined]
-    : header === undefined
-    ? secretPlaces
-    : [secretPlaces.find((place) => place.header === header) ?? { header }];
-  for (const place of places) {
+  let refusal: ProbeReply | undefined;
+  for (const place of placesFor(secret)) {
     const access = secret && place && { value: secret.value, place };
     const ask = asking({ ...others, baseUrl: `${baseUrl}/`, query, access });
     const list = await ask(listing.path, undefined, listing.headers);
     if (list.status !== 401 && list.status !== 403) return { baseUrl, query, place, ask, list };
-    if (place === places.at(-1)) throw new ProbeError(refused(list, secret));
+    refusal = list;
   }
-  throw new Error("There is a place to try");
+  throw new ProbeError(refused(refusal!, secret));
+}
+
+function placesFor(secret: ProbeOptions["secret"]): readonly (SecretPlace | undefined)[] {
+  if (secret === undefined) return [undefined];
+  const { header } = secret;
+  return header === undefined ? secretPlaces : [secretPlaces.find((place) => place.header === header) ?? { header }];
 }
 
 function refused({ status }: ProbeReply, secret: ProbeOptions["secret"]): string {

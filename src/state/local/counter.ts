@@ -1,4 +1,4 @@
-/** The counter that another process of this machine is for several gateways. */
+/** The counter of a worker, which asks the keeper. */
 import type { Quota } from "../../contract/allowance.ts";
 import type { Settlement, Taken } from "../../contract/shared_counts.ts";
 import { BoundedMap } from "../../util/bounded_map.ts";
@@ -6,23 +6,23 @@ import type { Beat, Counter, Taking } from "../counter.ts";
 import { createLocalLink, type LocalLink, type LocalLinkOptions, Lost } from "./link.ts";
 import { type Used, withTimes } from "./used.ts";
 
-/** How long a call may take for which nobody waits, in milliseconds. */
+/** How long a call may take that no request waits for, in milliseconds. */
 const PATIENT_MS = 3_000;
-/** The same at the end, in milliseconds: what is lost then is noticed by the end of the connection. */
+/** How long the last call may take, in milliseconds. Without it, the keeper learns the same from the end of the connection. */
 const LEAVE_MS = 1_000;
-/** How many accounts are remembered for a process that takes the other one's place. */
+/** How many accounts are remembered for a new keeper, should this one be killed. */
 const MOST_KNOWN = 20_000;
-/** After so many milliseconds all limits of a minute are free again, whatever was used. */
+/** After so many milliseconds without use, all limits of a minute are free again. */
 const MINUTES_MS = 180_000;
 
-/** What was used when this gateway last asked. Each level has its age then: each process has a clock of its own. */
+/** What was used when this gateway last asked, each level with its age at that time: each process has a clock of its own. */
 interface Known {
   used: Used;
   /** By this gateway's clock. */
   at: number;
 }
 
-/** What a gateway tells a new process: what it knows of each account, each level with its age, and which requests run. */
+/** What a worker tells a new keeper: what it knows of each account, each level with its age, and which requests run. */
 export interface Recollection {
   accounts: readonly (readonly [account: string, used: Used])[];
   running: readonly (readonly [account: string, ids: readonly string[]])[];
@@ -62,7 +62,7 @@ class LocalCounter implements Counter {
       return await take();
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
-      // What that process has counted and told nobody is gone with it.
+      // The keeper is gone, and with it what it counted and did not answer.
       return await take();
     }
   }
@@ -96,7 +96,7 @@ class LocalCounter implements Counter {
 
 type TakenState = Taken & { state: Used };
 
-/** What this gateway could tell a process that takes the place of one that was killed. */
+/** What this worker can tell a new keeper. */
 class Memory {
   readonly #monotonic: () => number;
   readonly #known = new BoundedMap<string, Known>(MOST_KNOWN);

@@ -1,5 +1,6 @@
 /** Messages between two processes of one machine: JSON, and bytes that are passed on as they are. */
 import type { LocalSocket } from "../../platform/local_socket.ts";
+import { failAfter } from "../../util/timeout.ts";
 
 /** A part that is absent is `undefined` on the other side, too. */
 export type Parts = readonly (Uint8Array | undefined)[];
@@ -7,30 +8,34 @@ export type Parts = readonly (Uint8Array | undefined)[];
 export interface Frame {
   head: unknown;
   parts: Parts;
-  /** Of the whole frame. */
+  /** The length of the whole frame. */
   bytes: number;
 }
 
 /** The length of the frame after this number, and that of its JSON. */
 const PREFIX_BYTES = 8;
 const BUFFER_BYTES = 65_536;
-/** What is shorter is written together. */
+/** Pieces up to this length are joined, so that they need one write. */
 const SHORT_BYTES = 16_384;
+/** How long a write may make no progress, in milliseconds. Frames for a process that hangs would pile up. */
+const STALL_MS = 10_000;
 
 export class FrameConnection {
   readonly #socket: LocalSocket;
+  readonly #stallMs: number;
   #buffer = new Uint8Array(BUFFER_BYTES);
-  /** What of the buffer is read and not yet used. */
+  /** The bytes of the buffer that were received and not yet used. */
   #from = 0;
   #to = 0;
   #unsent: Uint8Array[] = [];
   #writing: Promise<void> | undefined;
 
-  constructor(socket: LocalSocket) {
+  constructor(socket: LocalSocket, stallMs = STALL_MS) {
     this.#socket = socket;
+    this.#stallMs = stallMs;
   }
 
-  /** Resolves once it is written. What is sent in one turn is written together. */
+  /** Resolves once it is written. Frames that are sent in one turn are written together. A failure ends the connection. */
   send(head: unknown, parts: Parts = []): Promise<void> {
     this.#unsent.push(...frameOf(head, parts));
     return this.#writing ??= Promise.resolve().then(() => this.#writeAll());
@@ -67,15 +72,25 @@ export class FrameConnection {
     try {
       while (this.#unsent.length > 0) {
         for (const bytes of gathered(this.#unsent.splice(0))) {
-          for (let at = 0; at < bytes.length;) at += await this.#socket.write(bytes.subarray(at));
+          for (let at = 0; at < bytes.length;) at += await this.#write(bytes.subarray(at));
         }
       }
+    } catch (error) {
+      // Half of a frame may be written.
+      this.close();
+      this.#unsent = [];
+      throw error;
     } finally {
       this.#writing = undefined;
     }
   }
 
-  /** Whether so many bytes have come. */
+  #write(bytes: Uint8Array): Promise<number> {
+    const stalled = () => new Error(`The other process read nothing for ${this.#stallMs} ms`);
+    return failAfter(this.#stallMs, this.#socket.write(bytes), stalled);
+  }
+
+  /** Waits for so many bytes. Whether they came. */
   async #fill(bytes: number): Promise<boolean> {
     if (this.#to - this.#from >= bytes) return true;
     this.#makeRoom(bytes);

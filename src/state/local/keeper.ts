@@ -1,4 +1,4 @@
-/** Keeps what the workers of one machine share: answers their calls, by a socket that only they can open. */
+/** The keeper's side of the socket: answers the calls of the workers to the store and the counts. */
 import type { LocalListener } from "../../platform/local_socket.ts";
 import { Slots } from "../../util/shares.ts";
 import type { Counter } from "../counter.ts";
@@ -14,24 +14,23 @@ export interface KeeperOptions {
   /** Its values are bytes. */
   store: Store;
   tally: Tally;
-  /** How often the store has lost what it held, which each answer tells. */
+  /** How often the store has lost what it held. Each answer tells the worker. */
   losses?(): number;
-  /** How many gateways know what an earlier keeper had counted that was killed. */
+  /** How many workers know what an earlier keeper had counted, which was killed. */
   remembering?: number;
 }
 
 export interface Keeper {
-  /** How many gateways are connected, each maybe more than once. */
+  /** How many connections are open. A worker may have several. */
   connections(): number;
   close(): void;
 }
 
-/** How long nothing is admitted before all who remember have said what they know, in milliseconds. */
+/** How long the keeper admits nothing while it waits for what workers know of an earlier keeper's counts, in milliseconds. */
 const RECALL_MS = 1_000;
-/** While so many bytes of a connection are being worked on, no further ones are read from it. */
+/** Nothing more is read from a connection while calls and answers of so many bytes are unfinished on it. */
 const MOST_BYTES = 8 * 1024 * 1024;
-
-/** How many values are read at once, whose lengths are not known before: many long ones would hold up all else. */
+/** How many reads of the store run at once. Values may be long, and many long ones would hold up all else. */
 const READS_AT_ONCE = 2;
 
 type Result = { result?: unknown; parts?: Parts };
@@ -45,7 +44,7 @@ export function serveKeeper(options: KeeperOptions): Keeper {
 
 class Connection {
   readonly frames: FrameConnection;
-  /** The gateways that said that they live. */
+  /** The gateways that sent a sign of life. */
   readonly gateways = new Set<string>();
   #bytes = 0;
   #roomy = Promise.withResolvers<void>();
@@ -112,7 +111,7 @@ class Kept implements Keeper {
     }
     connection.frames.close();
     this.#connections.delete(connection);
-    // What a gateway ran that is gone runs no more.
+    // The requests of a gateway that is gone run no more.
     for (const gateway of connection.gateways) this.#options.tally.abandon(gateway);
   }
 
@@ -177,7 +176,7 @@ interface Renewed {
   expiresAt: number | null;
 }
 
-/** Another one was there, or another value. */
+/** The value is not the one that the caller read. */
 class Different extends Error {}
 
 function storeHandlers(store: Store): Record<string, Handler> {

@@ -2,9 +2,9 @@
 import { KEPT_MS } from "../counter.ts";
 
 export class Leases {
-  /** By id, with when it ends. Those that end first come first, because all are of the same length. */
+  /** Each id with when its lease ends. The first to end is the first one, because all are of the same length. */
   readonly #running = new Map<string, number>();
-  /** Those that have run out: what they used may still be settled. */
+  /** The leases that have run out: their requests may still be settled. */
   readonly #past = new Map<string, number>();
 
   has(id: string): boolean {
@@ -35,7 +35,7 @@ export class Leases {
     return this.#running.size;
   }
 
-  /** Ends those whose ids begin so. */
+  /** Ends the leases whose ids begin so. */
   abandon(beginning: string, now: number): void {
     for (const id of this.#running.keys()) {
       if (!id.startsWith(beginning) && !id.startsWith(`?${beginning}`)) continue;

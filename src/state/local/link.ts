@@ -1,4 +1,4 @@
-/** The way to the process that keeps what the workers of one machine share. It is opened again whenever it is lost. */
+/** A worker's connection to the keeper. It is opened again whenever it is lost. */
 import type { LocalSocket } from "../../platform/local_socket.ts";
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import { failAfter } from "../../util/timeout.ts";
@@ -9,13 +9,13 @@ export interface Answer {
   parts: Parts;
 }
 
-/** The other process said no, and did nothing. */
+/** The keeper refused the call, and did nothing. */
 export class Refusal extends Error {}
 
 export interface LocalLink {
   /**
-   * Waits for the connection where there is none, and throws where no answer comes within `limitMs`. The other process does not
-   * begin what it takes up later.
+   * Waits for the connection where there is none, and throws where no answer comes within `limitMs`. The keeper does not begin a
+   * call that it reads later than that.
    */
   call(name: string, args: readonly unknown[], limitMs: number, parts?: Parts): Promise<Answer>;
   /** Whether an answer is likely: there is a connection, or there was one a moment ago, and no call goes without an answer. */
@@ -24,22 +24,25 @@ export interface LocalLink {
 }
 
 export interface LocalLinkOptions {
-  /** Connects to the other process. Throws where it is not there. */
+  /** Connects to the keeper. Throws where nobody listens. */
   connect(): Promise<LocalSocket>;
-  /** What each connection begins with. */
+  /** The first call on each connection. */
   hello?(): readonly [name: string, args: readonly unknown[]];
   /** The store has lost what it held. */
   onLost?(): void;
 }
 
-/** The other process ended before it answered. */
+/** The keeper ended before it answered. */
 export class Lost extends Error {}
 
-/** How often it is tried to connect, and how long whoever asks waits for it since it was lost, in milliseconds. */
+/** How often a call tries to connect, and for how long after the connection was lost, in milliseconds. */
 const RETRY_MS = 25;
 const GONE_MS = 3_000;
-/** How often it is tried where nobody asks, in milliseconds. */
+/** How often to try while no call waits, in milliseconds. */
 const LOOK_MS = 250;
+
+/** `until`: when an answer is of no use any more, in milliseconds since the epoch. */
+type CallHead = readonly [id: number, until: number | null, name: string, args: readonly unknown[]];
 
 interface Call {
   resolve(answer: Answer): void;
@@ -54,7 +57,7 @@ class OpenedLocalLink implements LocalLink {
   readonly #options: LocalLinkOptions;
   readonly #calls = new Map<number, Call>();
   #lastId = 0;
-  /** How many losses the other process has told of. */
+  /** How many losses the keeper has reported. */
   #losses = 0;
   #connection: FrameConnection | undefined;
   #opening: Promise<FrameConnection> | undefined;
@@ -69,11 +72,16 @@ class OpenedLocalLink implements LocalLink {
   }
 
   async call(name: string, args: readonly unknown[], limitMs: number, parts: Parts = []): Promise<Answer> {
-    const until = Date.now() + limitMs;
-    return await failAfter(limitMs, this.#send(name, args, until, parts), () => {
-      this.#isSilent = true;
-      return new Error(`The store did not answer within ${limitMs} ms`);
-    });
+    const id = ++this.#lastId;
+    const head = [id, Date.now() + limitMs, name, args] as const;
+    try {
+      return await failAfter(limitMs, this.#send(head, parts), () => {
+        this.#isSilent = true;
+        return new Error(`The store did not answer within ${limitMs} ms`);
+      });
+    } finally {
+      this.#calls.delete(id);
+    }
   }
 
   isReady(): boolean {
@@ -89,16 +97,15 @@ class OpenedLocalLink implements LocalLink {
     return this.#lostAt !== undefined && performance.now() - this.#lostAt > GONE_MS;
   }
 
-  async #send(name: string, args: readonly unknown[], until: number, parts: Parts): Promise<Answer> {
+  async #send(head: CallHead, parts: Parts): Promise<Answer> {
     const connection = this.#connection ?? await (this.#opening ??= this.#open());
-    return await this.#ask(connection, name, args, until, parts);
+    return await this.#ask(connection, head, parts);
   }
 
-  #ask(connection: FrameConnection, name: string, args: readonly unknown[], until: number, parts: Parts) {
-    const id = ++this.#lastId;
+  #ask(connection: FrameConnection, head: CallHead, parts: Parts): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#calls.set(id, { resolve, reject });
-    connection.send([id, until, name, args], parts).catch((error) => this.#lose(connection, error));
+    this.#calls.set(head[0], { resolve, reject });
+    connection.send(head, parts).catch((error) => this.#lose(connection, error));
     return promise;
   }
 
@@ -111,7 +118,7 @@ class OpenedLocalLink implements LocalLink {
           const connection = new FrameConnection(await this.#options.connect());
           void this.#readAll(connection);
           const [name, args] = this.#options.hello?.() ?? [];
-          if (name !== undefined) void this.#ask(connection, name, args!, Infinity, []).catch(() => {});
+          if (name !== undefined) void this.#ask(connection, [++this.#lastId, null, name, args!], []).catch(() => {});
           this.#lostAt = undefined;
           this.#isSilent = false;
           return this.#connection = connection;
@@ -154,7 +161,7 @@ class OpenedLocalLink implements LocalLink {
     const error = new Lost("The connection to the process that keeps the store was lost", { cause });
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();
-    // Others know what this process has counted only once it is there again.
+    // A new keeper admits nothing until it knows what this worker knows of the counts.
     if (!this.#isClosed && this.#options.hello) this.#reopen();
   }
 

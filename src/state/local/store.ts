@@ -1,10 +1,10 @@
-/** The store that another process of this machine keeps for several gateways. */
+/** The store of a worker, which asks the keeper. */
 import { builtin } from "../../util/builtin.ts";
 import { AS_JSON } from "../kv_values.ts";
 import type { Store, StoreEntry, StoreKey } from "../store.ts";
 import { type LocalLink, Refusal } from "./link.ts";
 
-/** How long a call may take, in milliseconds. Whoever waits less long goes another way by itself. */
+/** How long a call may take, in milliseconds. Callers have shorter limits of their own. */
 const LIMIT_MS = 10_000;
 
 export function createLocalStore(link: LocalLink): Store {
@@ -32,7 +32,7 @@ export function createLocalStore(link: LocalLink): Store {
           const { result } = await call("replace", [key], ...before ? [after, before] : [after]);
           if (result === true) return;
         } catch (error) {
-          // Nobody knows whether it was done, and whoever adds to it again would count twice.
+          // Nobody knows whether the change was made, and to make it again could count twice.
           if (error instanceof Refusal || isSame(await read(key), before)) throw error;
           return;
         }

@@ -1,18 +1,19 @@
 /**
- * What each caller keeps in the store, so that none of them fills it. A caller's own oldest makes room for its newest: what
- * belongs together, such as a chain of responses, goes at once, and what was used last stays.
+ * Each caller's quota in the store, so that none of them fills it. A caller's oldest things are evicted for its newest: what
+ * belongs together, such as a chain of responses, is evicted together, and what was used last stays.
  *
- * Beside what is stored, an entry in a list of its owner says how much that is. The owner's account says where the list is,
- * and about how many bytes it comes to: at least as many as there are, but for what a process that died had not yet added.
+ * Each thing is stored with an entry in the list of its owner, which has its size. The owner's account says where the list
+ * begins and ends, and about how many bytes it comes to: no fewer than there are, except for what a process that died had not
+ * reported.
  */
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
 import { finish, othersTurn, Slice, step } from "../util/work.ts";
-import type { Listed } from "./holdings_order.ts";
-import { type Held, heldKey, heldList, type Holdings, type Slot } from "./kept.ts";
+import type { Listed } from "./eviction_order.ts";
+import { type QuotaEntry, quotaKey, quotaList, type Slot, type StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
 
-export interface HoldingsOptions {
+export interface StorageQuotaOptions {
   store: Store;
   /** What each caller may keep, in bytes. */
   bytesPerKey: number;
@@ -21,7 +22,7 @@ export interface HoldingsOptions {
 }
 
 /** One entry of an owner's list. */
-interface HeldRecord extends Held {
+interface QuotaRecord extends QuotaEntry {
   version: number;
   bytes: number;
 }
@@ -79,9 +80,12 @@ const READ_AT_ONCE = 500;
 const DELETED_AT_ONCE = 16;
 /** How long it is not tried again to make room where there was nothing to remove. */
 const FULL_MS = 60_000;
+/** How many more owners there are before those are forgotten that stored nothing for so many milliseconds. */
+const OWNERS = 1_000;
+const IDLE_MS = 600_000;
 
-export function createHoldings(options: HoldingsOptions): Holdings {
-  return new StoredHoldings(options);
+export function createStorageQuota(options: StorageQuotaOptions): StorageQuota {
+  return new CountedQuota(options);
 }
 
 /** The bytes that these values take in a store. */
@@ -90,11 +94,12 @@ function bytesOf(values: readonly unknown[]): number {
   return values.reduce((sum: number, value) => sum + Buffer.byteLength(JSON.stringify(value) ?? ""), BESIDE);
 }
 
-class StoredHoldings implements Holdings {
-  readonly #options: HoldingsOptions;
+class CountedQuota implements StorageQuota {
+  readonly #options: StorageQuotaOptions;
   readonly #known = new Map<string, Known>();
+  #forgetting: Promise<void> | undefined;
 
-  constructor(options: HoldingsOptions) {
+  constructor(options: StorageQuotaOptions) {
     this.#options = options;
   }
 
@@ -116,7 +121,7 @@ class StoredHoldings implements Holdings {
     known.open.add(position);
     return {
       position,
-      entryFor: (held) => [heldKey(owner, position), { version: VERSION, bytes, ...held } satisfies HeldRecord],
+      entryFor: (held) => [quotaKey(owner, position), { version: VERSION, bytes, ...held } satisfies QuotaRecord],
       settle(isStored) {
         if (known.open.delete(position)) known.stored = Math.min(known.stored, position);
         known.pending -= bytes;
@@ -140,21 +145,26 @@ class StoredHoldings implements Holdings {
   }
 
   #knownOf(owner: string): Known {
-    const known = this.#known.get(owner) ??
-      {
-        position: 0,
-        end: 0,
-        added: 0,
-        reportedAt: 0,
-        pending: 0,
-        reported: 0,
-        open: new Set(),
-        stored: Infinity,
-        full: { bytes: 0, until: 0 },
-        counted: 0,
-      };
-    this.#known.set(owner, known);
-    return known;
+    const known = this.#known.get(owner);
+    if (known) return known;
+    // Callers may be any number.
+    if (this.#known.size % OWNERS === OWNERS - 1) void (this.#forgetting ??= this.#forgetIdle());
+    const full = { bytes: 0, until: 0 };
+    const counts = { added: 0, reportedAt: 0, pending: 0, reported: 0, counted: 0, full };
+    const unknown: Known = { position: 0, end: 0, open: new Set(), stored: Infinity, ...counts };
+    this.#known.set(owner, unknown);
+    return unknown;
+  }
+
+  async #forgetIdle(): Promise<void> {
+    for (const [owner, known] of this.#known) {
+      if (known.pending > 0 || this.#options.now() - known.reportedAt < IDLE_MS) continue;
+      // The account has to have everything first.
+      const isReported = await this.#take(owner, known).then(() => true, () => false);
+      const isUsed = known.pending > 0 || known.added !== 0 || known.trimming !== undefined;
+      if (isReported && !isUsed) this.#known.delete(owner);
+    }
+    this.#forgetting = undefined;
   }
 
   /** Reports what was added to the account, and takes the next positions. */
@@ -186,7 +196,7 @@ class StoredHoldings implements Holdings {
   async #change(owner: string, change: (before: Account) => Account): Promise<Account> {
     const { store, now } = this.#options;
     let after: Account | undefined;
-    await store.update(heldList(owner), (value) => {
+    await store.update(quotaList(owner), (value) => {
       // Where an account was lost, its list begins anew, behind the positions that it may have had.
       const at = Math.floor(now());
       return after = change(
@@ -213,9 +223,9 @@ class StoredHoldings implements Holdings {
     const { pending } = known;
     const listed = await this.#read(owner, before);
     let bytes = listed.reduce((sum, one) => sum + one.bytes, 0);
-    const { whatGoes } = await import("./holdings_order.ts");
+    const { toEvict } = await import("./eviction_order.ts");
     const wanted = bytes + pending;
-    const going = await finish(whatGoes(listed, wanted > bytesPerKey * HIGH ? wanted - bytesPerKey * LOW : 0));
+    const going = await finish(toEvict(listed, wanted > bytesPerKey * HIGH ? wanted - bytesPerKey * LOW : 0));
     for (let at = 0; at < going.length; at += DELETED_AT_ONCE) {
       const some = going.slice(at, at + DELETED_AT_ONCE);
       await Promise.all(some.map(({ position }) => this.#remove(owner, position)));
@@ -241,7 +251,7 @@ class StoredHoldings implements Holdings {
     const slice = new Slice();
     for (let from = first; from < next; from += READ_AT_ONCE) {
       const to = Math.min(next, from + READ_AT_ONCE) - 1;
-      const some = await this.#options.store.getRange(heldList(owner), from, to) as (HeldRecord | undefined)[];
+      const some = await this.#options.store.getRange(quotaList(owner), from, to) as (QuotaRecord | undefined)[];
       for (const [index, record] of some.entries()) {
         if (!record) continue;
         const { bytes, group, from: before, keys } = record;
@@ -254,8 +264,8 @@ class StoredHoldings implements Holdings {
 
   async #remove(owner: string, position: number): Promise<void> {
     const { store } = this.#options;
-    const listed = heldKey(owner, position);
-    const record = await store.get(listed) as HeldRecord | undefined;
+    const listed = quotaKey(owner, position);
+    const record = await store.get(listed) as QuotaRecord | undefined;
     const [first, ...others] = record?.keys ?? [];
     // What was removed otherwise may have left its entry.
     if (!first || !await store.delete(first, ...others, listed)) await store.delete(listed);

@@ -4,8 +4,10 @@ import type { Message } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type Continuity, createContinuity } from "../../src/state/continuity.ts";
 import { createConversations } from "../../src/state/conversations.ts";
-import { createHoldings } from "../../src/state/holdings.ts";
+import { createStorageQuota } from "../../src/state/storage_quota.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store, StoreKey } from "../../src/state/store.ts";
+import { until } from "../support/wait.ts";
 import { ENGINES } from "./engines.ts";
 
 const BYTES_PER_KEY = 1_048_576;
@@ -40,11 +42,11 @@ function measured(inner: Store) {
 
 function gatewayOn(store: Store) {
   const now = () => 1;
-  const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
+  const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
   const times = { retentionMs: RETENTION_MS, patienceMs: 30_000, writeMs: 30_000 };
   return {
-    continuity: createContinuity({ store, holdings, now, ...times, limits: LIMITS }),
-    conversations: createConversations({ store, holdings, now, ...times, longest: 100_000_000 }),
+    continuity: createContinuity({ store, storageQuota, now, ...times, limits: LIMITS }),
+    conversations: createConversations({ store, storageQuota, now, ...times, longest: 100_000_000 }),
   };
 }
 
@@ -72,7 +74,7 @@ const NO_USAGE = { inputTokens: 1, outputTokens: 1 };
 for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
   const test = (name: string, use: (store: Store, open: () => Store) => Promise<void>) =>
     Deno.test({
-      name: `holdings, ${kind}: ${name}`,
+      name: `storage quota, ${kind}: ${name}`,
       ignore: isMissing,
       // Room is made beside what is asked for, and may not be finished.
       sanitizeOps: false,
@@ -157,8 +159,8 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
   test("conversations do not go by themselves: beyond the bytes, one is refused until another is deleted", async (store) => {
     let time = 1;
     const now = () => time;
-    const holdings = createHoldings({ store, now, bytesPerKey: BYTES_PER_KEY });
-    const options = { store, holdings, now, retentionMs: RETENTION_MS, patienceMs: 30_000, longest: 100_000_000 };
+    const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
+    const options = { store, storageQuota, now, retentionMs: RETENTION_MS, patienceMs: 30_000, longest: 100_000_000 };
     const conversations = createConversations(options);
     const made: string[] = [];
     const error = await assertRejects(async () => {
@@ -215,6 +217,34 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assert(bytesOf("key:a") <= BYTES_PER_KEY * 1.1, `${bytesOf("key:a")} bytes`);
   });
 }
+
+Deno.test("storage quota: an owner who stored nothing for long is forgotten, and nothing of it in the account", async () => {
+  let time = 1;
+  const now = () => time;
+  const inner = createMemoryStore({ now, limitBytes: 1e8 });
+  const changed: string[] = [];
+  const store: Store = {
+    ...inner,
+    update(key, change) {
+      changed.push(String(key[1]));
+      return inner.update(key, change);
+    },
+  };
+  const storageQuota = createStorageQuota({ store, now, bytesPerKey: BYTES_PER_KEY });
+  const add = async (owner: string) => (await storageQuota.reserve(owner, "a value")).settle(true);
+  const changesOf = (owner: string) => changed.filter((one) => one === owner).length;
+  const bytesOf = async (owner: string) => (await inner.get(["held", owner]) as { bytes: number }).bytes;
+  await add("key:a");
+  const bytes = await bytesOf("key:a");
+  await add("key:a");
+  assertEquals([changesOf("key:a"), await bytesOf("key:a")], [1, bytes], "the second is not reported yet");
+  time += 600_000;
+  for (let owner = 0; owner < 1_000; owner++) await add(`key:${owner}`);
+  await until(() => changesOf("key:a") === 2);
+  assertEquals(await bytesOf("key:a"), 2 * bytes);
+  await add("key:a");
+  assertEquals([changesOf("key:a"), changesOf("key:0")], [3, 1], "the first begins anew, the others are known");
+});
 
 /** Another one's calls, which the first one's measure sees. */
 function measuredBeside(inner: Store, { add, delete: remove }: Store): Partial<Store> {

@@ -1,35 +1,34 @@
-/** What goes with all that callers keep: whose it is, and how long it stays. */
+/** What bounds all that callers keep in the store: how much each may keep, and for how long. */
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** One thing that is kept. */
-export interface Held {
-  /** What it belongs to, which goes as a whole. */
+/** One thing that an owner stores, as the list of its owner names it. */
+export interface QuotaEntry {
+  /** What it belongs to. A group is evicted as a whole. */
   group: string;
   /** The group that this one goes on from. */
   from?: string;
-  /** What removes it; none where it never makes room for others. The first is the one by which it is found. */
+  /** The keys to delete to evict it; absent where it is never evicted. The first is the one by which it is found. */
   keys?: readonly StoreKey[];
 }
 
-/** Room that was made. */
+/** Room in an owner's quota for one thing, and a position in its list. */
 export interface Slot {
-  /** Where the owner's list says what is kept. */
   position: number;
-  /** What is stored beside it, and removed with it. */
-  entryFor(held: Held): StoreEntry;
-  /** Whether it was stored. */
+  /** The entry of the list, which is stored and deleted together with the thing. */
+  entryFor(entry: QuotaEntry): StoreEntry;
+  /** Ends the reservation. What was not stored does not count. */
   settle(isStored: boolean): void;
 }
 
-export interface Holdings {
+export interface StorageQuota {
   /**
-   * Makes room for these values. Throws `rate_limit` where the caller keeps too much that does not go, or what it used last
-   * would have to.
+   * Makes room for these values. Throws `rate_limit` where only things that are never evicted, or were used last, could make
+   * room.
    */
   reserve(owner: string, ...values: readonly unknown[]): Promise<Slot>;
 }
 
-/** Stores what there is a slot for, and says whether it did. */
+/** Ends a reservation when `adding` has ended. Whether something was stored. */
 export async function settled(slot: Slot | undefined, adding: Promise<boolean>): Promise<boolean> {
   let isStored = false;
   try {
@@ -39,25 +38,26 @@ export async function settled(slot: Slot | undefined, adding: Promise<boolean>):
   }
 }
 
-/** Adds one entry that is the owner's, and says whether it did. Without holdings, nobody counts it. */
-export async function addHeld(
-  { store, holdings }: { store: Store; holdings?: Holdings },
+/** Stores one thing for an owner, within its quota if there is one. Whether it was stored. */
+export async function addCounted(
+  { store, storageQuota }: { store: Store; storageQuota?: StorageQuota },
   owner: string,
   group: string,
   [key, value]: StoreEntry,
   expiresAt: number,
 ): Promise<boolean> {
-  const slot = await holdings?.reserve(owner, value);
+  const slot = await storageQuota?.reserve(owner, value);
   const entries: StoreEntry[] = [[key, value], ...slot ? [slot.entryFor({ group, keys: [key] })] : []];
   return await settled(slot, store.add(entries, expiresAt));
 }
 
-/** Where an owner's list says what is kept. */
-export function heldKey(owner: string, position: number): StoreKey {
-  return [...heldList(owner), position];
+/** The key of one entry of an owner's list. */
+export function quotaKey(owner: string, position: number): StoreKey {
+  return [...quotaList(owner), position];
 }
 
-export function heldList(owner: string): StoreKey {
+/** The list of what an owner stores, and the key of the owner's account. */
+export function quotaList(owner: string): StoreKey {
   return ["held", owner];
 }
 

@@ -73,12 +73,12 @@ function controlled(counter: Counter, link: Link, clock: { ms: number }, held: M
   };
 }
 
-export interface KeptCounting extends Counting {
+export interface KeeperCounting extends Counting {
   /** The keeper is killed, and another one takes its place. */
   replaceKeeper(remembering: number): Promise<void>;
 }
 
-export function startKeptCounting(start: number, beatMs = 3_600_000): KeptCounting {
+export function startKeeperCounting(start: number, beatMs = 3_600_000): KeeperCounting {
   const folder = Deno.makeTempDirSync();
   const clock = { ms: start };
   const clocks = { now: () => clock.ms, monotonic: () => clock.ms };

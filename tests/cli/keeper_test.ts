@@ -1,4 +1,4 @@
-/** What several processes at one port have in common without a server: limits, conversations, keys. */
+/** What workers share through the keeper: limits, conversations, keys. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Launched, withFolder, withLaunched } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";
@@ -55,7 +55,7 @@ async function keeperOf({ pid }: Launched): Promise<number> {
 }
 
 function test(name: string, fn: () => Promise<void>): void {
-  Deno.test({ name: `kept workers: ${name}`, ignore, fn });
+  Deno.test({ name: `keeper: ${name}`, ignore, fn });
 }
 
 test("two a minute stay two, whichever process they come to, and whatever keeps them being killed", async () => {

@@ -1,4 +1,4 @@
-/** In which order what a caller keeps makes room for what it adds. */
+/** Which of the things that a caller stores are evicted to make room for new ones. */
 import type { Work } from "../util/work.ts";
 
 /** An entry of an owner's list, without what is needed only to remove it. */
@@ -6,11 +6,11 @@ export interface Listed {
   /** What was added later has a higher one. */
   position: number;
   bytes: number;
-  /** What it belongs to, which goes as a whole. */
+  /** What it belongs to. A group is evicted as a whole. */
   group: string;
   /** The group that this one goes on from. */
   from?: string;
-  /** Whether it never makes room. */
+  /** Whether it is never evicted. */
   stays: boolean;
 }
 
@@ -28,7 +28,7 @@ const AT_ONCE = 1_000;
  * Whole groups, those first that were used longest ago, until they come to so many bytes. The one that was used last stays,
  * and all that it goes on from.
  */
-export function* whatGoes(listed: readonly Listed[], bytes: number): Work<Listed[]> {
+export function* toEvict(listed: readonly Listed[], bytes: number): Work<Listed[]> {
   const groups = new Map<string, Group>();
   for (const [index, one] of listed.entries()) {
     if (index % AT_ONCE === 0) yield;
