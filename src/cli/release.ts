@@ -27,13 +27,14 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
 
 /**
  * Types, sources, source maps, CommonJS twins, and what of packages is for browsers, bundlers, readers or a command line: as large
- * as what runs. Nothing of ours uses zod's former version or its small one.
+ * as what runs. Nothing of ours uses zod's former version or its small one, and nothing encrypts or signs tokens.
  */
 const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
   /\/browser\/|\/build\/es(m|next)\/|\/build\/src\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
   /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
+  /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[ek]\/|key\/|jwks\/remote|lib\/(jwe_|key_management|content_encryption|asn1))/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
 ];
 

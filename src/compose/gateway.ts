@@ -71,6 +71,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   );
   const upstreams = createUpstreams(world);
   const guards = createGuards(world, ledger);
+  const room = keep("room for uploads", null, () => new Room());
   return {
     answer: handle,
     service: createService({
@@ -97,10 +98,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     sockets: createSockets(world, guards.load),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
-    uploads: createUploads(
-      uploadLimitsOf(config, guards.load, monotonic),
-      keep("room for uploads", null, () => new Room()),
-    ),
+    uploads: createUploads(uploadLimitsOf(config, guards.load, monotonic), room),
     pace,
     now,
     monotonic,
@@ -126,23 +124,22 @@ function createWatch(world: World): Pick<Gateway, Watching> {
 /** The WebSockets, which the gateway's end closes. */
 function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): SocketsPart {
   const kept = keep("sockets", null, () => {
-    const facts = {
-      memory: () => platform.memory(),
-      unmanaged: () => platform.unmanagedMemory(),
-      limit: () => kept.limitBytes(),
-      onShort: (key: string, closed: number, bytes: number) =>
-        warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
-    };
-    const kept: SocketsPart & { limitBytes(): number } = {
+    const part: SocketsPart & { limitBytes(): number } = {
       limitBytes: () => Infinity,
       async load() {
         const { Sockets } = await import("../http/sockets.ts");
-        return kept.loaded ??= new Sockets(facts);
+        return part.loaded ??= new Sockets({
+          memory: () => platform.memory(),
+          unmanaged: () => platform.unmanagedMemory(),
+          limit: () => part.limitBytes(),
+          onShort: (key, closed, bytes) =>
+            warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
+        });
       },
     };
-    draining.signal.addEventListener("abort", () => kept.loaded?.retire(), { once: true });
-    stop.signal.addEventListener("abort", () => kept.loaded?.abort(), { once: true });
-    return kept;
+    draining.signal.addEventListener("abort", () => part.loaded?.retire(), { once: true });
+    stop.signal.addEventListener("abort", () => part.loaded?.abort(), { once: true });
+    return part;
   });
   kept.limitBytes = () => load.limitBytes(config.limits);
   return kept;

@@ -1,5 +1,7 @@
 /** The current public keys of a token issuer. */
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
+import { JWKSNoMatchingKey } from "jose/errors";
+import { createLocalJWKSet } from "jose/jwks/local";
+import type { JWTVerifyGetKey } from "jose/jwt/verify";
 import { GatewayError } from "../errors.ts";
 import { abortAfter } from "../util/timeout.ts";
 
@@ -119,5 +121,5 @@ export class IssuerKeys {
 }
 
 function noneMatches(thrown: unknown): undefined {
-  if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+  if (!(thrown instanceof JWKSNoMatchingKey)) throw thrown;
 }

@@ -1,5 +1,7 @@
 /** Identifies callers by tokens (JWT) of an OpenID Connect provider. Loaded when the first such token arrives. */
-import { errors, type JWTPayload, jwtVerify } from "jose";
+import * as errors from "jose/errors";
+import type { JWTPayload } from "jose";
+import { jwtVerify } from "jose/jwt/verify";
 import { OIDC_PREFIX } from "../config/key_name.ts";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";

@@ -1,5 +1,5 @@
 /** Login of operators at an OpenID Connect provider, by the authorization code flow with PKCE. */
-import { jwtVerify } from "jose";
+import { jwtVerify } from "jose/jwt/verify";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
