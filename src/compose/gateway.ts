@@ -141,8 +141,7 @@ function createSockets({ keep, draining, stop, platform, config, now, warn }: Wo
     stop.signal.addEventListener("abort", () => part.loaded?.abort(), { once: true });
     return part;
   });
-  kept.limitBytes = () => load.limitBytes(config.limits);
-  return kept;
+  return Object.assign(kept, { limitBytes: () => load.limitBytes(config.limits) });
 }
 
 /** What decides whether a request is let in. */
