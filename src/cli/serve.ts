@@ -6,7 +6,7 @@ import { placeOfStore, risksOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
+import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { collectGarbage } from "../util/collect_garbage.ts";
@@ -235,11 +235,4 @@ function placeOf(thrown: unknown): string {
   const { name, code, stack } = thrown as Error & { code?: unknown };
   const place = stack?.split("\n").find((line) => /^\s+at /.test(line))?.trim();
   return [name, typeof code === "string" ? code : undefined, place].filter(Boolean).join(" ");
-}
-
-/** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
-export function readableFile({ os, executable, isGranted }: Platform): string | undefined {
-  if (os === "windows") return undefined;
-  const path = executable ?? import.meta.filename;
-  return path !== undefined && isGranted({ name: "read", path }) ? path : undefined;
 }

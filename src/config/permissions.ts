@@ -1,5 +1,6 @@
 /** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
+import type { Permission } from "../platform/platform.ts";
 import { isObject } from "../util/merge.ts";
 import { parseRedisUrl, SERVER_FORM } from "./redis_url.ts";
 
@@ -229,4 +230,30 @@ const FILES_BESIDE = ["-wal", "-shm", "-journal"];
 /** The folder of the program's own code. */
 export function codeFolder(): string {
   return decodeURIComponent(new URL("../", import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, "");
+}
+
+/** What the runtime is asked about each. */
+export function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
+  return [
+    // A pattern is asked for by a name that it stands for.
+    ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
+    ...env.map((variable) => ({ name: "env" as const, variable })),
+    ...read.map((path) => ({ name: "read" as const, path })),
+    ...write.map((path) => ({ name: "write" as const, path })),
+  ];
+}
+
+/** For people: `host example.com:443`. */
+export function describePermission(permission: Permission): string {
+  switch (permission.name) {
+    case "net":
+      return `host ${permission.host}`;
+    case "env":
+      return `variable ${permission.variable}`;
+    case "read":
+    case "write":
+      return `${permission.name === "read" ? "reading" : "writing"} ${permission.path}`;
+    default:
+      return permission satisfies never;
+  }
 }

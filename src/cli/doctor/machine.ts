@@ -1,9 +1,8 @@
 /** What the gateway needs of this machine: permissions, its port, its store, descriptors. */
-import { codeFolder, permissionsOf } from "../../config/permissions.ts";
+import { codeFolder, describePermission, descriptorsOf, permissionsOf } from "../../config/permissions.ts";
 import { isThere } from "../../config/is_there.ts";
 import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
 import { scarcityLine } from "../../http/descriptors.ts";
-import { describePermission, descriptorsOf } from "../reload.ts";
 import type { Examined } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 

@@ -2,12 +2,11 @@
 import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
-import { createDescriptors } from "../../http/descriptors.ts";
+import { createDescriptors, readableFile } from "../../http/descriptors.ts";
 import { type Listen, readArguments } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
-import { readableFile } from "../serve.ts";
 import { checkConfiguration, checkSecrets } from "./configuration.ts";
 import type { Examination, Examined } from "./examination.ts";
 import { countOf, type Finding, report } from "./finding.ts";
