@@ -19,7 +19,7 @@ import { meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
-import { rehearsalsFor } from "./compose/rehearsal.ts";
+import { rehearsalsFor } from "./compose/dry_run.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
 import { auditFor } from "./compose/audit.ts";
@@ -130,7 +130,7 @@ export function createApp(options: AppOptions): App {
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: storeMs, gatherMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
-  if (world.meter) world.meter.gauges = async () => (await import("./operations/worker_report.ts")).gaugesOf(gateway);
+  if (world.meter) world.meter.gauges = async () => (await import("./pages/worker_report.ts")).gaugesOf(gateway);
   // Open sockets keep the configuration before this one.
   if (options.after) gateway.sockets.loaded?.retire();
   return appOf(gateway, world, ledger);
@@ -203,7 +203,7 @@ function appOf(
 ): App {
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
-    metrics: async () => (await import("./operations/metrics_page.ts")).metricsPage({ gateway }),
+    metrics: async () => (await import("./pages/metrics_page.ts")).metricsPage({ gateway }),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
     settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.loaded?.settled()]),
@@ -222,7 +222,7 @@ function appOf(
       store.close();
       transports.close();
     },
-    report: async (workers) => (await import("./operations/worker_report.ts")).reportOf(gateway, workers),
+    report: async (workers) => (await import("./pages/worker_report.ts")).reportOf(gateway, workers),
     audit: gateway.audit,
     parts,
   };

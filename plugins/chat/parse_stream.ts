@@ -9,7 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { type TextPlace, textPlaceIn, withText } from "./alike_chunks.ts";
-import { OneAnswer } from "./one_answer.ts";
+import { OneAnswer } from "./choice_filter.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 import type { ChatAnswer } from "./wire.ts";
 

@@ -16,7 +16,7 @@ import { AnswerFields } from "./answer_fields.ts";
 import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
 import { OpenCalls, saysNothing } from "./open_calls.ts";
-import { OwnReasoning } from "./own_reasoning.ts";
+import { OwnReasoning } from "./opaque_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage } from "./usage.ts";
 import { answerSchema, type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";

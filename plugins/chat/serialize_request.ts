@@ -18,7 +18,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
-import { carriedIn, isOwn } from "./own_reasoning.ts";
+import { carriedIn, isOwn } from "./opaque_reasoning.ts";
 import { serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 

@@ -10,7 +10,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
+import { standInFor } from "../../src/transforms/placeholder.ts";
 import { serializeHosted } from "./hosted_blocks.ts";
 import { inputOf } from "./tool_input.ts";
 import { WIRE } from "./wire.ts";

@@ -21,7 +21,7 @@ import {
 } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
+import { standInFor } from "../../src/transforms/placeholder.ts";
 import { isContent, type MessagePart, serializeContent } from "./content.ts";
 import { serializeHosted } from "./hosted.ts";
 import { splitEncrypted } from "./item_ids.ts";

@@ -117,7 +117,7 @@ async function launch(): Promise<number> {
 async function forCommand(gateway: Permissions, config: unknown, listen: Place["listen"]): Promise<Permissions> {
   if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // It looks at what the command connect has left behind, too.
-  const { receiptReads } = await import("./connect/permissions.ts");
+  const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
@@ -163,12 +163,12 @@ function forProbe(): Partial<Permissions> {
 
 /** It changes files of other programs, and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
-  const { connectFlags } = await import("./connect/permissions.ts");
+  const { connectFlags } = await import("../programs/connect/permissions.ts");
   return connectFlags(Deno.args, await theMachine());
 }
 
 async function theMachine() {
-  const { leadsTo } = await import("./connect/machine.ts");
+  const { leadsTo } = await import("../programs/connect/machine.ts");
   return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath: leadsTo, readJson };
 }
 

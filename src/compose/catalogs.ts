@@ -5,7 +5,7 @@ import type { Call, Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
 import { type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "../lanes/finder.ts";
-import { within } from "../lanes/within.ts";
+import { within } from "../lanes/catalog_timeout.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { TokenizerFiles } from "../tokens/tokenizer_files.ts";
 import { fetchFile } from "../upstream/file.ts";

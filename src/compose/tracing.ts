@@ -1,7 +1,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
 import type { RecordingPart } from "../context/gateway.ts";
-import type { Recording } from "../context/recording.ts";
+import type { Recording } from "../context/capture_store.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Keep } from "./parts.ts";
@@ -32,7 +32,8 @@ export function recordingFor({ console }: Config, keep: Keep, monotonic: () => n
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {
     let loading: Promise<Recording> | undefined;
-    const load = async () => part.loaded = new (await import("../context/recording.ts")).Recording(bounds, monotonic);
+    const load = async () =>
+      part.loaded = new (await import("../context/capture_store.ts")).Recording(bounds, monotonic);
     const part: RecordingPart = { load: () => loading ??= load() };
     return part;
   });

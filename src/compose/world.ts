@@ -1,4 +1,4 @@
-import type { Rehearsals } from "../context/rehearsal.ts";
+import type { Rehearsals } from "../context/dry_run.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
 import type { ConfigurationDesk } from "../context/console.ts";

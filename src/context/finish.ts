@@ -5,7 +5,7 @@ import { formatNotes } from "../http/notes.ts";
 import { withoutBody } from "../http/respond.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import { formatDollars } from "../util/dollars.ts";
-import type { Recorder } from "./recorder.ts";
+import type { Recorder } from "./request_log.ts";
 import type { RequestContext } from "./request_context.ts";
 
 /** Adds the headers that every answer has, and closes the log entry unless the answer is a stream. */

@@ -6,7 +6,7 @@ import type { Caller } from "../http/auth.ts";
 import { formatNotes } from "../http/notes.ts";
 import type { Peer } from "../platform/platform.ts";
 import type { Gateway } from "./gateway.ts";
-import { type Attempt, Recorder } from "./recorder.ts";
+import { type Attempt, Recorder } from "./request_log.ts";
 import { type Hide, hiderFor } from "./secrets.ts";
 
 export interface RequestContext extends Context {

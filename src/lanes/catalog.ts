@@ -1,7 +1,7 @@
 import type { ModelInfo } from "../canonical/models.ts";
 import { GatewayError } from "../errors.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { within } from "./within.ts";
+import { within } from "./catalog_timeout.ts";
 
 /** The models of a catalog by name, loaded on demand and cached. */
 export interface CatalogCache {

@@ -1,6 +1,6 @@
 import type { Finder, Found } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
-import { within } from "./within.ts";
+import { within } from "./catalog_timeout.ts";
 
 /** Finds the providers of a single model, and caches the result. */
 export interface ModelFinder {

@@ -2,7 +2,7 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 import { digestOf } from "../util/digest.ts";
 import type { Store, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 /**
  * Who has logged in, who is looked up again with every request: by the digest of a key, or by whom a provider named to one of its

@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
 import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface Continuity {
   /** The request with all that it builds on in place: the turns before it, and items of them that it refers to. */

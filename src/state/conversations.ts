@@ -5,7 +5,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface Conversations {
   create(id: string, metadata: JsonObject, messages: Message[], owner: string): Promise<StoredConversation>;

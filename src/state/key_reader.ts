@@ -2,7 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import type { Keyring, StoredKey } from "./keyring.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface KeyReaderOptions {
   /** Milliseconds by a clock that never steps. */

@@ -1,6 +1,6 @@
 /** What each key used of its day: it outlives a restart, and gateways on one store add it up. */
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 /** `day`: days since the epoch. */

@@ -7,7 +7,7 @@ import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
 import { addCounted, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface Runs {
   /** Throws `unavailable` if there is no room for one more, and `rate_limit` if the caller already has its share. */

@@ -4,7 +4,7 @@ import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
 import type { Work } from "../util/work.ts";
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface Sealer {
   /** One line of ASCII, which opens for the same owner on the same wire. */

@@ -5,7 +5,7 @@ import { BoundedMap } from "../util/bounded_map.ts";
 import { picoDollars } from "../util/dollars.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { within } from "./store_timeout.ts";
 
 export interface Use {
   requests: number;

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { diffLines, hunks, withEndsOf } from "../../src/console/diff.js";
 import { offsetOf, placeAt } from "../../src/console/json_place.js";
 import { maskText, unmaskText } from "../../src/config/mask_text.ts";
-import { completionAt } from "../../src/operations/console/completion.ts";
+import { completionAt } from "../../src/pages/console/completion.ts";
 import { finishSync } from "../../src/util/work.ts";
 
 /** Where `|` is. */

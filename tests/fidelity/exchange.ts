@@ -1,10 +1,10 @@
 /** One request through the whole app, to an upstream that answers the same every time. */
-import { requestOf } from "../../plugins/fidelity/mod.ts";
-import type { Client, UpstreamWire } from "../../plugins/fidelity/sample.ts";
-import { answerTo } from "../../plugins/fidelity/upstreams.ts";
+import { requestOf } from "../../plugins/programs/fidelity/mod.ts";
+import type { Client, UpstreamWire } from "../../plugins/programs/fidelity/sample.ts";
+import { answerTo } from "../../plugins/programs/fidelity/upstreams.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, ExchangeOptions, Outcome } from "../../src/contract/fidelity.ts";
-import { rehearsed } from "../../src/operations/console/rehearsal.ts";
+import { rehearsed } from "../../src/pages/console/dry_run.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 
 /** What upstreams speak, and of which make their model is, where the wire has models of its own. */

@@ -1,7 +1,7 @@
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Target } from "../../src/contract/driver.ts";
-import { prepareForTarget } from "../../src/operations/prepare.ts";
+import { prepareForTarget } from "../../src/inference/prepare.ts";
 import { targetName } from "../../src/contract/destination.ts";
 import { numberHits } from "../../src/transforms/hosted_sealing.ts";
 

@@ -4,8 +4,8 @@ import type { FinishReason, GenerateEvent, GenerateResponse, ToolCallPart } from
 import { repairCalls, repairResponse } from "../../src/transforms/repair_calls.ts";
 import { finishSync } from "../../src/util/work.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { transform } from "../../src/testing/stages.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { transform } from "../../src/programs/testing/stages.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
 const tools = [{
   type: "function" as const,

@@ -4,7 +4,7 @@ import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
 import { periodAt, periodsBefore } from "./period.ts";
 import { mergedOf, readPool, spentOf } from "./pool.ts";
 import type { Wanted } from "./wanted.ts";
-import { within } from "../within.ts";
+import { within } from "../store_timeout.ts";
 
 export interface Budgets {
   /** Sets the same amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */

@@ -4,7 +4,7 @@
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import type { Store } from "../store.ts";
-import { within } from "../within.ts";
+import { within } from "../store_timeout.ts";
 import { type Budget, exceeded, unknown } from "./budget.ts";
 import type { Period } from "./period.ts";
 import { APART_MS, readPool, type Request, settle, type Settled, writePool } from "./pool.ts";

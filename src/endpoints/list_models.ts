@@ -1,0 +1,20 @@
+import { withoutSecretsIn } from "../inference/mask_secrets.ts";
+import { type Incoming, openExchange } from "../inference/incoming.ts";
+import { inTurn, othersThrough, othersTurn } from "../util/work.ts";
+import { mayAsk } from "../inference/resolve.ts";
+
+/** A longer list takes milliseconds to write. */
+const LONG_LIST = 1_000;
+
+/** The lane's models, as far as the caller may ask for them. */
+export async function listModels(incoming: Incoming<"listModels">): Promise<Response> {
+  const { protocol, input, lane, context: { caller, hide, note, signal } } = incoming;
+  await othersTurn();
+  const all = await lane.list(note);
+  const write = () => {
+    signal.throwIfAborted();
+    const models = all.filter(({ id, task }) => (!input.task || task === input.task) && mayAsk(id, caller));
+    return protocol.serialize(withoutSecretsIn(models, hide), openExchange(incoming, input));
+  };
+  return all.length < LONG_LIST ? write() : await inTurn(caller.owner, () => othersThrough().then(write));
+}
