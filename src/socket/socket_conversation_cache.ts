@@ -1,5 +1,5 @@
 /** What a WebSocket remembers: the latest answer of each lane that nobody stored, for the request that goes on from it. */
-import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import type { ConversationCache } from "../inference/incoming.ts";
