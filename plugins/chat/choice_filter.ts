@@ -6,7 +6,7 @@ import type { ChatAnswer, ChatChoice } from "./wire.ts";
  * for one. Two habits are none: ids that are new with every chunk (older llama.cpp, LMDeploy, Foundry Local, whose indexes
  * count up as well), and indexes that number the kinds of content (LiteLLM: thoughts are 0, the text is 1).
  */
-export class OneAnswer {
+export class ChoiceFilter {
   #id: string | undefined;
   /** Whether the id came twice, so that it names an answer. */
   #isNamed = false;

@@ -9,14 +9,14 @@ import { parseExactly } from "../../src/canonical/raw_number.ts";
 import { WIRE } from "./wire.ts";
 
 /** What one reasoning part carries. */
-interface Carried {
+interface OpaqueFields {
   details?: JsonValue[];
   /** The server's fields of calls, by the id of the call. */
   calls?: { [id: string]: JsonObject };
 }
 
 /** Puts what the server wants back into the reasoning parts of an answer, and before a call where there is none. */
-export class OwnReasoning {
+export class OpaqueReasoningFields {
   #details: JsonValue[] = [];
   #inReasoning = false;
   /** How many parts were added so far. */
@@ -74,7 +74,7 @@ export class OwnReasoning {
     return this.#added === 0 ? event : { ...event, index: event.index + this.#added };
   }
 
-  #addPart(before: number, calls?: Carried["calls"]): GenerateEvent[] {
+  #addPart(before: number, calls?: OpaqueFields["calls"]): GenerateEvent[] {
     const opaque = this.#take(calls);
     if (!opaque) return [];
     const index = before + this.#added++;
@@ -84,11 +84,11 @@ export class OwnReasoning {
     ];
   }
 
-  #take(calls?: Carried["calls"]): OpaqueReasoning | undefined {
+  #take(calls?: OpaqueFields["calls"]): OpaqueReasoning | undefined {
     const details = this.#details;
     if (details.length === 0 && !calls) return undefined;
     this.#details = [];
-    const carried: Carried = { ...(details.length > 0 && { details }), ...(calls && { calls }) };
+    const carried: OpaqueFields = { ...(details.length > 0 && { details }), ...(calls && { calls }) };
     return { origin: WIRE, data: JSON.stringify(carried) };
   }
 }
@@ -109,8 +109,8 @@ function mergeDetail(last: JsonObject, next: JsonObject): void {
 }
 
 /** What the reasoning of a turn carries for the server that wrote it. */
-export function carriedIn(parts: readonly ReasoningPart[]): Required<Carried> {
-  const carried = parts.filter(isOwn).map(({ opaque }) => parseExactly(opaque!.data) as Carried);
+export function opaqueFieldsIn(parts: readonly ReasoningPart[]): Required<OpaqueFields> {
+  const carried = parts.filter(isOwn).map(({ opaque }) => parseExactly(opaque!.data) as OpaqueFields);
   return {
     details: carried.flatMap(({ details = [] }) => details),
     calls: Object.assign({}, ...carried.map(({ calls }) => calls)),

@@ -1,12 +1,12 @@
 /** What can wait is done while nobody asks. */
-import { othersTurn } from "../util/work.ts";
+import { yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** So long after a request, or the start, another one is likely; in milliseconds. */
 const LULL_MS = 50;
 /** A gateway that is always asked does it all the same, after so many milliseconds. */
 const LONGEST_MS = 2_000;
 
-export interface Lull {
+export interface IdleWatch {
   /** A request has come. */
   broken(): void;
   /**
@@ -16,12 +16,12 @@ export interface Lull {
   begun(quietMs?: number): Promise<boolean>;
 }
 
-export function createLull(now: () => number, wait: (ms: number) => Promise<void>): Lull {
+export function createIdleWatch(now: () => number, wait: (ms: number) => Promise<void>): IdleWatch {
   let brokenAt = now();
   return {
     broken: () => void (brokenAt = now()),
     async begun(quietMs = LULL_MS) {
-      await othersTurn();
+      await yieldToEventLoop();
       const latest = now() + LONGEST_MS;
       for (;;) {
         const untilQuiet = brokenAt + quietMs - now();

@@ -11,7 +11,7 @@ import {
   keptStore,
   type Permissions,
   permissionsOf,
-  type Place,
+  type PermissionSource,
 } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
 import { shown } from "../util/printable.ts";
@@ -114,14 +114,18 @@ async function launch(): Promise<number> {
 }
 
 /** What a command needs, for the most part in place of what the gateway does. */
-async function forCommand(gateway: Permissions, config: unknown, listen: Place["listen"]): Promise<Permissions> {
+async function forCommand(
+  gateway: Permissions,
+  config: unknown,
+  listen: PermissionSource["listen"],
+): Promise<Permissions> {
   if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // It looks at what the command connect has left behind, too.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
-function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions> {
+function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
   const [command, subject, output] = commands();
   // It writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };

@@ -1,8 +1,8 @@
 /** Copies of a gateway that call nobody and keep nothing. */
 import { aliasSchema, laneSchema } from "../config/lane_schema.ts";
 import { type Config, configSchema } from "../config/schema.ts";
-import type { Rehearsals, RehearsalWorld, Rehearsed } from "../context/dry_run.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { DryRunGateway, DryRuns, DryRunWorld } from "../context/dry_run.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Plugins } from "./plugins.ts";
 
@@ -10,7 +10,7 @@ import type { Plugins } from "./plugins.ts";
 const NOW = Date.UTC(2027, 0, 1);
 
 /** What a copy is made of. */
-interface Copied extends RehearsalWorld {
+interface Copied extends DryRunWorld {
   config: Config;
   platform?: Platform;
   plugins?: Partial<Plugins>;
@@ -22,11 +22,11 @@ interface Copied extends RehearsalWorld {
 }
 
 /** Their clock stands still and their ids count, so that nothing differs but what is asked. */
-export function rehearsalsFor(
+export function dryRunsFor(
   { config, platform, plugins }: Pick<Copied, "config" | "platform" | "plugins">,
-  tables: Rehearsals["tables"],
-  create: (copied: Copied) => Rehearsed,
-): Rehearsals {
+  tables: DryRuns["tables"],
+  create: (copied: Copied) => DryRunGateway,
+): DryRuns {
   return {
     tables,
     of: (lane, model, target) => {
@@ -54,7 +54,7 @@ function configFor(
   config: Config,
   lane: string,
   model: string,
-  { upstream, model: name, driver }: Destination,
+  { upstream, model: name, driver }: PlannedTarget,
 ): Config {
   const { observe, retry, limits, ...defaults } = configSchema.parse({});
   const configured = config.upstreams[upstream]!;

@@ -4,8 +4,8 @@ import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
-import { step } from "../util/work.ts";
-import { Capture, type Room } from "./captured_bytes.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./masking.ts";
 
@@ -14,7 +14,7 @@ const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
 const MOST_EVENTS = 200;
 
 /** What is known about a request when it is admitted. */
-export interface RecordFacts {
+export interface CaptureOptions {
   id: string;
   /** Milliseconds since the epoch. */
   started: number;
@@ -23,11 +23,11 @@ export interface RecordFacts {
   caller: Caller;
   gateway: { secrets: readonly string[] };
   /** `elapsedMs`: the milliseconds since the request arrived. */
-  recorder: { elapsedMs(): number; isFromConsole: boolean };
+  requestLog: { elapsedMs(): number; isFromConsole: boolean };
 }
 
 /** One call to an upstream. Times are in milliseconds since the request arrived. */
-export interface RecordedCall {
+export interface CapturedCall {
   at: number;
   /** `upstream/model`. */
   target: string;
@@ -39,25 +39,25 @@ export interface RecordedCall {
   method: string;
   url: string;
   headers: HeaderList;
-  body: Capture;
+  body: CapturedBytes;
   headAt?: number;
   status?: number;
   /** As received. They must be masked before they are shown. */
   answerHeaders?: Headers;
-  answer: Capture;
+  answer: CapturedBytes;
   endAt?: number;
   /** Why the call was interrupted. */
   error?: string;
 }
 
 /** The target of a call, and the reason for it. */
-export interface CallFacts extends Pick<RecordedCall, "target" | "upstream" | "driver" | "reason"> {
+export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "driver" | "reason"> {
   /** The header with the upstream's secret, if its driver or configuration names one. */
   secretHeader?: string;
 }
 
 /** What happened between the calls. */
-export interface RecordedEvent {
+export interface CapturedEvent {
   at: number;
   what: "served" | "failed" | "hosted tool" | "hosted tool ended";
   /** `upstream/model`, or the name of the tool. */
@@ -66,7 +66,7 @@ export interface RecordedEvent {
 }
 
 /** One request. Secrets in its headers are masked. Before its bodies are shown, its `secrets` must be hidden. */
-export class Recorded {
+export class Capture {
   readonly id: string;
   /** When the request arrived, in milliseconds since the epoch. */
   readonly started: number;
@@ -75,10 +75,10 @@ export class Recorded {
   readonly headers: HeaderList;
   /** Without the caller's token. */
   readonly caller: Caller;
-  readonly body: Capture;
-  readonly calls: RecordedCall[] = [];
-  readonly events: RecordedEvent[] = [];
-  readonly answer: Capture;
+  readonly body: CapturedBytes;
+  readonly calls: CapturedCall[] = [];
+  readonly events: CapturedEvent[] = [];
+  readonly answer: CapturedBytes;
   status?: number;
   answerHeaders?: Headers;
   /** The log line, once the request is over. */
@@ -87,7 +87,7 @@ export class Recorded {
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
 
-  constructor({ id, started, request, url, caller, gateway, recorder }: RecordFacts, room: Room) {
+  constructor({ id, started, request, url, caller, gateway, requestLog }: CaptureOptions, room: Room) {
     this.id = id;
     this.started = started;
     this.method = request.method;
@@ -95,11 +95,11 @@ export class Recorded {
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
     this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
-    this.#elapsedMs = recorder.elapsedMs;
+    this.#elapsedMs = requestLog.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
-    this.body = new Capture(room);
-    this.answer = new Capture(room);
+    this.body = new CapturedBytes(room);
+    this.answer = new CapturedBytes(room);
   }
 
   /** The secrets of the gateway at that time, and those of the caller. */
@@ -107,7 +107,7 @@ export class Recorded {
     return this.#secrets;
   }
 
-  event(what: RecordedEvent["what"], name: string, detail?: string): void {
+  event(what: CapturedEvent["what"], name: string, detail?: string): void {
     if (this.events.length >= MOST_EVENTS || !this.#room.take(64 + name.length + (detail?.length ?? 0))) return;
     this.events.push({ at: this.#elapsedMs(), what, name, detail });
   }
@@ -147,18 +147,18 @@ export class Recorded {
     transport: Transport,
     { secretHeader, ...facts }: CallFacts,
   ): Promise<TransportResponse> {
-    const call: RecordedCall = {
+    const call: CapturedCall = {
       ...facts,
       at: this.#elapsedMs(),
       ...this.calls.some(({ status = 0 }) => status >= 200 && status < 300) && { isFollowUp: true },
       method: request.method,
       url: maskedUrl(request.url),
       headers: maskedHeaders(request.headers, secretHeader),
-      body: new Capture(this.#room),
-      answer: new Capture(this.#room),
+      body: new CapturedBytes(this.#room),
+      answer: new CapturedBytes(this.#room),
     };
     if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
-    await step(() => capture(request.body, call.body));
+    await runStep(() => capture(request.body, call.body));
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
@@ -166,7 +166,7 @@ export class Recorded {
       const { status, ok, headers, body } = response;
       call.status = status;
       call.answerHeaders = headers;
-      if (body) return { status, ok, headers, body: new RecordedSource(body, call, this.#elapsedMs) };
+      if (body) return { status, ok, headers, body: new CapturedSource(body, call, this.#elapsedMs) };
       this.#end(call);
       return response;
     } catch (thrown) {
@@ -175,18 +175,18 @@ export class Recorded {
     }
   }
 
-  #end(call: RecordedCall, thrown?: unknown): void {
+  #end(call: CapturedCall, thrown?: unknown): void {
     endCall(call, this.#elapsedMs(), thrown);
   }
 }
 
 /** Captures bytes as they are read. */
-class RecordedSource implements ByteSource {
+class CapturedSource implements ByteSource {
   readonly #source: ByteSource;
-  readonly #call: RecordedCall;
+  readonly #call: CapturedCall;
   readonly #elapsedMs: () => number;
 
-  constructor(source: ByteSource, call: RecordedCall, elapsedMs: () => number) {
+  constructor(source: ByteSource, call: CapturedCall, elapsedMs: () => number) {
     this.#source = source;
     this.#call = call;
     this.#elapsedMs = elapsedMs;
@@ -224,7 +224,7 @@ class RecordedSource implements ByteSource {
   };
 }
 
-function endCall(call: RecordedCall, at: number, thrown?: unknown): void {
+function endCall(call: CapturedCall, at: number, thrown?: unknown): void {
   if (call.endAt !== undefined) return;
   call.endAt = at;
   call.answer.end();
@@ -232,7 +232,7 @@ function endCall(call: RecordedCall, at: number, thrown?: unknown): void {
 }
 
 /** Of a form, the fields are kept, but not the files. */
-function capture(body: TransportRequest["body"], into: Capture): void {
+function capture(body: TransportRequest["body"], into: CapturedBytes): void {
   if (typeof body === "string") into.addText(body);
   else if (body instanceof Uint8Array) into.add(body);
   else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);

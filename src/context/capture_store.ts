@@ -5,9 +5,9 @@
 import { TokenBucket } from "../http/token_bucket.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Room } from "./captured_bytes.ts";
-import { Recorded, type RecordFacts } from "./capture.ts";
+import { Capture, type CaptureOptions } from "./capture.ts";
 
-export interface RecordBounds {
+export interface CaptureLimits {
   /** How many requests are kept. */
   requests: number;
   /** How much memory they may use together. */
@@ -23,29 +23,29 @@ const SHARE = 1 / 8;
 class Entry implements Room {
   readonly id: string;
   readonly mostBytes: number;
-  readonly #recording: Recording;
-  record!: Recorded;
+  readonly #captures: CaptureStore;
+  record!: Capture;
   /** The bytes that it uses. */
   bytes = 0;
   isGone = false;
 
-  constructor(id: string, mostBytes: number, recording: Recording) {
+  constructor(id: string, mostBytes: number, captures: CaptureStore) {
     this.id = id;
     this.mostBytes = mostBytes;
-    this.#recording = recording;
+    this.#captures = captures;
   }
 
   take(bytes: number): boolean {
-    return this.#recording.take(this, bytes);
+    return this.#captures.take(this, bytes);
   }
 
   giveBack(bytes: number): void {
-    this.#recording.giveBack(this, bytes);
+    this.#captures.giveBack(this, bytes);
   }
 }
 
-export class Recording {
-  readonly bounds: RecordBounds;
+export class CaptureStore {
+  readonly bounds: CaptureLimits;
   /** From oldest to newest. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
@@ -55,7 +55,7 @@ export class Recording {
   /** How many requests were not recorded because too many arrived. */
   passed = 0;
 
-  constructor(bounds: RecordBounds, monotonic: () => number) {
+  constructor(bounds: CaptureLimits, monotonic: () => number) {
     this.bounds = bounds;
     this.#most = bounds.megabytes * 1e6;
     this.#monotonic = monotonic;
@@ -68,8 +68,8 @@ export class Recording {
   }
 
   /** `undefined` if requests arrive faster than they are recorded. Nobody could open each of them before it is forgotten. */
-  begin(facts: RecordFacts): Recorded | undefined {
-    if (!facts.recorder.isFromConsole && !this.#isInPace()) {
+  begin(facts: CaptureOptions): Capture | undefined {
+    if (!facts.requestLog.isFromConsole && !this.#isInPace()) {
       this.passed++;
       return undefined;
     }
@@ -77,7 +77,7 @@ export class Recording {
     while (this.#entries.size >= this.bounds.requests) this.#forget(this.#entries.keys().next().value!);
     const entry = new Entry(facts.id, Math.floor(this.#most * SHARE), this);
     this.#entries.set(entry.id, entry);
-    entry.record = new Recorded(facts, entry);
+    entry.record = new Capture(facts, entry);
     return entry.record;
   }
 
@@ -99,12 +99,12 @@ export class Recording {
     this.take(entry, line.notes?.reduce((sum, note) => sum + note.length + 16, 0) ?? 0);
   }
 
-  of(id: string): Recorded | undefined {
+  of(id: string): Capture | undefined {
     return this.#entries.get(id)?.record;
   }
 
   /** From newest to oldest. */
-  all(): { record: Recorded; bytes: number }[] {
+  all(): { record: Capture; bytes: number }[] {
     return [...this.#entries.values()].reverse();
   }
 

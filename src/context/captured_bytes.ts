@@ -13,7 +13,7 @@ const [SMALLEST_BLOCK, LARGEST_BLOCK] = [512, 65_536];
 
 const encoder = new TextEncoder();
 
-export class Capture {
+export class CapturedBytes {
   /** How many bytes have passed, including those that were not kept. */
   length = 0;
   /** Whether the content is a description instead of the bytes themselves. */

@@ -1,7 +1,7 @@
 /** Collects what is learned about one request: its notes, attempts and usage, and finally its log line. */
 import { addUsage, completeUsage, type CountedBy, type ReportedUsage, type Usage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
-import { type Destination, type Price, targetName } from "../contract/destination.ts";
+import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
 import type { GatewayError } from "../errors.ts";
 import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
 import type { AttemptReason } from "../observe/happening.ts";
@@ -11,7 +11,7 @@ import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
 import type { Payer } from "./gateway.ts";
 import { chargeFor } from "./charge.ts";
-import type { Recorded } from "./capture.ts";
+import type { Capture } from "./capture.ts";
 
 /** The tokens of a conversation, as the gateway counts them for one target. */
 export interface Counted extends Count {
@@ -24,7 +24,7 @@ export interface Counted extends Count {
 }
 
 /** What is known about one target while it is tried. Changes made for it do not apply to any other. */
-export interface Attempt {
+export interface AttemptRecord {
   /** `upstream/model`. */
   target: string;
   /** The provider that served the request, if the upstream chose one and named it. */
@@ -42,7 +42,7 @@ export interface Attempt {
   trace?: AttemptTrace;
 }
 
-export function newAttempt(where: Destination): Attempt {
+export function newAttemptRecord(where: PlannedTarget): AttemptRecord {
   return { target: targetName(where), notes: new Set(), ...(where.price && { price: where.price }) };
 }
 
@@ -55,7 +55,7 @@ export function addNote(notes: Set<string>, text: string): void {
   if (notes.size < MOST_NOTES) notes.add(text.slice(0, LONGEST_NOTE));
 }
 
-export interface RecorderOptions {
+export interface RequestLogOptions {
   /** What is known about the request when it arrives. */
   entry: Pick<LogEntry, "time" | "id" | "method" | "path">;
   log(entry: LogEntry): void;
@@ -67,11 +67,11 @@ export interface RecorderOptions {
 }
 
 /** One for each request. */
-export class Recorder {
+export class RequestLog {
   /** The known parts of the log line. */
   readonly entry: Partial<LogEntry>;
   /** The target that answers, or the one tried last. */
-  attempt?: Attempt;
+  attempt?: AttemptRecord;
   /** Whether a target has started to answer. */
   isAnswered = false;
   /** How many attempts were made. */
@@ -81,7 +81,7 @@ export class Recorder {
   /** Present if the request is traced. */
   readonly trace?: RequestTrace;
   /** The record of what was sent, if one is kept. */
-  record?: Recorded;
+  record?: Capture;
   /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;
   /** Whether its body is so large that it is sent in turn. */
@@ -102,16 +102,16 @@ export class Recorder {
   storeMs = 0;
   readonly #notes = new Set<string>();
   /** The latest attempt at each destination. */
-  readonly #attempts = new Map<Destination, Attempt>();
-  readonly elapsedMs: RecorderOptions["elapsedMs"];
-  readonly #log: RecorderOptions["log"];
+  readonly #attempts = new Map<PlannedTarget, AttemptRecord>();
+  readonly elapsedMs: RequestLogOptions["elapsedMs"];
+  readonly #log: RequestLogOptions["log"];
   readonly #hide: (text: string) => string;
   #charge?: number;
   /** The bills of all answers requested from upstreams. */
   readonly #bills: Bill[] = [];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs, trace, hide = (text) => text }: RecorderOptions) {
+  constructor({ entry, log, elapsedMs, trace, hide = (text) => text }: RequestLogOptions) {
     this.#hide = hide;
     this.entry = { ...entry };
     this.trace = trace;
@@ -132,20 +132,20 @@ export class Recorder {
   }
 
   /** Starts an attempt at the target. */
-  begin(where: Destination): Attempt {
-    const attempt = newAttempt(where);
+  begin(where: PlannedTarget): AttemptRecord {
+    const attempt = newAttemptRecord(where);
     this.attempt = attempt;
     this.#attempts.set(where, attempt);
     return attempt;
   }
 
   /** The attempt at a target. */
-  attemptAt(where: Destination): Attempt | undefined {
+  attemptAt(where: PlannedTarget): AttemptRecord | undefined {
     return this.#attempts.get(where);
   }
 
   /** Marks the target as the one that answers. From now on its notes are those of the answer. */
-  serve(where: Destination): Attempt | undefined {
+  serve(where: PlannedTarget): AttemptRecord | undefined {
     const attempt = this.#attempts.get(where);
     if (!attempt) return undefined;
     this.attempt = attempt;

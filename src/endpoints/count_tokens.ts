@@ -2,15 +2,15 @@
 import type { Input } from "../canonical/operations.ts";
 import { countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/estimate.ts";
 import type { Count, CountedBy } from "../canonical/usage.ts";
-import { newAttempt } from "../context/request_log.ts";
+import { newAttemptRecord } from "../context/request_log.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
-import type { Ask } from "../upstream/ask.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
-import { step } from "../util/work.ts";
+import { runStep } from "../util/sliced_work.ts";
 import { askQuietly } from "../inference/attempt.ts";
 import { count, learn, textOf } from "../inference/counting.ts";
 import { withAffinity } from "../inference/failover_plan.ts";
@@ -28,9 +28,9 @@ export async function countTokens(incoming: Incoming<"countTokens">): Promise<Re
   const resolution = withAffinity(await resolve("countTokens", input.model, lane, context), input, lane, context);
   const [target] = resolution.targets;
   if (!target) throw new Error(`Model "${input.model}" has no target`);
-  const prepared = await step(() => prepareQuietly(input, resolution));
+  const prepared = await runStep(() => prepareQuietly(input, resolution));
   const { inputTokens, by } = await countExactly(prepared, target, context);
-  context.recorder.countedBy = by;
+  context.requestLog.countedBy = by;
   return protocol.serialize({ inputTokens }, openExchange(incoming, input));
 }
 
@@ -46,12 +46,12 @@ function prepareQuietly(input: Input<"countTokens">, limits: Resolution): ModelR
 /** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
 async function countExactly(
   { request: input, estimate }: ModelRequest,
-  where: Destination,
+  where: PlannedTarget,
   context: RequestContext,
 ): Promise<Count> {
-  const { gateway, recorder } = context;
+  const { gateway, requestLog } = context;
   // What an upstream could not be asked is no news to a client that only counts, and many counts ask nobody.
-  const attempt = newAttempt(where);
+  const attempt = newAttemptRecord(where);
   const options = { signal: gateway.signal, estimate };
   const asked = askQuietly("countTokens", input, where, attempt, context, options);
   const text = textOf(input);
@@ -61,7 +61,7 @@ async function countExactly(
   };
   if (asked.target.counter) {
     const counted = await gateway.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
-    recorder.attempt = { ...attempt, notes: new Set() };
+    requestLog.attempt = { ...attempt, notes: new Set() };
     if (counted !== undefined) return learnt(counted, "upstream");
   }
   const tokenize = countByTokenizer(asked, gateway.tokenizers);
@@ -70,13 +70,13 @@ async function countExactly(
   return attempt.counted ?? count(input, estimate, attempt.target, gateway);
 }
 
-async function askForCount(asked: Ask<"countTokens">): Promise<number> {
+async function askForCount(asked: Attempt<"countTokens">): Promise<number> {
   const timeouts = { ...asked.upstream.timeouts, wholeMs: COUNT_MS };
   return (await answer({ ...asked, upstream: { ...asked.upstream, timeouts } })).inputTokens;
 }
 
 /** How the model itself would count, where its tokenizer can be had. What a picture costs stands in no template. */
-function countByTokenizer(asked: Ask<"countTokens">, tokenizers: Tokenizers): (() => Promise<number>) | undefined {
+function countByTokenizer(asked: Attempt<"countTokens">, tokenizers: Tokenizers): (() => Promise<number>) | undefined {
   const { input, target, upstream, context } = asked;
   const { tokenizers: service, driver } = upstream;
   if (service === undefined || !driver.prompt) return undefined;

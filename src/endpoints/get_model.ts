@@ -1,4 +1,4 @@
-import { withoutSecretsIn } from "../inference/mask_secrets.ts";
+import { maskValue } from "../inference/mask_secrets.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { findModel } from "../inference/resolve.ts";
 
@@ -6,5 +6,5 @@ import { findModel } from "../inference/resolve.ts";
 export async function getModel(incoming: Incoming<"getModel">): Promise<Response> {
   const { protocol, input, lane, context } = incoming;
   const model = await findModel(input.model, lane, context);
-  return protocol.serialize(withoutSecretsIn(model, context.hide), openExchange(incoming, input));
+  return protocol.serialize(maskValue(model, context.hide), openExchange(incoming, input));
 }

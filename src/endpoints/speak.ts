@@ -1,7 +1,7 @@
 import type { Speech, SpeechEvent } from "../canonical/audio.ts";
 import { estimateTextTokens } from "../canonical/estimate.ts";
 import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
 import { preferFormat } from "../lanes/speech.ts";
@@ -9,7 +9,7 @@ import { firstAnswer } from "../routing/failover.ts";
 import { speak as speakAt } from "../upstream/speak.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { admit } from "../inference/admit.ts";
-import { ask } from "../inference/attempt.ts";
+import { openAttempt } from "../inference/attempt.ts";
 import { explainAll, wantsExplanation } from "../inference/explain.ts";
 import { planFailover } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
@@ -28,14 +28,14 @@ export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   if (wantsExplanation(wire)) return explainAll("speak", input, preferred, context);
   const inputTokens = estimateTextTokens(input.text);
   await admit(context, inputTokens);
-  const attempt = (target: Destination) => speakAt(ask("speak", input, target, context));
+  const attempt = (target: PlannedTarget) => speakAt(openAttempt("speak", input, target, context));
   const asked = traced(attempt, context);
   const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), asked), context);
   // No server reports how many tokens its speech was; what it was made of is known.
   const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
   if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);
   const speech = await start();
-  context.recorder.settle(usage, () => 0);
+  context.requestLog.settle(usage, () => 0);
   return protocol.serialize(deliverSpeech(speech, context), exchange);
 }
 
@@ -51,27 +51,27 @@ function acceptSpeech(speech: Speech, context: RequestContext): Speech {
 }
 
 /** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
-function deliverSpeech(speech: Speech, { gateway, recorder, leave, hasLeft }: RequestContext): Speech {
+function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: RequestContext): Speech {
   const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
   const { sendStallMs } = gateway.limits;
-  recorder.firstEvent();
-  recorder.entry.stream = true;
+  requestLog.firstEvent();
+  requestLog.entry.stream = true;
   return {
     ...speech,
     audio: passOn(audio, {
       sendStallMs,
-      copy: recorder.record?.answer,
+      copy: requestLog.record?.answer,
       onStall() {
-        recorder.fail(clientStalled(sendStallMs));
+        requestLog.fail(clientStalled(sendStallMs));
         leave();
       },
       onLeave: leave,
       onFailure(thrown) {
         // What ends because the client left is no failure.
-        if (!hasLeft()) recorder.fail(toGatewayError(thrown));
+        if (!hasLeft()) requestLog.fail(toGatewayError(thrown));
       },
-      onEnd: () => recorder.close(hasLeft() ? clientClosed().status : 200),
+      onEnd: () => requestLog.close(hasLeft() ? clientClosed().status : 200),
     }),
   };
 }

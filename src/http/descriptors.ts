@@ -1,7 +1,7 @@
 /** How many more files and connections the process may open. The system counts both and closes neither by itself. */
 import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
-import { othersTurn } from "../util/work.ts";
+import { yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** How many to keep free for running work: connections to upstreams and the store. */
 export const RESERVE = 64;
@@ -72,7 +72,7 @@ export function createDescriptors(path: string | undefined): Descriptors {
         held.push(...opened.splice(0, isEnd ? 0 : AT_ONCE));
         close(opened);
         if (isEnd) return Math.min(wanted, count);
-        await othersTurn();
+        await yieldToEventLoop();
       }
       return wanted;
     } finally {

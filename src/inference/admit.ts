@@ -5,21 +5,21 @@ import type { RequestContext } from "../context/request_context.ts";
  * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
  */
 export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
-  const { gateway, caller, recorder } = context;
-  recorder.atEnd(gateway.load.acquire(gateway.limits));
+  const { gateway, caller, requestLog } = context;
+  requestLog.atEnd(gateway.loadShedder.acquire(gateway.limits));
   if (gateway.budgets || gateway.admission(caller)) return admitLimited(context, tokens);
-  recorder.estimate = tokens;
+  requestLog.estimate = tokens;
 }
 
 async function admitLimited(
-  { gateway, caller, recorder, hasLeft }: RequestContext,
+  { gateway, caller, requestLog, hasLeft }: RequestContext,
   tokens: number,
 ): Promise<void> {
-  if (gateway.budgets) recorder.payer = await gateway.budgets.payerOf(caller);
+  if (gateway.budgets) requestLog.payer = await gateway.budgets.payerOf(caller);
   // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
-  const asking = gateway.admission(caller)?.admit(tokens, (failure) => recorder.explain(failure));
-  const permit = asking instanceof Promise ? await recorder.waitForStore(asking) : asking;
-  recorder.estimate = tokens;
-  recorder.isMetered = permit !== undefined;
-  if (permit) recorder.atEnd(() => permit.settle(recorder.charge(hasLeft()) - tokens));
+  const asking = gateway.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
+  const permit = asking instanceof Promise ? await requestLog.waitForStore(asking) : asking;
+  requestLog.estimate = tokens;
+  requestLog.isMetered = permit !== undefined;
+  if (permit) requestLog.atEnd(() => permit.settle(requestLog.charge(hasLeft()) - tokens));
 }

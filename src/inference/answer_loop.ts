@@ -4,7 +4,7 @@ import type { StreamTransform, StreamWriter } from "../contract/stream.ts";
 import type { Chunks } from "../http/respond.ts";
 import { apply } from "../transforms/apply.ts";
 import type { EventSource } from "../util/event_source.ts";
-import { othersTurn, Slice } from "../util/work.ts";
+import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** What the events of an answer pass on their way to the writer. */
 export interface Passage<E> {
@@ -66,7 +66,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   async #goOn(changing?: Promise<readonly E[]>): Promise<string | undefined> {
     if (changing) this.#begin(await changing);
     for (;;) {
-      if (this.#at < this.#ready.length) await othersTurn();
+      if (this.#at < this.#ready.length) await yieldToEventLoop();
       else {
         const events = this.#due ? await this.#later(this.#due) : await this.#source.next();
         if (!events) return undefined;

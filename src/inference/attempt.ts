@@ -1,28 +1,28 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
-import { addNote, type Attempt, type Counted, type Recorder } from "../context/request_log.ts";
+import { addNote, type AttemptRecord, type Counted, type RequestLog } from "../context/request_log.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
-import type { Ask } from "../upstream/ask.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { openBill, pricedPlace } from "./billing.ts";
+import { openBill, pricedTarget } from "./billing.ts";
 import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 
-export interface AskOptions {
+export interface AttemptOptions {
   signal?: AbortSignal;
   /** The tokens of a conversation, estimated. */
   estimate?: number;
@@ -35,28 +35,28 @@ export interface AskOptions {
 }
 
 /** Asks the operation of a target, which is the request's attempt from now on. */
-export function ask<K extends ModelOperation>(
+export function openAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  where: Destination,
+  where: PlannedTarget,
   context: RequestContext,
-  options: AskOptions = {},
-): Ask<K> {
+  options: AttemptOptions = {},
+): Attempt<K> {
   const upstream = upstreamOf(where, context);
-  const attempt = context.recorder.begin(where);
+  const attempt = context.requestLog.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
   return {
     ...asked,
     onDescribed: () => refuseIfStrict(context, attempt),
-    bill: () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context),
+    bill: () => openBill(asked, where, attempt, options.estimate || context.requestLog.estimate, context),
   };
 }
 
 /** Apart, because it lives as long as the answer, and the attempt holds the whole conversation. */
-function listedPrice(where: Destination, attempt: Attempt, { prices }: Gateway): ListedPrice {
-  return (inputTokens) => prices.of(pricedPlace(where, attempt), inputTokens);
+function listedPrice(where: PlannedTarget, attempt: AttemptRecord, { prices }: Gateway): ListedPrice {
+  return (inputTokens) => prices.of(pricedTarget(where, attempt), inputTokens);
 }
 
 /** How long an answer waits for the first list of prices, once its head is there: in milliseconds. */
@@ -66,28 +66,28 @@ const PRICES_MS = 500;
 export function askQuietly<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  where: Destination,
-  attempt: Attempt,
+  where: PlannedTarget,
+  attempt: AttemptRecord,
   context: RequestContext,
-  options: AskOptions = {},
-): Ask<K> {
+  options: AttemptOptions = {},
+): Attempt<K> {
   return askOf(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
 }
 
 /** A target, how it is spoken to, and what is known of asking it. */
 interface Asked {
-  where: Destination;
+  where: PlannedTarget;
   upstream: Upstream;
-  attempt: Attempt;
+  attempt: AttemptRecord;
 }
 
 function askOf<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   { where, upstream, attempt }: Asked,
-  { gateway, clientWire, caller, hide, request, recorder, signal: ended }: RequestContext,
-  { estimate = 0, steps, hosted, beside = [], signal = ended }: AskOptions,
-): Ask<K> {
+  { gateway, clientWire, caller, hide, request, requestLog, signal: ended }: RequestContext,
+  { estimate = 0, steps, hosted, beside = [], signal = ended }: AttemptOptions,
+): Attempt<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
@@ -100,7 +100,7 @@ function askOf<K extends ModelOperation>(
     operation,
     input,
     estimate,
-    largeFor: recorder.isLarge ? caller.owner : undefined,
+    largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
     upstream: withRecord(
       withTrace(
@@ -109,7 +109,7 @@ function askOf<K extends ModelOperation>(
         request.headers,
       ),
       attempt,
-      recorder,
+      requestLog,
     ),
     context: new AttemptAnswer(clientWire, attempt, hide),
     signal,
@@ -136,7 +136,7 @@ function askOf<K extends ModelOperation>(
     onHead(headers) {
       const provider = providerIn(headers, upstream);
       if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
-      const loading = attempt.listed && gateway.prices.load(pricedPlace(where, attempt));
+      const loading = attempt.listed && gateway.prices.load(pricedTarget(where, attempt));
       return loading && settleWithin(loading, PRICES_MS);
     },
   };
@@ -145,7 +145,7 @@ function askOf<K extends ModelOperation>(
 /** Prepares a request that is no conversation in canonical form: it only gets the limit of its budget. */
 function asItIs<T extends Input<ModelOperation>>(
   input: T,
-  { answerLimit }: Attempt,
+  { answerLimit }: AttemptRecord,
   target: Target,
   note: (text: string) => void,
 ): T | Input<"relay"> {
@@ -155,7 +155,7 @@ function asItIs<T extends Input<ModelOperation>>(
 }
 
 /** The upstream, whose calls are kept where the configuration wants that. */
-function withRecord(upstream: Upstream, { target }: Attempt, { record, reason }: Recorder): Upstream {
+function withRecord(upstream: Upstream, { target }: AttemptRecord, { record, reason }: RequestLog): Upstream {
   if (!record) return upstream;
   const { name, driver, transport, secretPlace } = upstream;
   const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
@@ -168,7 +168,7 @@ class AttemptAnswer implements AnswerContext {
   readonly note: (text: string) => void;
   readonly #counted: Counted | undefined;
 
-  constructor(clientWire: string, attempt: Attempt, hide: Hide) {
+  constructor(clientWire: string, attempt: AttemptRecord, hide: Hide) {
     this.clientWire = clientWire;
     const note = (text: string) => addNote(attempt.notes, hide(text));
     this.note = note;
@@ -189,7 +189,10 @@ function providerIn(headers: Headers, { providers }: Upstream): string | undefin
 }
 
 /** How the target takes conversations. */
-export function intakeAt(where: Destination, { gateway: { upstreams, drivers } }: RequestContext): Intake | undefined {
+export function intakeAt(
+  where: PlannedTarget,
+  { gateway: { upstreams, drivers } }: RequestContext,
+): Intake | undefined {
   const upstream = upstreams.get(where.upstream);
   const driver = where.driver === undefined ? upstream?.driver : drivers.get(where.driver);
   return upstream && driver?.intake?.({ ...upstream.quirks, ...where, model: where.pinned ?? where.model });
@@ -197,7 +200,7 @@ export function intakeAt(where: Destination, { gateway: { upstreams, drivers } }
 
 /** The upstream, spoken to as the place behind it is. Throws where the caller may not use it. */
 function upstreamOf(
-  { upstream: name, driver: spoken, path, guessed, pinned }: Destination,
+  { upstream: name, driver: spoken, path, guessed, pinned }: PlannedTarget,
   { gateway: { upstreams, drivers }, caller }: RequestContext,
 ): Upstream {
   const upstream = upstreams.get(name);

@@ -1,7 +1,7 @@
 /** Answers that are made while their client does something else: as a streamed answer, which the gateway reads itself. */
 import type { GenerateEvent, GenerateRequest, Message } from "../canonical/generate.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
-import { Recorder } from "../context/request_log.ts";
+import { RequestLog } from "../context/request_log.ts";
 import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -39,8 +39,8 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   });
   // What fails before it has begun is the client's to know; after that, it is the run's.
   const started = await Promise.race([begun.promise, answering.then(() => begun.promise)]).catch((thrown) => {
-    apart.context.recorder.fail(toGatewayError(thrown));
-    apart.context.recorder.close(0); // gives back what it holds; the request's own line is the only one
+    apart.context.requestLog.fail(toGatewayError(thrown));
+    apart.context.requestLog.close(0); // gives back what it holds; the request's own line is the only one
     throw thrown;
   });
   const { exchange, run } = started;
@@ -51,26 +51,26 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
 
 /** The request's context for what goes on without it: a line in the log, a signal and an end of its own. */
 function setApart(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
-  const { gateway, recorder, hide } = context;
+  const { gateway, requestLog, hide } = context;
   const abort = new AbortController();
   let run: Run | undefined;
   const since = gateway.monotonic();
-  const { time, id, method, path, key, lane, protocol } = recorder.entry;
+  const { time, id, method, path, key, lane, protocol } = requestLog.entry;
   const entry = { time: time!, id: id!, method: method!, path: path! };
-  const own = new Recorder({
+  const own = new RequestLog({
     entry,
     log: (line) => run && gateway.log(line),
     elapsedMs: () => Math.round(gateway.monotonic() - since),
-    trace: recorder.trace?.background(),
+    trace: requestLog.trace?.background(),
   });
   Object.assign(own.entry, { key, lane, protocol });
-  own.record = recorder.record;
+  own.record = requestLog.record;
   const dependent = gateway.running.add(abort);
   own.atEnd(() => gateway.running.delete(dependent));
   return {
     context: {
       ...context,
-      recorder: own,
+      requestLog: own,
       note(text) {
         own.note(hide(text));
         context.note(text);
@@ -98,20 +98,20 @@ async function finishRun(
   exchange: Exchange<"generate">,
   context: RequestContext,
 ): Promise<void> {
-  const { recorder } = context;
+  const { requestLog } = context;
   try {
     const response = await answering;
     run.start();
     for await (const block of blocksOf(response)) if (!block.startsWith(":")) run.log?.add(block);
-    if (!recorder.failure && !exchange.stored) {
-      recorder.fail(new GatewayError("internal", "The response could not be stored"));
+    if (!requestLog.failure && !exchange.stored) {
+      requestLog.fail(new GatewayError("internal", "The response could not be stored"));
     }
   } catch (thrown) {
-    recorder.fail(toGatewayError(thrown));
+    requestLog.fail(toGatewayError(thrown));
   }
-  const failure = context.signal.aborted ? toGatewayError(context.signal.reason) : recorder.failure;
+  const failure = context.signal.aborted ? toGatewayError(context.signal.reason) : requestLog.failure;
   await run.end(failure && { code: failure.code, message: failure.message });
-  recorder.close(run.isCancelled() ? clientClosed().status : 200);
+  requestLog.close(run.isCancelled() ? clientClosed().status : 200);
 }
 
 /** The events of a streamed body, each with the blank line at its end. */
@@ -129,9 +129,13 @@ async function* blocksOf({ body }: Response): AsyncGenerator<string> {
 }
 
 /** The events from one on, those that are there and those that come, in the client's own connection. */
-export function follow(log: EventSeries, from: number, { recorder, gateway, isServed }: RequestContext): Response {
+export function follow(
+  log: EventSeries,
+  from: number,
+  { requestLog, gateway, isServed }: RequestContext,
+): Response {
   const { pace, limits } = gateway;
-  recorder.entry.stream = true;
+  requestLog.entry.stream = true;
   let at = from;
   let isOver = false;
   const end = () => {
@@ -154,10 +158,10 @@ export function follow(log: EventSeries, from: number, { recorder, gateway, isSe
     onStall: end,
     onLeave: end,
     onFailure(thrown) {
-      recorder.fail(toGatewayError(thrown));
+      requestLog.fail(toGatewayError(thrown));
       end();
     },
-    onEnd: () => recorder.close(200),
+    onEnd: () => requestLog.close(200),
   });
 }
 

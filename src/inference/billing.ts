@@ -5,26 +5,28 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
 import type { Payer } from "../context/gateway.ts";
-import type { Attempt, Recorder } from "../context/request_log.ts";
+import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import { type Destination, type Price, targetName } from "../contract/destination.ts";
+import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import type { PricedPlace } from "../lanes/prices.ts";
+import type { PricedTarget } from "../lanes/prices.ts";
 import { priceOf } from "../observe/cost.ts";
 import type { Reservation } from "../state/budget/page.ts";
 import type { Wanted } from "../state/budget/wanted.ts";
-import type { AnswerBill, Ask } from "../upstream/ask.ts";
+import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 
 const CHARACTERS_PER_TOKEN = 4;
 
 /** The bill of one answer, as who asks for it sees it. */
-function billOf<K extends ModelOperation>(operation: K, bill: Bill, recorder: Recorder): AnswerBill<K> {
+function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {
   return {
     follow(text) {
       // Of what is relayed or transcribed there is one answer, whose events are weighed on their way.
-      bill.emitted = operation === "generate" ? () => text.length / CHARACTERS_PER_TOKEN : () => recorder.emittedTokens;
+      bill.emitted = operation === "generate"
+        ? () => text.length / CHARACTERS_PER_TOKEN
+        : () => requestLog.emittedTokens;
     },
     answered: (output) => settle(bill, reportIn(operation, output)),
     finished: (last) => settle(bill, reportAtEnd(last)),
@@ -79,7 +81,7 @@ function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
   return usage && "seconds" in usage ? { seconds: usage.seconds } : { usage };
 }
 
-function unpriced(where: Destination): GatewayError {
+function unpriced(where: PlannedTarget): GatewayError {
   const message = `The price of "${targetName(where)}" is not known, and this key has a budget`;
   return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
 }
@@ -88,15 +90,15 @@ function unpriced(where: Destination): GatewayError {
 const PRICES_MS = 500;
 
 /** The place that is asked, as lists of prices know it: with the provider that serves there, as soon as it is known. */
-export function pricedPlace(
-  { upstream, path, pinned, model, provider }: Destination,
-  attempt?: Pick<Attempt, "provider">,
-): PricedPlace {
+export function pricedTarget(
+  { upstream, path, pinned, model, provider }: PlannedTarget,
+  attempt?: Pick<AttemptRecord, "provider">,
+): PricedTarget {
   return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
 }
 
 /** Whoever brings a token of its own pays for itself, and what the gateway answers by itself costs nothing. */
-function paysItself({ upstream, price }: Destination, { upstreams }: RequestContext["gateway"]): boolean {
+function paysItself({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
   const { takesTokens, baseUrl } = upstreams.get(upstream) ?? {};
   return takesTokens === true || (baseUrl === undefined && !price);
 }
@@ -109,17 +111,17 @@ const NOTHING: Wanted = { most: 0n, least: 0n };
  * that is more than is left, and `permission` where nobody knows what it may cost.
  */
 export function openBill<K extends ModelOperation>(
-  asked: Pick<Ask<K>, "operation" | "input" | "target" | "signal">,
-  where: Destination,
-  attempt: Attempt,
+  asked: Pick<Attempt<K>, "operation" | "input" | "target" | "signal">,
+  where: PlannedTarget,
+  attempt: AttemptRecord,
   inputTokens: number,
-  { recorder, gateway }: Pick<RequestContext, "recorder" | "gateway">,
+  { requestLog, gateway }: Pick<RequestContext, "requestLog" | "gateway">,
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
   const { operation, input, target, signal } = asked;
   const { price } = where;
-  const payer = paysItself(where, gateway) ? undefined : recorder.payer;
+  const payer = paysItself(where, gateway) ? undefined : requestLog.payer;
   const open = (reserved?: Reserved) =>
-    billOf(operation, recorder.open(inputTokens, { price, listed: attempt.listed, reserved }), recorder);
+    billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
   if (!payer) return open();
   const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
   const reserve = (price: Price | undefined) => {
@@ -130,7 +132,7 @@ export function openBill<K extends ModelOperation>(
       return open(one);
     });
   };
-  const place = pricedPlace(where);
+  const place = pricedTarget(where);
   const known = price ?? gateway.prices.mostOf(place, sent);
   const loading = known ? undefined : gateway.prices.load(place);
   if (!loading) return reserve(known);
@@ -166,13 +168,13 @@ const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses:
 /** A search that the gateway runs for the model that was asked last. One that fails costs nothing. */
 export async function billSearch(
   run: () => Promise<HostedResult>,
-  { recorder }: Pick<RequestContext, "recorder">,
+  { requestLog }: Pick<RequestContext, "requestLog">,
   signal: AbortSignal,
 ): Promise<HostedResult> {
-  const { payer, attempt } = recorder;
+  const { payer, attempt } = requestLog;
   const search = attempt?.price?.search;
   if (search === undefined) return await run();
-  const open = (reserved?: Reserved) => recorder.open(0, { price: { search }, reserved });
+  const open = (reserved?: Reserved) => requestLog.open(0, { price: { search }, reserved });
   const amount = priceOf(ONE_SEARCH as Usage, { search })!;
   const wanted = { most: amount, least: amount, why: "one search" };
   let bill: Bill;

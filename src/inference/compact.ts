@@ -7,7 +7,7 @@ import type { Input } from "../canonical/operations.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
-import { type Destination, targetName } from "../contract/destination.ts";
+import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import type { Resolution } from "../lanes/resolution.ts";
@@ -20,7 +20,7 @@ import { summarySealer, summaryWire } from "./recall.ts";
 /** A request whose conversation may be shortened, who may answer it, and what the gateway is to do about it. */
 export interface Shortening {
   input: Input<"generate">;
-  targets: readonly Destination[];
+  targets: readonly PlannedTarget[];
   /** Present where no target shortens conversations itself. */
   compaction?: CompactionRequest;
 }
@@ -29,7 +29,7 @@ export interface Shortening {
 export function planCompaction(
   { summary, wire }: Protocol<"generate">,
   input: Input<"generate">,
-  targets: readonly Destination[],
+  targets: readonly PlannedTarget[],
   context: RequestContext,
 ): Shortening {
   const { compaction } = input;

@@ -4,7 +4,7 @@ import type { Input } from "../canonical/operations.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import type { Count, ReportedUsage } from "../canonical/usage.ts";
 import type { Gateway } from "../context/gateway.ts";
-import type { Attempt, Counted } from "../context/request_log.ts";
+import type { AttemptRecord, Counted } from "../context/request_log.ts";
 
 /** At once. A client that had the same conversation counted a moment ago is given the same. */
 export function count(input: Input<"countTokens">, estimate: number, target: string, gateway: Gateway): Counted {
@@ -36,7 +36,11 @@ export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: 
 }
 
 /** What an upstream counted makes the next counts of the same model better. */
-export function learn(usage: ReportedUsage | undefined, attempt: Attempt | undefined, { calibration }: Gateway): void {
+export function learn(
+  usage: ReportedUsage | undefined,
+  attempt: AttemptRecord | undefined,
+  { calibration }: Gateway,
+): void {
   if (!usage?.inputTokens || usage.estimated || usage.compaction || !attempt?.counted?.isText) return;
   calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
 }

@@ -2,13 +2,13 @@
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
-import { ask, type AskOptions } from "./attempt.ts";
+import { type AttemptOptions, openAttempt } from "./attempt.ts";
 import type { Step } from "./prepare.ts";
 
-interface ExplainOptions extends Pick<AskOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
+interface ExplainOptions extends Pick<AttemptOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
   /** What was changed for the model. */
   steps?: readonly Step[];
 }
@@ -25,26 +25,28 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
 export async function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  targets: readonly Destination[],
+  targets: readonly PlannedTarget[],
   context: RequestContext,
   { steps = [], functions, beside }: ExplainOptions = {},
 ): Promise<Response> {
   const { explain } = await import("../upstream/explain.ts");
-  const { recorder } = context;
+  const { requestLog } = context;
   const hosted = functions && { functions, isLast: false };
-  recorder.entry.stream = false;
+  requestLog.entry.stream = false;
   const ends: unknown[] = [];
   const explained = targets.map((where) => {
     const own: Step[] = [];
-    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own, hosted, beside }));
+    const { thrown, ...explanation } = explain(
+      openAttempt(operation, input, where, context, { steps: own, hosted, beside }),
+    );
     ends.push(thrown);
-    return { ...explanation, target: recorder.attempt?.target, notes: recorder.notes(), steps: own };
+    return { ...explanation, target: requestLog.attempt?.target, notes: requestLog.notes(), steps: own };
   });
   const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
   // The notes of a target stand beside it.
-  recorder.attempt = undefined;
-  const { lane } = recorder.entry;
+  requestLog.attempt = undefined;
+  const { lane } = requestLog.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
   const plain = JSON.stringify(explanation);
   const credentials = credentialsIn(input);

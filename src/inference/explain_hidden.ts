@@ -2,7 +2,7 @@
 import type { RequestContext } from "../context/request_context.ts";
 import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
 import { Slots } from "../util/shares.ts";
-import { finish, type Work } from "../util/work.ts";
+import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 
 /** Looking for fewer characters of credentials takes little memory. */
 const FEW_CHARACTERS = 10_000;
@@ -17,10 +17,10 @@ export async function withoutCredentials(
 ): Promise<string> {
   const written = credentials.map((one) => JSON.stringify(one).slice(1, -1));
   const characters = written.reduce((sum, { length }) => sum + length, 0);
-  const run = () => finish(hideWritten(text, written), signal);
+  const run = () => runSliced(hideWritten(text, written), signal);
   return await (characters < FEW_CHARACTERS ? run() : slots.run(caller.owner, signal, run));
 }
 
-function* hideWritten(text: string, credentials: readonly string[]): Work<string> {
+function* hideWritten(text: string, credentials: readonly string[]): SlicedWork<string> {
   return yield* hideFound(text, yield* finderFor(credentials));
 }

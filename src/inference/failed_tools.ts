@@ -7,7 +7,7 @@ import { replay } from "../canonical/replay.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
@@ -18,9 +18,9 @@ import { runsAt } from "./hosted_tool_policy.ts";
 /** The targets that run what the request needs; all where it needs nothing. */
 export function targetsThatRun(
   tools: readonly HostedTool[],
-  targets: readonly Destination[],
+  targets: readonly PlannedTarget[],
   context: RequestContext,
-): readonly Destination[] {
+): readonly PlannedTarget[] {
   return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runsAt(tool, where, context)));
 }
 
@@ -61,7 +61,7 @@ export async function answerFailed(
       : undefined;
     return respondWithStream(protocol, exchange, sourceOf(replay(response)), context, passage);
   }
-  context.recorder.entry.usage = response.usage;
+  context.requestLog.entry.usage = response.usage;
   await remember(response, exchange, added, context);
   return protocol.serialize(response, exchange);
 }

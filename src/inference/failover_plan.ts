@@ -1,7 +1,7 @@
 /** Which targets a request asks, in which order, and what is learnt of them on the way. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import { type Destination, targetName } from "../contract/destination.ts";
+import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
@@ -18,13 +18,13 @@ export interface PlanOptions {
 
 /** The plan for a request's targets: who is asked, who answers, and who is not to be asked first again. */
 export function planFailover(
-  targets: readonly Destination[],
-  { gateway, signal, caller, recorder }: RequestContext,
+  targets: readonly PlannedTarget[],
+  { gateway, signal, caller, requestLog }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
-): FailoverPlan<Destination> {
+): FailoverPlan<PlannedTarget> {
   const { breaker, retry: policy, hedges, affinity, upstreams, now, monotonic, meter, prices } = gateway;
   /** When each was asked last. */
-  const asked = new Map<Destination, number>();
+  const asked = new Map<PlannedTarget, number>();
   let isHedge = false;
   gateway.shared?.begin();
   if (hedgeAfterMs !== undefined) hedges.earn();
@@ -40,12 +40,12 @@ export function planFailover(
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
     acquire: (where, until) => upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until),
     onAsk(where) {
-      recorder.asked++;
+      requestLog.asked++;
       const again = asked.has(where) ? "retry" : "failover";
       const reason = asked.size === 0 ? "first" : isHedge ? "hedge" : again;
       asked.set(where, monotonic());
       isHedge = false;
-      recorder.reason = reason;
+      requestLog.reason = reason;
       meter?.count({ type: "attempt", upstream: where.upstream, reason });
       // What it costs is wanted when the answer is there.
       if (!where.price) void prices.load(where);
@@ -53,14 +53,14 @@ export function planFailover(
     onServed(where) {
       const since = asked.get(where);
       if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
-      const attempt = recorder.serve(where);
-      recorder.record?.event("served", targetName(where));
+      const attempt = requestLog.serve(where);
+      requestLog.record?.event("served", targetName(where));
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
     onFailed(where, thrown) {
       const { code } = toGatewayError(thrown);
       meter?.count({ type: "attempt failed", upstream: where.upstream, code, at: now() });
-      recorder.record?.event("failed", targetName(where), code);
+      requestLog.record?.event("failed", targetName(where), code);
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };

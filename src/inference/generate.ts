@@ -4,7 +4,7 @@ import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { fitAnswer } from "../lanes/clamp.ts";
@@ -17,15 +17,15 @@ import { noteLostEventFields, noteLostFields } from "../transforms/lost_fields.t
 import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
 import { sealSteps, sealStepStream } from "../transforms/hosted_sealing.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
-import type { Ask } from "../upstream/ask.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
 import type { EventSource } from "../util/event_source.ts";
-import { finish, step } from "../util/work.ts";
+import { runSliced, runStep } from "../util/sliced_work.ts";
 import { admit } from "./admit.ts";
 import type { Passage } from "./answer_loop.ts";
-import { ask } from "./attempt.ts";
+import { openAttempt } from "./attempt.ts";
 import { runInBackground, startedAtOnce } from "./background.ts";
-import { withoutCarriedSecrets } from "./mask_secrets.ts";
+import { maskAnswer } from "./mask_secrets.ts";
 import { type Compacting, compactStream, compactWhole, isDue, planCompaction } from "./compact.ts";
 import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
@@ -61,12 +61,12 @@ export function generate(asked: Incoming<"generate">): Promise<Response> {
 
 async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
-  context.recorder.entry.stream = asked.input.stream;
+  context.requestLog.entry.stream = asked.input.stream;
   await checkSize(asked.input, context.gateway.limits);
-  const recalled = await recall(asked.input, context, asked.session);
+  const recalled = await recall(asked.input, context, asked.conversationCache);
   const { added } = recalled;
   const resolved = await resolve("generate", recalled.input.model, lane, context);
-  const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
+  const sorted = await runStep(() => withAffinity(resolved, recalled.input, lane, context));
   const shortening = planCompaction(protocol, recalled.input, sorted.targets, context);
   const { targets, compaction } = shortening;
   const all = withTargets(sorted, targets);
@@ -123,7 +123,7 @@ function prepareExchange(
     const request = isOpen ? { ...prepared.request, maxOutputTokens } : prepared.request;
     return { request, estimate: prepared.estimate, exchange: openExchange(incoming, request) };
   };
-  const prepared = step(() => prepareForModel(bounded, chosen, context.note, steps));
+  const prepared = runStep(() => prepareForModel(bounded, chosen, context.note, steps));
   return prepared instanceof Promise ? prepared.then(open) : open(prepared);
 }
 
@@ -135,28 +135,30 @@ async function generateWhole(
   { incoming, exchange, added, plan, estimate, compacting, hosted }: Turn,
 ): Promise<Response> {
   const { protocol, wire, context } = incoming;
-  const { gateway, recorder, hide, note } = context;
+  const { gateway, requestLog, hide, note } = context;
   const beside = toolsBeside(protocol, wire);
   const askOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const { request, targets } = fitAnswer(input, estimate, plan, note);
-    const attempt = (target: Destination) => {
-      const asked = step(() => ask("generate", request, target, context, { estimate, hosted: offer, beside }));
+    const attempt = (target: PlannedTarget) => {
+      const asked = runStep(() =>
+        openAttempt("generate", request, target, context, { estimate, hosted: offer, beside })
+      );
       return asked instanceof Promise ? asked.then(answerAt) : answerAt(asked);
     };
     return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), traced(attempt, context));
   };
   const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
   const answered = await (compacting ? compactWhole(compacting, answer) : answer(exchange.input, estimate));
-  const output = await step(() => withoutCarriedSecrets<"generate">(answered, hide));
-  recorder.settle(
+  const output = await runStep(() => maskAnswer<"generate">(answered, hide));
+  requestLog.settle(
     output.usage,
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
-  learn(output.usage, recorder.attempt, gateway);
-  await remember(output, exchange, added, context, incoming.session);
+  learn(output.usage, requestLog.attempt, gateway);
+  await remember(output, exchange, added, context, incoming.conversationCache);
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
-  await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
+  await runStep(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
   for (const part of output.content) {
     const open = sealing?.toOpen(part);
     if (open) await open();
@@ -165,10 +167,10 @@ async function generateWhole(
   return protocol.serialize({ ...output, content }, exchange);
 }
 
-function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
+function answerAt(asked: Attempt<"generate">): Promise<GenerateResponse> {
   const answered = answerInForm(asked);
   if (!asked.target.repairArguments) return answered;
-  return answered.then((response) => finish(repairResponse(response, asked.input, asked.context.note)));
+  return answered.then((response) => runSliced(repairResponse(response, asked.input, asked.context.note)));
 }
 
 function generateStream({ incoming, exchange, added, plan, estimate, compacting, hosted }: Turn): Promise<Response> {
@@ -176,8 +178,8 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting,
   const beside = toolsBeside(protocol, wire);
   const openOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const { request, targets } = fitAnswer(input, estimate, plan, context.note);
-    const attempt = (target: Destination, signal: AbortSignal) =>
-      streamAt(ask("generate", request, target, context, { signal, estimate, hosted: offer, beside }));
+    const attempt = (target: PlannedTarget, signal: AbortSignal) =>
+      streamAt(openAttempt("generate", request, target, context, { signal, estimate, hosted: offer, beside }));
     const failover = planFailover(targets, context, plan);
     const asksAgain = compacting !== undefined || hosted !== undefined;
     return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), tracedStream(attempt, context));
@@ -190,10 +192,10 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting,
 
 /** The same plan, by which an answer that begins needs nothing of the conversation. */
 function forgetting(
-  plan: FailoverPlan<Destination>,
+  plan: FailoverPlan<PlannedTarget>,
   exchange: Exchange<"generate">,
   protocol: Protocol<"generate">,
-): FailoverPlan<Destination> {
+): FailoverPlan<PlannedTarget> {
   return {
     ...plan,
     onServed(target) {
@@ -205,14 +207,14 @@ function forgetting(
 
 /** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
 function passageOf(
-  { protocol, context, session }: Incoming<"generate">,
+  { protocol, context, conversationCache }: Incoming<"generate">,
   exchange: Exchange<"generate">,
   added: AddedTurn,
   hosted: Hosted | undefined,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored || session || exchange.input.memory?.conversation !== undefined
-    ? rememberingIn(exchange, added, context, session)
+  const kept = exchange.stored || conversationCache || exchange.input.memory?.conversation !== undefined
+    ? rememberingIn(exchange, added, context, conversationCache)
     : undefined;
   return {
     transforms: [
@@ -230,12 +232,12 @@ function rememberingIn(
   exchange: Exchange<"generate">,
   added: AddedTurn,
   context: RequestContext,
-  session: Incoming<"generate">["session"],
+  conversationCache: Incoming<"generate">["conversationCache"],
 ) {
-  return remembering((response) => remember(response, exchange, added, context, session));
+  return remembering((response) => remember(response, exchange, added, context, conversationCache));
 }
 
-function streamAt(asked: Ask<"generate">): EventSource<GenerateEvent> {
+function streamAt(asked: Attempt<"generate">): EventSource<GenerateEvent> {
   const { input, target, context, signal } = asked;
   const events = streamInForm(asked);
   return target.repairArguments

@@ -177,7 +177,7 @@ function withoutFields(
 }
 
 function factsOf(
-  { gateway, caller, signal, recorder }: RequestContext,
+  { gateway, caller, signal, requestLog }: RequestContext,
   isNamed: (url: string) => boolean,
   own = signal,
 ): CallFacts {
@@ -185,7 +185,7 @@ function factsOf(
     key: caller.name,
     owner: gateway.hasSeveralCallers ? caller.owner : undefined,
     signal: own,
-    onFailure: (reason) => recorder.explain(reason),
+    onFailure: (reason) => requestLog.explain(reason),
     isNamed,
   };
 }
@@ -233,7 +233,7 @@ function runRounds(
   context: RequestContext,
   open: Open,
 ): EventSource<GenerateEvent> {
-  const { gateway, signal, caller, recorder } = context;
+  const { gateway, signal, caller, requestLog } = context;
   const { rounds, calls, deadlineMs } = gateway.hostedLimits;
   const hits = hitsIn(request.messages);
   const named = new NamedAddresses(request.messages);
@@ -253,7 +253,7 @@ function runRounds(
     ask(grown, isLast) {
       const round = open(grown, estimateInputTokens(grown), { functions, isLast });
       // The next round may be asked of another target.
-      return transformed(round, markThoughts(() => recorder.attempt?.target), signal);
+      return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };

@@ -26,7 +26,7 @@ export interface Incoming<K extends OperationName> {
   readonly lane: Lane;
   readonly context: RequestContext;
   /** Present where the request came over a WebSocket. */
-  readonly session?: ConversationCache;
+  readonly conversationCache?: ConversationCache;
   /**
    * Present where the answer is made in the background: called once the request is let in, before any upstream is asked, with
    * what its client adds.
@@ -51,7 +51,7 @@ export function openExchange<K extends OperationName>(
     clientWire,
     note,
     now: () => toSeconds(gateway.now()),
-    elapsedMs: () => context.recorder.elapsedMs(),
+    elapsedMs: () => context.requestLog.elapsedMs(),
     stored: "memory" in input && input.memory?.keep !== undefined,
     frames: { sent: 0 },
   };

@@ -42,17 +42,17 @@ const EVENT: Words = {
 };
 
 /** The whole answer, with secrets hidden in all but the model's words; the same one where there are none. */
-export function withoutCarriedSecrets<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
+export function maskAnswer<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
   return hideIn(answer, ANSWER, hide) as Output<K>;
 }
 
 /** The same of what holds none of the model's words, as lists of models do not. */
-export function withoutSecretsIn<T>(value: T, hide: Hide): T {
+export function maskValue<T>(value: T, hide: Hide): T {
   return hideIn(value, undefined, hide) as T;
 }
 
 /** The same of one event of a stream. */
-export function withoutEventSecrets<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
+export function maskEvent<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
   // Of most events there is nothing but the model's words.
   return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
 }

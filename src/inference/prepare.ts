@@ -16,7 +16,7 @@ import { withoutHosted } from "../transforms/hosted_tools.ts";
 import { withOfferedTools } from "../transforms/offered_tools.ts";
 import { withFormInWords } from "../transforms/output_form.ts";
 import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
-import { withStandIns } from "../transforms/placeholder.ts";
+import { withPlaceholders } from "../transforms/placeholder.ts";
 import { withUpstreamNames } from "../transforms/tool_names.ts";
 import { arrangeTurns, mendTurns } from "../transforms/turns.ts";
 import { mendItems } from "../transforms/unpaired_items.ts";
@@ -108,8 +108,8 @@ const FOR_TARGET: readonly Transform<TargetFacts>[] = [
   },
   { name: "order of turns", apply: orderTurns },
   {
-    name: "stand-ins",
-    apply: (request, { intake }, note) => intake ? withStandIns(request, intake.wire, note) : request,
+    name: "placeholders",
+    apply: (request, { intake }, note) => intake ? withPlaceholders(request, intake.wire, note) : request,
   },
   { name: "ids of calls", apply: renameCalls },
   {

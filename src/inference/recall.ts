@@ -8,7 +8,7 @@ import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../tra
 import { markReasoning } from "../transforms/reasoning.ts";
 import { openReasoning, SEALED_PREFIX, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { GatewayError } from "../errors.ts";
-import { finish, paced } from "../util/work.ts";
+import { runSliced, sliced } from "../util/sliced_work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -21,12 +21,14 @@ import type { Passage } from "./answer_loop.ts";
 export function recall(
   asked: Input<"generate">,
   context: RequestContext,
-  session?: ConversationCache,
+  conversationCache?: ConversationCache,
 ): Recalled | Promise<Recalled> {
   const { messages, memory } = asked;
   const { previous, references = [], conversation } = memory ?? {};
-  const buildsOn = session || previous !== undefined || references.length > 0 || conversation !== undefined;
-  if (buildsOn || MAY_BE_SEALED.some((type) => holdsPart(messages, type))) return recallAll(asked, context, session);
+  const buildsOn = conversationCache || previous !== undefined || references.length > 0 || conversation !== undefined;
+  if (buildsOn || MAY_BE_SEALED.some((type) => holdsPart(messages, type))) {
+    return recallAll(asked, context, conversationCache);
+  }
   return { input: asked, added: { messages: memory ? messages.slice(memory.at) : messages } };
 }
 
@@ -36,10 +38,10 @@ const MAY_BE_SEALED = ["opaque", "reasoning", "hosted"] as const;
 async function recallAll(
   asked: Input<"generate">,
   context: RequestContext,
-  session?: ConversationCache,
+  conversationCache?: ConversationCache,
 ): Promise<Recalled> {
   const fromStore = () => recallStored(asked, context);
-  const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
+  const recalled = await (conversationCache ? conversationCache.recall(asked, fromStore) : fromStore());
   const isSummed = holdsSummary(recalled.input.messages);
   const { input, added } = await openThoughts(isSummed ? await openSummary(recalled, context) : recalled, context);
   const messages = numberHits(input.messages);
@@ -65,7 +67,7 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
   const { input } = recalled;
   const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
-  const messages = await finish(goOnFromSealed(input.messages, function* ({ data }) {
+  const messages = await runSliced(goOnFromSealed(input.messages, function* ({ data }) {
     const summary = yield* sealer.open(data, summaryWire(clientWire), owner);
     if (!summary) throw new GatewayError("invalid_request", UNREADABLE, { retryable: false });
     return summary.text;
@@ -85,14 +87,14 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
   const sealer = await sealerFor(context);
   const { clientWire, caller: { owner } } = context;
   const found = new Map<string, string | undefined>();
-  for await (const one of paced(hits)) {
-    const opened = sealer && await finish(sealer.open(one, clientWire, owner));
+  for await (const one of sliced(hits)) {
+    const opened = sealer && await runSliced(sealer.open(one, clientWire, owner));
     found.set(one, opened?.text);
   }
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
-  // One after the other: a long session has thousands.
-  for await (const opaque of paced(sealed)) {
-    thoughts.set(opaque, sealer && await finish(sealer.open(opaque.data, opaque.origin, owner)));
+  // One after the other: a long conversationCache has thousands.
+  for await (const opaque of sliced(sealed)) {
+    thoughts.set(opaque, sealer && await runSliced(sealer.open(opaque.data, opaque.origin, owner)));
   }
   const open = (closed: Message[]) => {
     // Without a sealer that is noted already, and nothing is known of other keys.
@@ -112,7 +114,7 @@ export function sealingFor(
   context: RequestContext,
 ): OpenedSealing | undefined {
   const place = reasoning?.(wire);
-  const { caller: { owner }, clientWire, recorder } = context;
+  const { caller: { owner }, clientWire, requestLog } = context;
   let sealer: Sealer | undefined;
   let isLoaded = false;
   return place && {
@@ -128,7 +130,7 @@ export function sealingFor(
     seal({ opaque, ...thought }) {
       if (!isLoaded) throw new Error("The sealer has not been loaded");
       if (!sealer) return SEALED_PREFIX; // which opens nowhere
-      const bound = opaque && { opaque: { target: recorder.attempt?.target, ...opaque } };
+      const bound = opaque && { opaque: { target: requestLog.attempt?.target, ...opaque } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
   };
@@ -140,10 +142,10 @@ interface OpenedSealing extends Sealing {
 }
 
 /** None while the store does not give its key: what is sealed is left out then, and noted. */
-async function sealerFor({ gateway, recorder, note }: RequestContext): Promise<Sealer | undefined> {
-  const { sealer, failure } = await recorder.waitForStore(gateway.sealer(recorder.storeMs));
+async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise<Sealer | undefined> {
+  const { sealer, failure } = await requestLog.waitForStore(gateway.sealer(requestLog.storeMs));
   if (sealer) return sealer;
-  recorder.explain(failure);
+  requestLog.explain(failure);
   note("could not read the key that seals reasoning");
   return undefined;
 }
@@ -167,50 +169,50 @@ export function remember(
   exchange: Exchange<"generate">,
   added: AddedTurn,
   context: RequestContext,
-  session?: ConversationCache,
+  conversationCache?: ConversationCache,
 ): Promise<void> | undefined {
   const { conversation, keep } = exchange.input.memory ?? {};
-  if (conversation === undefined && !keep && !session) return undefined;
-  return rememberTurn(response, exchange, added, context, session);
+  if (conversation === undefined && !keep && !conversationCache) return undefined;
+  return rememberTurn(response, exchange, added, context, conversationCache);
 }
 
 async function rememberTurn(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
   { messages, follows, begins }: AddedTurn,
-  { gateway, recorder, caller, note }: RequestContext,
-  session?: ConversationCache,
+  { gateway, requestLog, caller, note }: RequestContext,
+  conversationCache?: ConversationCache,
 ): Promise<void> {
   const { id, created, input } = exchange;
   const { keep } = input.memory ?? {};
-  const target = recorder.attempt?.target ?? "";
+  const target = requestLog.attempt?.target ?? "";
   const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
     // Each item of the answer is one of the conversation.
     const said = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
     try {
       await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
     } catch (cause) {
-      recorder.entry.cause = cause;
+      requestLog.entry.cause = cause;
       note("could not add the response to its conversation");
     }
   };
   if (input.memory?.conversation !== undefined) await addTo(input.memory.conversation, messages, response);
-  if (!keep) return session?.keep(id, response, target);
+  if (!keep) return conversationCache?.keep(id, response, target);
   const previous = begins ? undefined : input.memory?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
-    await recorder.waitForStore(
+    await requestLog.waitForStore(
       gateway.continuity.remember(
         { ...facts, messages, response, keep },
         target,
         caller.owner,
         follows,
-        recorder.storeMs,
+        requestLog.storeMs,
       ),
     );
   } catch (cause) {
     exchange.stored = false;
-    recorder.entry.cause = cause;
+    requestLog.entry.cause = cause;
     const isFull = cause instanceof GatewayError && cause.code === "rate_limit";
     note(isFull ? "could not store the response beyond store.bytesPerKey" : "could not store the response");
   }

@@ -1,6 +1,6 @@
 /** How much of a budget to reserve for an answer, and how long the answer may be for that. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Price } from "../contract/destination.ts";
+import type { Price } from "../contract/planned_target.ts";
 import type { Target } from "../contract/driver.ts";
 import { costOfSound, priceOf } from "../observe/cost.ts";
 import { limitOf } from "../upstream/call_fields.ts";

@@ -10,7 +10,7 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
-import { finish, inTurn, othersTurn } from "../util/work.ts";
+import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` where the caller may not use it. */
 export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
@@ -76,7 +76,7 @@ export async function resolve(
   lane: Lane,
   context: RequestContext,
 ): Promise<Resolution> {
-  context.recorder.entry.model = model;
+  context.requestLog.entry.model = model;
   if (context.caller.models) await checkModel(model, lane, context.caller);
   const resolution = await lane.resolve(model, operation);
   const targets = orderByDraw(resolution.targets, RANDOM_DRAWS);
@@ -85,7 +85,7 @@ export async function resolve(
 
 /** What the lane knows of a model. Throws where it has none of this name, or the caller may not ask for it. */
 export async function findModel(model: string, lane: Lane, context: RequestContext): Promise<ModelInfo> {
-  context.recorder.entry.model = model;
+  context.requestLog.entry.model = model;
   await checkModel(model, lane, context.caller);
   return await lane.get(model);
 }
@@ -106,7 +106,7 @@ async function checkModel(model: string, lane: Lane, caller: Caller): Promise<vo
  */
 export async function explainError(
   error: GatewayError,
-  { gateway, caller, signal, protocol: { operation }, recorder: { entry } }: RequestContext,
+  { gateway, caller, signal, protocol: { operation }, requestLog: { entry } }: RequestContext,
 ): Promise<GatewayError> {
   const lane = gateway.lanes.get(entry.lane ?? "");
   const { model } = entry;
@@ -118,13 +118,13 @@ export async function explainError(
   if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
   const { similarNames } = await import("../lanes/similar.ts");
   // A catalog is long, and the names of many requests at once may be misspelled.
-  await othersTurn();
+  await yieldToEventLoop();
   const all = await lane.list(() => {});
-  const names = await inTurn(caller.owner, () => {
+  const names = await runExclusively(caller.owner, () => {
     if (signal.aborted) return [];
     const task = TASK_OF[operation];
     const models = all.filter((one) => (!task || one.task === task) && mayAsk(one.id, caller));
-    return finish(similarNames(model, models.map(({ id }) => id)));
+    return runSliced(similarNames(model, models.map(({ id }) => id)));
   });
   if (names.length === 0) return error;
   const meant = names.map((name) => `"${name}"`).join(" or ");

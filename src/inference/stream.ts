@@ -14,7 +14,7 @@ import { guard } from "../upstream/guard.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { AnswerLoop, type Passage } from "./answer_loop.ts";
-import { weighRelayed, withoutEventSecrets } from "./mask_secrets.ts";
+import { maskEvent, weighRelayed } from "./mask_secrets.ts";
 import { learn } from "./counting.ts";
 
 /** The operations whose answers can be streamed. */
@@ -32,17 +32,17 @@ export async function respondWithStream<K extends Streamed>(
   context: RequestContext,
   passage: Passage<StreamEvent<K>> = {},
 ): Promise<Response> {
-  const { gateway: { pace, limits, meter }, recorder, hide, leave } = context;
+  const { gateway: { pace, limits, meter }, requestLog, hide, leave } = context;
   if (!protocol.stream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
-  recorder.entry.stream = true;
-  if (meter) recorder.atEnd(meter.openStream());
+  requestLog.entry.stream = true;
+  if (meter) requestLog.atEnd(meter.openStream());
   const { framing } = protocol.stream;
   const writer = protocol.stream.writer(exchange);
   const format = FORMAT[framing];
   const observer = new Observer(context);
   const events = guard(source, {
     changeError: (error) => withoutSecrets(error, hide),
-    change: (event) => withoutEventSecrets<K>(event, hide),
+    change: (event) => maskEvent<K>(event, hide),
     onEvent: (event) => observer.see(event),
   });
   const first = events.next();
@@ -52,13 +52,13 @@ export async function respondWithStream<K extends Streamed>(
     throw early.error;
   }
 
-  const reported = new Set(recorder.notes());
+  const reported = new Set(requestLog.notes());
   const chunks = new AnswerLoop(resume(first, events), writer, passage, {
     format,
     signal: context.signal,
     lateNotes() {
-      const late = recorder.notes().filter((note) => !reported.has(note));
-      const cost = recorder.cost && `cost: ${formatCost(recorder.cost)}`;
+      const late = requestLog.notes().filter((note) => !reported.has(note));
+      const cost = requestLog.cost && `cost: ${formatCost(requestLog.cost)}`;
       const notes = late.length > 0 ? `notes: ${formatNotes(late)}` : undefined;
       return [cost, notes].flatMap((comment) => comment === undefined ? [] : [{ comment }]);
     },
@@ -68,21 +68,21 @@ export async function respondWithStream<K extends Streamed>(
     keepAlive: () => format(protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }),
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
-    copy: recorder.record?.answer,
+    copy: requestLog.record?.answer,
     isServed: context.isServed,
     onStall() {
       // The client has the whole answer but for the last piece that was sent.
       if (observer.finished) return;
-      recorder.fail(clientStalled(limits.sendStallMs));
+      requestLog.fail(clientStalled(limits.sendStallMs));
       leave();
     },
     onLeave: leave,
     onFailure(thrown) {
-      recorder.fail(toGatewayError(thrown));
+      requestLog.fail(toGatewayError(thrown));
       void chunks.cancel();
     },
     // An SDK leaves with the last frame, before the connection ends.
-    onEnd: () => recorder.close(context.hasLeft() && !observer.finished ? clientClosed().status : 200),
+    onEnd: () => requestLog.close(context.hasLeft() && !observer.finished ? clientClosed().status : 200),
   });
 }
 
@@ -96,24 +96,24 @@ class Observer {
   }
 
   see(event: StreamEvent<Streamed>): void {
-    const { gateway, recorder, hasLeft } = this.#context;
+    const { gateway, requestLog, hasLeft } = this.#context;
     if (event.type === "error") {
       // What ends because the client left is no failure.
-      if (!hasLeft()) recorder.fail(event.error);
+      if (!hasLeft()) requestLog.fail(event.error);
       return;
     }
-    recorder.firstEvent();
-    recorder.isAnswered = true;
-    recorder.emittedTokens += tokensOf(event);
+    requestLog.firstEvent();
+    requestLog.isAnswered = true;
+    requestLog.emittedTokens += tokensOf(event);
     if (event.type === "start") {
-      const { counted } = recorder.attempt ?? {};
-      recorder.countedBy = counted?.used ? counted.by : "upstream";
+      const { counted } = requestLog.attempt ?? {};
+      requestLog.countedBy = counted?.used ? counted.by : "upstream";
     } else if (event.type === "finish") {
       const usage = usageOf(event);
-      if (usage) recorder.settle(usage, () => recorder.emittedTokens);
+      if (usage) requestLog.settle(usage, () => requestLog.emittedTokens);
       // A hedge that is given up may take longer to end than the answer, whose end says what both cost.
-      recorder.closeBills();
-      learn(usage, recorder.attempt, gateway);
+      requestLog.closeBills();
+      learn(usage, requestLog.attempt, gateway);
       this.finished = true;
     }
   }

@@ -2,7 +2,7 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../observe/trace.ts";
@@ -15,8 +15,8 @@ import type { EventSource } from "../util/event_source.ts";
 export function traceAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  { where, upstream: { baseUrl } }: { where: Destination; upstream: Upstream },
-  { recorder: { trace, reason }, hide }: RequestContext,
+  { where, upstream: { baseUrl } }: { where: PlannedTarget; upstream: Upstream },
+  { requestLog: { trace, reason }, hide }: RequestContext,
 ): AttemptTrace | undefined {
   const conversation = "messages" in input ? input as GenerateRequest : undefined;
   const stream = "stream" in input && input.stream === true;
@@ -39,23 +39,23 @@ export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, h
 
 /** One hosted call, which is a span of its own where the request is traced. */
 export async function runTraced(
-  ...[call, work, facts, { gateway, recorder }]: [...Parameters<HostedRunner["run"]>, RequestContext]
+  ...[call, work, facts, { gateway, requestLog }]: [...Parameters<HostedRunner["run"]>, RequestContext]
 ): ReturnType<HostedRunner["run"]> {
-  const end = recorder.trace?.tool(call.kind);
-  recorder.record?.event("hosted tool", call.kind);
+  const end = requestLog.trace?.tool(call.kind);
+  requestLog.record?.event("hosted tool", call.kind);
   const result = await gateway.hosted.run(call, work, facts);
-  recorder.record?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
+  requestLog.record?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;
 }
 
-type Asked<R> = (target: Destination, signal: AbortSignal) => R;
+type Asked<R> = (target: PlannedTarget, signal: AbortSignal) => R;
 
 /** Of an attempt whose answer comes whole. */
-export function traced<R>(attempt: Asked<Promise<R>>, { recorder }: RequestContext): Asked<Promise<R>> {
-  if (!recorder.trace) return attempt;
-  const end = (target: Destination, outcome: AttemptOutcome) => {
-    const { trace, provider } = recorder.attemptAt(target) ?? {};
+export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestContext): Asked<Promise<R>> {
+  if (!requestLog.trace) return attempt;
+  const end = (target: PlannedTarget, outcome: AttemptOutcome) => {
+    const { trace, provider } = requestLog.attemptAt(target) ?? {};
     trace?.end({ ...outcome, provider });
   };
   return async (target, signal) => {
@@ -73,12 +73,12 @@ export function traced<R>(attempt: Asked<Promise<R>>, { recorder }: RequestConte
 /** Of one that is streamed. */
 export function tracedStream<E extends SeenEvent>(
   attempt: Asked<EventSource<E>>,
-  { recorder }: RequestContext,
+  { requestLog }: RequestContext,
 ): Asked<EventSource<E>> {
-  if (!recorder.trace) return attempt;
+  if (!requestLog.trace) return attempt;
   return (target, signal) => {
     const source = attempt(target, signal);
-    const asked = recorder.attemptAt(target);
+    const asked = requestLog.attemptAt(target);
     return asked?.trace ? new TracedStream(source, asked.trace, () => asked.provider, signal) : source;
   };
 }

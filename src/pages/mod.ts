@@ -65,7 +65,7 @@ export async function answerPage(page: Page, context: RequestContext): Promise<R
   }
   const answer = await page.answer(context);
   // Monitoring asks every few seconds: it leaves no line in the log.
-  context.recorder.discard();
+  context.requestLog.discard();
   if (answer instanceof Response && !answer.headers.has("cache-control")) {
     answer.headers.set("cache-control", "no-store");
   }

@@ -15,12 +15,12 @@ export async function reportOf(gateway: Gateway, { inherited }: Workers): Promis
 
 /** How this process alone is. */
 export function processStatus(gateway: Gateway): ProcessStatus {
-  const { breaker, upstreams, meter, load, sockets, memory, draining } = gateway;
+  const { breaker, upstreams, meter, loadShedder, sockets, memory, draining } = gateway;
   // What a caller's own token failed with is told apart by who that was, which is nobody's business.
   const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
   return {
     status: draining.aborted ? "draining" : "ready",
-    requestsRunning: load.running(),
+    requestsRunning: loadShedder.running(),
     streamsOpen: meter?.openStreams ?? 0,
     webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: memory(),
@@ -50,7 +50,7 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 
 /** What is so at this moment. */
 export function gaugesOf(
-  { load, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
+  { loadShedder, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
 ): Family[] {
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
@@ -58,7 +58,7 @@ export function gaugesOf(
   const resting = breaker.resting().map((id) => id.slice(0, id.indexOf("/")));
   const one = (name: string, help: string, value: number) => gauge(name, help, [[{}, value]]);
   return [
-    one("laneway_requests_running", "Requests that run a model.", load.running()),
+    one("laneway_requests_running", "Requests that run a model.", loadShedder.running()),
     one("laneway_streams_open", "Streamed answers that are open.", meter?.openStreams ?? 0),
     one("laneway_websockets_open", "WebSockets that are open.", sockets.loaded?.size ?? 0),
     gauge(

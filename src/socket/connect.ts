@@ -7,19 +7,22 @@ import type { Incoming } from "../inference/incoming.ts";
 
 /** Throws `upgrade_required` where the platform has no WebSockets. */
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
-  const { gateway, recorder, caller } = context;
+  const { gateway, requestLog, caller } = context;
   const { draining } = gateway;
   // Loaded with the first socket.
-  const [{ Connection }, sockets] = await Promise.all([import("./responses_socket.ts"), gateway.sockets.load()]);
+  const [{ ResponsesSocket }, sockets] = await Promise.all([
+    import("./responses_socket.ts"),
+    gateway.sockets.load(),
+  ]);
   if (draining.aborted) throw shuttingDown();
   sockets.checkRoom(caller.owner, { total: mostSockets(gateway), isShared: gateway.hasSeveralCallers });
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
   }
-  const connection = new Connection(upgraded, { speech: protocol.socket, wire, lane, context, sockets, generate });
-  sockets.add(connection);
-  recorder.close(upgraded.response.status);
+  const socket = new ResponsesSocket(upgraded, { speech: protocol.socket, wire, lane, context, sockets, generate });
+  sockets.add(socket);
+  requestLog.close(upgraded.response.status);
   return upgraded.response;
 }
 
@@ -27,8 +30,8 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
 const [MOST_SOCKETS, LEAST_SOCKETS] = [500, 8];
 
 /** How many sockets may be open: as many as messages of the largest size fit into half of the memory. */
-function mostSockets({ limits, load }: Gateway): number {
-  const fitting = Math.floor(load.limitBytes(limits) / 2 / limits.bodyBytes);
+function mostSockets({ limits, loadShedder }: Gateway): number {
+  const fitting = Math.floor(loadShedder.limitBytes(limits) / 2 / limits.bodyBytes);
   return limits.sockets ?? Math.min(MOST_SOCKETS, Math.max(LEAST_SOCKETS, fitting));
 }
 

@@ -1,7 +1,7 @@
 /** The messages that have arrived on a WebSocket. They are read in order, one at a time. Each waits its turn like a new request. */
 import { GatewayError } from "../errors.ts";
 import type { HeldText } from "../http/uploads.ts";
-import { beginTurn } from "../util/work.ts";
+import { waitToBegin } from "../util/sliced_work.ts";
 
 /** A message that has been read. */
 export interface ReceivedMessage {
@@ -70,7 +70,7 @@ export class ReceivedMessages {
   async #readAll(): Promise<void> {
     this.#isRunning = true;
     for (let [first] = this.#waiting; first; [first] = this.#waiting) {
-      const turn = beginTurn(this.#options.caller, "held" in first ? first.held.bytes : 0);
+      const turn = waitToBegin(this.#options.caller, "held" in first ? first.held.bytes : 0);
       if (turn) await turn;
       const one = this.#waiting.shift();
       if (one) await this.#read(one);

@@ -9,12 +9,12 @@ import { LARGE_BYTES, parseBody, parseLarge } from "../http/body.ts";
 import type { OpenSocket, Sockets } from "../http/sockets.ts";
 import type { Upgraded } from "../platform/platform.ts";
 import type { Lane } from "../lanes/lane.ts";
-import { finish, step } from "../util/work.ts";
+import { runSliced, runStep } from "../util/sliced_work.ts";
 import { type ReceivedMessage, ReceivedMessages } from "./received_messages.ts";
-import { Channel } from "./socket_backpressure.ts";
+import { BackpressuredSocket } from "./socket_backpressure.ts";
 import { describeError } from "../inference/describe_error.ts";
 import type { Incoming } from "../inference/incoming.ts";
-import { SocketMemory } from "./socket_conversation_cache.ts";
+import { SocketConversationCache } from "./socket_conversation_cache.ts";
 import { warmUp } from "./warm_up.ts";
 
 /** How many answers are made at once, how many lanes there may be beside the one without a name, and how many messages may wait. */
@@ -24,7 +24,7 @@ const MOST_WAITING = 256;
 /** How many messages in a row may be refused. */
 const MOST_REFUSED = 20;
 
-export interface ConnectionOptions {
+export interface ResponsesSocketOptions {
   speech: SocketEndpoint;
   /** The handshake. */
   wire: WireRequest;
@@ -39,11 +39,11 @@ interface Waiting extends Omit<ReceivedMessage, "body"> {
   message: SocketMessage;
 }
 
-export class Connection implements OpenSocket {
-  readonly #channel: Channel;
+export class ResponsesSocket implements OpenSocket {
+  readonly #channel: BackpressuredSocket;
   readonly #received: ReceivedMessages;
-  readonly #options: ConnectionOptions;
-  readonly #memory: SocketMemory;
+  readonly #options: ResponsesSocketOptions;
+  readonly #cache: SocketConversationCache;
   /** What waits, by its lane; a lane is there from its first message on. */
   readonly #lanes = new Map<string, Waiting[]>();
   /** The lanes that are being answered. */
@@ -55,11 +55,11 @@ export class Connection implements OpenSocket {
   #isOld = false;
   #isRetired = false;
 
-  constructor(upgraded: Upgraded, options: ConnectionOptions) {
+  constructor(upgraded: Upgraded, options: ResponsesSocketOptions) {
     this.#options = options;
     const { sockets, context } = options;
-    const { limits, pace, load, uploads, hasSeveralCallers } = context.gateway;
-    this.#memory = new SocketMemory({
+    const { limits, pace, loadShedder, uploads, hasSeveralCallers } = context.gateway;
+    this.#cache = new SocketConversationCache({
       kept: sockets.kept,
       capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
       owner: this.owner,
@@ -69,13 +69,13 @@ export class Connection implements OpenSocket {
     this.#received = new ReceivedMessages({
       caller: this.owner,
       hold: (text) => {
-        if (text.length > LARGE_BYTES) load.check(limits);
+        if (text.length > LARGE_BYTES) loadShedder.check(limits);
         return uploads.hold(text, this.owner);
       },
       parse: (text) =>
         text.length > LARGE_BYTES
           ? parseLarge(text, { caller: this.owner, json: limits.json })
-          : finish(parseBody(text, limits.json)),
+          : runSliced(parseBody(text, limits.json)),
       onMessage: (message) => this.#queue(message),
       onRefused: (thrown) => this.#refuse(thrown),
     });
@@ -83,7 +83,7 @@ export class Connection implements OpenSocket {
       this.#isOld = true;
       this.#closeIfIdle();
     }, pace.socketMs);
-    this.#channel = new Channel(upgraded, {
+    this.#channel = new BackpressuredSocket(upgraded, {
       sendStallMs: limits.sendStallMs,
       onMessage: (data) => this.#take(data),
       onEnd: () => {
@@ -91,7 +91,7 @@ export class Connection implements OpenSocket {
         this.#received.clear();
         for (const lane of this.#lanes.values()) for (const { release } of lane) release();
         this.#lanes.clear();
-        this.#memory.clear();
+        this.#cache.clear();
         for (const context of this.#busy.values()) context?.leave();
       },
       onClosed: () => sockets.delete(this),
@@ -129,7 +129,7 @@ export class Connection implements OpenSocket {
   }
 
   #take(data: unknown): void {
-    this.#memory.countText(typeof data === "string" ? data.length : 0);
+    this.#cache.countText(typeof data === "string" ? data.length : 0);
     const beyond = this.#received.size + this.#waiting - MOST_WAITING;
     if (beyond < 0) return this.#received.add(data);
     if (beyond >= MOST_REFUSED) return this.#channel.close(1008, "Too many messages are waiting");
@@ -188,44 +188,44 @@ export class Connection implements OpenSocket {
     const { speech, lane, context: { request: { url, headers }, gateway, peer } } = this.#options;
     const request = new Request(url, { method: "POST", headers: plain(headers) });
     const context = withProtocol(openContext(request, peer, gateway), speech.protocol);
-    context.recorder.entry.protocol = speech.protocol.name;
-    context.recorder.entry.lane = lane.name;
+    context.requestLog.entry.protocol = speech.protocol.name;
+    context.requestLog.entry.lane = lane.name;
     return context;
   }
 
   async #answer({ message, size, release }: Waiting, name: string): Promise<void> {
     const { speech, wire: handshake, lane, context: { gateway, peer } } = this.#options;
     let context = this.#open();
-    const { request, recorder } = context;
-    recorder.atEnd(release);
-    recorder.isLarge = size > LARGE_BYTES;
+    const { request, requestLog } = context;
+    requestLog.atEnd(release);
+    requestLog.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
     listAsRunning(context);
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {
       context = withCaller(context, await gateway.authenticate(request, peer));
-      gateway.load.check(gateway.limits);
-      const prepared = { ...this.#memory.preparedFor(previous), ...body };
-      recorder.record = gateway.recording?.loaded?.begin(context);
-      recorder.record?.body.addText(JSON.stringify(prepared));
-      const session = this.#memory.open(name, size, isWarmUp ? withoutInput(body) : undefined);
+      gateway.loadShedder.check(gateway.limits);
+      const prepared = { ...this.#cache.preparedFor(previous), ...body };
+      requestLog.record = gateway.captures?.loaded?.begin(context);
+      requestLog.record?.body.addText(JSON.stringify(prepared));
+      const conversationCache = this.#cache.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
-      const input = await step(() => speech.protocol.parse(wire, context));
+      const input = await runStep(() => speech.protocol.parse(wire, context));
       const asked = {
         protocol: inLines(speech.protocol),
         wire,
         input: { ...input, stream: true },
         lane,
         context,
-        session,
+        conversationCache,
       };
-      const response = await (isWarmUp ? warmUp(asked, session) : this.#options.generate(asked));
+      const response = await (isWarmUp ? warmUp(asked, conversationCache) : this.#options.generate(asked));
       this.#refused = 0;
       await this.#send(response, message.lane);
-      if (recorder.failure) this.#memory.evict(name, previous);
+      if (requestLog.failure) this.#cache.evict(name, previous);
     } catch (thrown) {
-      this.#memory.evict(name, previous);
+      this.#cache.evict(name, previous);
       await this.#refuse(thrown, message.lane, context);
     }
   }
@@ -247,8 +247,8 @@ export class Connection implements OpenSocket {
     const response = speech.protocol.serializeError(error, { requestId: context.id });
     const { status, headers } = response;
     this.#countRefusal(status, context);
-    context.recorder.fail(error);
-    context.recorder.close(status);
+    context.requestLog.fail(error);
+    context.requestLog.close(status);
     const limit = thrown instanceof LimitReached ? thrown.limit : undefined;
     this.#channel.send(speech.writeError({ status, headers, body: await response.json(), limit }, lane));
     if (this.#refused >= MOST_REFUSED) this.#channel.close(1008, "Too many messages in a row were refused");
@@ -256,14 +256,14 @@ export class Connection implements OpenSocket {
   }
 
   /** A message that was refused before it was admitted is charged to its caller all the same, unless a limit was reached. */
-  #countRefusal(status: number, { gateway, recorder }: RequestContext): void {
-    if (recorder.asked > 0) return;
+  #countRefusal(status: number, { gateway, requestLog }: RequestContext): void {
+    if (requestLog.asked > 0) return;
     this.#refused++;
     const { caller } = this.#options.context;
-    if (!recorder.isMetered && status < 500 && status !== 429) void gateway.admission(caller)?.takeCall();
+    if (!requestLog.isMetered && status < 500 && status !== 429) void gateway.admission(caller)?.takeCall();
     const unlogged = this.#options.sockets.countRefusal(caller.owner, gateway.monotonic());
-    if (unlogged === undefined) recorder.entry.isRepeated = true;
-    else if (unlogged > 0) recorder.note(`${unlogged} refused messages before this one are not in the log`);
+    if (unlogged === undefined) requestLog.entry.isRepeated = true;
+    else if (unlogged > 0) requestLog.note(`${unlogged} refused messages before this one are not in the log`);
   }
 }
 

@@ -9,7 +9,7 @@ const LOOK_MS = 20;
 const CLOSE_MS = 2_000;
 const END_MS = 5;
 
-export interface ChannelOptions {
+export interface BackpressuredSocketOptions {
   /** How long the client may take nothing, in milliseconds. */
   sendStallMs: number;
   onMessage(data: unknown): void;
@@ -18,14 +18,14 @@ export interface ChannelOptions {
   onClosed(): void;
 }
 
-export class Channel {
+export class BackpressuredSocket {
   readonly #socket: WebSocket;
   readonly #drop: () => void;
-  readonly #options: ChannelOptions;
+  readonly #options: BackpressuredSocketOptions;
   #isOver = false;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ socket, drop }: Pick<Upgraded, "socket" | "drop">, options: ChannelOptions) {
+  constructor({ socket, drop }: Pick<Upgraded, "socket" | "drop">, options: BackpressuredSocketOptions) {
     this.#socket = socket;
     this.#drop = drop;
     this.#options = options;

@@ -23,7 +23,7 @@ const PART_BYTES = 256;
 /** Shorter messages are not worth counting. */
 const SMALL_TEXT = 65_536;
 
-export interface SocketMemoryOptions {
+export interface SocketConversationCacheOptions {
   /** The conversations of all callers' sockets. */
   kept: KeptItems;
   capacity: Capacity;
@@ -35,12 +35,12 @@ export interface SocketMemoryOptions {
   onFull(): void;
 }
 
-export class SocketMemory {
+export class SocketConversationCache {
   readonly #entries = new Map<string, Entry>();
-  readonly #options: SocketMemoryOptions;
+  readonly #options: SocketConversationCacheOptions;
   #latest: KeptItem | undefined;
 
-  constructor(options: SocketMemoryOptions) {
+  constructor(options: SocketConversationCacheOptions) {
     this.#options = options;
   }
 

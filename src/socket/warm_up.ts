@@ -7,12 +7,12 @@ import { resolve } from "../inference/resolve.ts";
 import { respondWithStream } from "../inference/stream.ts";
 
 /** Keeps what the next request goes on from, and answers nothing. */
-export async function warmUp(asked: Incoming<"generate">, session: ConversationCache): Promise<Response> {
+export async function warmUp(asked: Incoming<"generate">, conversationCache: ConversationCache): Promise<Response> {
   const { protocol, input: { model }, lane, context } = asked;
   await resolve("generate", model, lane, context);
-  const { input } = await recall(asked.input, context, session);
+  const { input } = await recall(asked.input, context, conversationCache);
   const exchange: Exchange<"generate"> = { ...openExchange(asked, input), stored: false };
-  session.keep(exchange.id);
+  conversationCache.keep(exchange.id);
   const usage = { inputTokens: 0, outputTokens: 0 };
   return await respondWithStream(
     protocol,

@@ -11,14 +11,18 @@ import { holdsPart } from "../canonical/part_types.ts";
 type Part = OutputPart | ToolResultPart;
 
 /** The request with text in place of history parts that `wire` does not have; the same object if there are none. */
-export function withStandIns(request: GenerateRequest, wire: string, note: (text: string) => void): GenerateRequest {
+export function withPlaceholders(
+  request: GenerateRequest,
+  wire: string,
+  note: (text: string) => void,
+): GenerateRequest {
   if (!holdsPart(request.messages, "opaque")) return request;
   const isForeign = (part: { type: string }): part is OpaquePart =>
     part.type === "opaque" && (part as OpaquePart).extra.wire !== wire;
   const hasForeign = (part: Part): boolean =>
     part.type === "tool-result" ? part.content.some(isForeign) : isForeign(part);
   const replace = <P extends Part>(part: P): (P | TextPart)[] => {
-    if (isForeign(part)) return [standInFor(part, note) ?? []].flat();
+    if (isForeign(part)) return [placeholderFor(part, note) ?? []].flat();
     return [part.type === "tool-result" ? { ...part, content: part.content.flatMap(replace) } : part];
   };
   const { messages } = request;
@@ -38,7 +42,7 @@ export function withStandIns(request: GenerateRequest, wire: string, note: (text
  * The text for a history part that only another wire has; `undefined` if there is none. `note` reports either case. It
  * is only for requests: in an answer it would look like the model's own words.
  */
-export function standInFor({ standIn, extra }: OpaquePart, note: (text: string) => void): TextPart | undefined {
+export function placeholderFor({ standIn, extra }: OpaquePart, note: (text: string) => void): TextPart | undefined {
   if (standIn === undefined) {
     noteDropped({ extra }, note);
     return undefined;

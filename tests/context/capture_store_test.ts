@@ -1,8 +1,8 @@
 /** What is kept of requests, and that its two bounds hold whatever comes. */
 import { assert, assertEquals } from "@std/assert";
 import { maskedUrl } from "../../src/util/urls_and_headers.ts";
-import type { Recorded } from "../../src/context/capture.ts";
-import { type RecordBounds, Recording } from "../../src/context/capture_store.ts";
+import type { Capture } from "../../src/context/capture.ts";
+import { type CaptureLimits, CaptureStore } from "../../src/context/capture_store.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { nodeTransport } from "../../src/platform/node_transport.ts";
 import { assertCheap } from "../support/cost.ts";
@@ -11,15 +11,15 @@ import { textOf } from "../support/transport.ts";
 const CALL = { target: "up/model", upstream: "up", driver: "chat", reason: "first" } as const;
 
 /** By default no request comes too soon. */
-function recordingOf(bounds: Partial<RecordBounds>, monotonic = () => 0): Recording {
-  return new Recording({ requests: 10, megabytes: 1, perMinute: 1_000_000, ...bounds }, monotonic);
+function recordingOf(bounds: Partial<CaptureLimits>, monotonic = () => 0): CaptureStore {
+  return new CaptureStore({ requests: 10, megabytes: 1, perMinute: 1_000_000, ...bounds }, monotonic);
 }
 
-function begin(recording: Recording, id: string): Recorded {
+function begin(recording: CaptureStore, id: string): Capture {
   return offer(recording, id)!;
 }
 
-function offer(recording: Recording, id: string, isFromConsole = false): Recorded | undefined {
+function offer(recording: CaptureStore, id: string, isFromConsole = false): Capture | undefined {
   const request = new Request("http://gateway/oss/v1/messages", { method: "POST", headers: { "x-api-key": "secret" } });
   return recording.begin({
     id,
@@ -28,16 +28,16 @@ function offer(recording: Recording, id: string, isFromConsole = false): Recorde
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna" },
     gateway: { secrets: [] },
-    recorder: { elapsedMs: () => 7, isFromConsole },
+    requestLog: { elapsedMs: () => 7, isFromConsole },
   });
 }
 
-function pieces(record: Recorded) {
+function pieces(record: Capture) {
   return [record.body, record.answer, ...record.calls.flatMap((call) => [call.body, call.answer])];
 }
 
 /** Makes a call whose answer has these pieces, each in the same buffer as the one before. */
-async function call(record: Recorded, body: string, answer: readonly Uint8Array[]): Promise<void> {
+async function call(record: Capture, body: string, answer: readonly Uint8Array[]): Promise<void> {
   const rest = [...answer];
   const buffer = new Uint8Array(Math.max(0, ...answer.map(({ length }) => length)));
   const read = () => {
@@ -69,7 +69,7 @@ Deno.test("recording: both bounds hold, and every byte that is kept is in the su
   for (let seed = 1; seed <= 5; seed++) {
     const below = numbers(seed);
     const recording = recordingOf({ requests: 5 });
-    const open: Recorded[] = [];
+    const open: Capture[] = [];
     for (let step = 0; step < 300; step++) {
       if (below(3) === 0 || open.length === 0) open.push(begin(recording, `${seed}.${step}`));
       const record = open[below(open.length)]!;
@@ -178,7 +178,7 @@ Deno.test("recording: what opens something is in no head", () => {
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna", token: "token-secret" },
     gateway: { secrets: [] },
-    recorder: { elapsedMs: () => 0, isFromConsole: false },
+    requestLog: { elapsedMs: () => 0, isFromConsole: false },
   })!;
   const all = JSON.stringify([headers, url, caller]);
   assert(!/secret|more/.test(all), all);

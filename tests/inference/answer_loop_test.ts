@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { StreamTransform, StreamWriter } from "../../src/contract/stream.ts";
 import { AnswerLoop, type LoopOptions, type Passage } from "../../src/inference/answer_loop.ts";
 import type { EventSource } from "../../src/util/event_source.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import { turnsDuring } from "../support/turns.ts";
 
 interface Event {
@@ -66,7 +66,7 @@ Deno.test("loop: events pass every transform in turn; what they hold back comes 
 
 Deno.test("loop: long work of a transform is done in slices, and ends with the client", async () => {
   const done: string[] = [];
-  function* work(emit: () => void): Work<void> {
+  function* work(emit: () => void): SlicedWork<void> {
     for (let slice = 0; slice < 20; slice++) {
       done.push("slice");
       yield;

@@ -1,7 +1,7 @@
 /** Budgets at every endpoint, and for callers of every kind. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Task, TASKS } from "../../src/canonical/models.ts";
-import type { Price } from "../../src/contract/destination.ts";
+import type { Price } from "../../src/contract/planned_target.ts";
 import { picoDollars } from "../../src/util/dollars.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";

@@ -1,7 +1,7 @@
 /** What budgets do to requests: on every wire, at every endpoint, before every attempt. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Price } from "../../src/contract/destination.ts";
+import type { Price } from "../../src/contract/planned_target.ts";
 import type { BudgetWarning, Warning } from "../../src/observe/log.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";

@@ -1,6 +1,6 @@
 /** The command `probe`: what it finds out of servers of every kind, and that the entry it prints is one that serves. */
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
-import { ProbeError } from "../../src/programs/probe/asking.ts";
+import { ProbeError } from "../../src/programs/probe/probe_call.ts";
 import { examineServer } from "../../src/programs/probe/examine.ts";
 import { report } from "../../src/programs/probe/mod.ts";
 import { answerThrough, type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";

@@ -1,7 +1,7 @@
 import { assertEquals, assertLess } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { type ReceivedMessage, ReceivedMessages } from "../../src/socket/received_messages.ts";
-import { othersTurn } from "../../src/util/work.ts";
+import { yieldToEventLoop } from "../../src/util/sliced_work.ts";
 
 interface Rig {
   received: ReceivedMessages;
@@ -40,7 +40,7 @@ function newRig(onMessage: (message: ReceivedMessage) => void = ({ release }) =>
 
 async function withOthers({ received, log }: Rig): Promise<void> {
   while (received.size > 0) {
-    await othersTurn();
+    await yieldToEventLoop();
     log.push("others");
   }
 }
@@ -85,7 +85,7 @@ Deno.test("received messages: what waits for others waits for a few messages, ho
   const rigs = Array.from({ length: CONNECTIONS }, () => newRig());
   for (const { received } of rigs) for (let sent = 0; sent < 20; sent++) received.add("broken");
   const TURNS = 5;
-  for (let turn = 0; turn < TURNS; turn++) await othersTurn();
+  for (let turn = 0; turn < TURNS; turn++) await yieldToEventLoop();
   const refused = rigs.reduce((sum, { log }) => sum + log.length, 0);
   assertLess(refused, TURNS * CONNECTIONS / 2);
   for (const rig of rigs) await withOthers(rig);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Channel } from "../../src/socket/socket_backpressure.ts";
+import { BackpressuredSocket } from "../../src/socket/socket_backpressure.ts";
 import { deno } from "../../src/platform/deno.ts";
 import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
 import { within } from "../support/wait.ts";
@@ -16,7 +16,7 @@ for (const [when, calls] of Object.entries(WHEN)) {
     const isClosed = Promise.withResolvers<void>();
     const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
       const { socket, response, drop } = deno.upgrade!(request);
-      const channel = new Channel({ socket, drop }, {
+      const channel = new BackpressuredSocket({ socket, drop }, {
         sendStallMs: 1_000,
         onMessage() {
           log.push("message");
@@ -50,7 +50,7 @@ for (const [when, calls] of Object.entries(WHEN)) {
 }
 
 /** How the gateway ends a connection whose client is in the middle of a message and confirms nothing. */
-const HOW: Record<string, (channel: Channel) => void> = {
+const HOW: Record<string, (channel: BackpressuredSocket) => void> = {
   "is closed, once it has had some time to confirm it": (channel) => channel.close(1000, "Too old"),
   "is ended at once": (channel) => channel.end(1013, "Short of memory"),
 };
@@ -61,7 +61,7 @@ for (const [what, run] of Object.entries(HOW)) {
     const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
       const { response, ...upgraded } = deno.upgrade!(request);
       const options = { sendStallMs: 1_000, onMessage() {}, onEnd() {}, onClosed: () => isClosed.resolve() };
-      const channel = new Channel(upgraded, options);
+      const channel = new BackpressuredSocket(upgraded, options);
       upgraded.socket.onopen = () => run(channel);
       return response;
     });

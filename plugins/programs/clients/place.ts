@@ -13,7 +13,7 @@ export function baseUrl(connection: Connection): string {
 /** For clients that insist on a key. A gateway without keys accepts any text. */
 export const ANY_KEY = "any";
 
-/** The key itself if it was given, or a stand-in if none is needed. `undefined` if a variable holds it. */
+/** The key itself if it was given, or a placeholder if none is needed. `undefined` if a variable holds it. */
 export function literalKey({ key }: Connection): string | undefined {
   if (!key) return ANY_KEY;
   return "value" in key ? key.value : undefined;

@@ -10,7 +10,7 @@ export type Verdict =
   /** It is there, under its own name and with its own value. */
   | { is: "carried"; notes: readonly string[] }
   /** It is there in another form: `to` says where. */
-  | { is: "mapped"; to: readonly Place[]; notes: readonly string[] }
+  | { is: "mapped"; to: readonly FieldTrace[]; notes: readonly string[] }
   /** It is not, and the client is told. */
   | { is: "dropped"; notes: readonly string[] }
   | { is: "refused" }
@@ -24,7 +24,7 @@ export type Verdict =
   | { is: "silent"; lost: string };
 
 /** Where something is, in few words; or was, and is no more. */
-export interface Place {
+export interface FieldTrace {
   name: string;
   gone: boolean;
 }
@@ -118,7 +118,7 @@ function sorted(value: JsonValue): JsonValue {
 const TEXTS = /(\.text|content|output|system|instructions)(\[\])?$/;
 
 /** Where the changes are, each place once. */
-function placesOf(changes: readonly Change[]): Place[] {
+function placesOf(changes: readonly Change[]): FieldTrace[] {
   const places = changes.map((change) => ({ name: nameOf(change), gone: change.after === undefined }));
   return places.filter(({ name }, index) => places.findIndex((other) => other.name === name) === index);
 }

@@ -1,10 +1,10 @@
 /** Verdicts in few words. */
-import type { Place, Verdict } from "./verdict.ts";
+import type { FieldTrace, Verdict } from "./verdict.ts";
 
 /** More places than these say no more. */
 const MOST_PLACES = 3;
 
-function inPlaces(places: readonly Place[]): string {
+function inPlaces(places: readonly FieldTrace[]): string {
   const kept = places.filter(({ gone }) => !gone).map(({ name }) => name);
   const gone = places.filter(({ gone }) => gone).map(({ name }) => `without ${name}`);
   const shown = [...kept.length > 0 ? [`as ${kept[0]}`, ...kept.slice(1)] : [], ...gone];

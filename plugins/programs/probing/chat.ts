@@ -1,13 +1,13 @@
 /** How a server does what agents need on the chat wire, and how Laneway is to treat it. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
-import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../../src/contract/probing.ts";
+import type { ProbeCall, ProbeFinding, ProbeReply } from "../../../src/contract/probing.ts";
 import { callsOf, errorOf, eventsOf, hasThought, isCutShort, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
 
 const PATH = "chat/completions";
 /** How long an answer may be from which something is to be seen: a model may think first. */
 const ROOM = 600;
 
-type Question = (ask: ProbeAsk, model: string) => Promise<ProbeFinding>;
+type Question = (ask: ProbeCall, model: string) => Promise<ProbeFinding>;
 
 const said = (content: string) => [{ role: "user", content }];
 
@@ -153,7 +153,7 @@ const structuredOutput: Question = async (ask, model) => {
 
 /** Whether the server refuses what `body` has and `plain` has not. Some answer so with 500, as they do in trouble. */
 async function isRefusal(
-  ask: ProbeAsk,
+  ask: ProbeCall,
   { status }: ProbeReply,
   { body, plain }: { body: JsonObject; plain: JsonObject },
 ): Promise<boolean> {

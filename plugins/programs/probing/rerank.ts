@@ -1,8 +1,8 @@
 import { isJsonObject } from "../../../src/canonical/json.ts";
-import type { ProbeAsk, ProbeFinding } from "../../../src/contract/probing.ts";
+import type { ProbeCall, ProbeFinding } from "../../../src/contract/probing.ts";
 
 /** Whether the scores of a server are those that clients expect, from 0 to 1. */
-export async function rerankScores(ask: ProbeAsk, model: string): Promise<ProbeFinding> {
+export async function rerankScores(ask: ProbeCall, model: string): Promise<ProbeFinding> {
   const documents = ["Paris is the capital of France.", "Bread is baked from flour."];
   const { body } = await ask("rerank", { model, query: "What is the capital of France?", documents });
   const results = isJsonObject(body) && Array.isArray(body.results) ? body.results.filter(isJsonObject) : [];

@@ -1,6 +1,6 @@
 /** Finds the wires that a server supports. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
-import type { ProbeAsk, ProbeReply } from "../../../src/contract/probing.ts";
+import type { ProbeCall, ProbeReply } from "../../../src/contract/probing.ts";
 import { errorOf } from "./answers.ts";
 
 interface Wire {
@@ -66,7 +66,7 @@ export interface FoundWire {
 }
 
 /** All of them, in one order. */
-export async function findWires(ask: ProbeAsk, model: string): Promise<FoundWire[]> {
+export async function findWires(ask: ProbeCall, model: string): Promise<FoundWire[]> {
   const found: FoundWire[] = [];
   for (const { name, path, body, headers, isIts } of WIRES) {
     const reply = await ask(path, body(model), headers);

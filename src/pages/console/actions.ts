@@ -6,14 +6,14 @@ import { readJsonBody } from "../../http/body.ts";
 import { checkOrigin, operatorOf } from "./sessions.ts";
 
 /** Does what is ordered. `context.caller` is the operator. */
-export type Order = (context: RequestContext, order: JsonObject) => Response | Promise<Response>;
+export type Action = (context: RequestContext, order: JsonObject) => Response | Promise<Response>;
 
 const LONGEST_ORDER = 2 ** 20;
 /** How long an order may take to come, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
 /** Who orders is known before anything of the order is read. */
-export async function obey(order: Order, context: RequestContext): Promise<Response> {
+export async function runAction(order: Action, context: RequestContext): Promise<Response> {
   const { request, isServed, gateway } = context;
   checkOrigin(context);
   const known = withCaller(context, await operatorOf(context));

@@ -10,7 +10,7 @@ import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
 import { isLocalCall } from "../../http/auth.ts";
 import { digestOf } from "../../util/digest.ts";
-import { finish } from "../../util/work.ts";
+import { runSliced } from "../../util/sliced_work.ts";
 import { completionAt } from "./completion.ts";
 
 const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
@@ -78,7 +78,7 @@ async function unmasked(
   { signal }: RequestContext,
 ): Promise<{ text: string } | { problem: Problem }> {
   const masked = [present, former].filter((one) => one !== undefined);
-  const { text: whole, lost: [lost] } = await finish(unmaskText(text, ...masked), signal);
+  const { text: whole, lost: [lost] } = await runSliced(unmaskText(text, ...masked), signal);
   if (lost === undefined) return { text: whole };
   const line = text.slice(0, text.indexOf(lost)).split("\n").length;
   return { problem: { path: "", message: `line ${line}: ${lost} stands for nothing that is hidden in its place` } };
@@ -88,7 +88,7 @@ async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestCont
   const file = desk.read();
   const secrets = finderOf(gateway.secrets);
   const mask = async (text: string | undefined, first: number): Promise<MaskedText | undefined> =>
-    text === undefined ? undefined : await finish(maskText(text, (plain) => secrets.isIn(plain), first), signal);
+    text === undefined ? undefined : await runSliced(maskText(text, (plain) => secrets.isIn(plain), first), signal);
   const [present, former] = [await mask(file.text, 1), await mask(file.former, FORMER_FROM)];
   // What is hidden depends on what the gateway serves by as well.
   const version = file.version && digestOf(JSON.stringify([file.text, file.former, present?.text, former?.text]));

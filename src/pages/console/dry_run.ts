@@ -1,13 +1,13 @@
 /** One request through a gateway that calls nobody: its upstream answers the same every time. */
 import type { JsonObject } from "../../canonical/json.ts";
 import type { ExchangeOptions, FidelityRequest, Outcome } from "../../contract/fidelity.ts";
-import type { Rehearse } from "../../context/dry_run.ts";
+import type { StartDryRun } from "../../context/dry_run.ts";
 import { createMemoryStore } from "../../state/memory_store.ts";
 import { createSealing } from "../../state/seal.ts";
-import { finishSync } from "../../util/work.ts";
+import { runUnsliced } from "../../util/sliced_work.ts";
 
-interface RehearsalOptions extends Pick<ExchangeOptions, "headers"> {
-  rehearse: Rehearse;
+interface DryRunOptions extends Pick<ExchangeOptions, "headers"> {
+  startDryRun: StartDryRun;
   /** Whose wire its thoughts are sealed for. */
   client: string;
   /** A request that is answered before. */
@@ -16,14 +16,14 @@ interface RehearsalOptions extends Pick<ExchangeOptions, "headers"> {
   answerTo(asked: JsonObject): JsonObject;
 }
 
-export async function rehearsed(
+export async function dryRun(
   request: FidelityRequest,
-  { rehearse, client, before, headers = {}, answerTo }: RehearsalOptions,
+  { startDryRun, client, before, headers = {}, answerTo }: DryRunOptions,
 ): Promise<Outcome> {
   const asked: NonNullable<Outcome["asked"]>[] = [];
   const store = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
   let notes: readonly string[] = [];
-  const app = rehearse({
+  const app = startDryRun({
     store,
     async fetch(input, init) {
       const call = new Request(input, init);
@@ -62,7 +62,7 @@ async function unsealed(
   if (!plain.includes("lw1.")) return plain;
   const { sealer } = await createSealing({ store, patienceMs: 1_000, now: () => 0 })();
   return plain.replace(/lw1\.[\w-]+/g, (sealed) => {
-    const opened = finishSync(sealer!.open(sealed, client, "local"));
+    const opened = runUnsliced(sealer!.open(sealed, client, "local"));
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });
 }

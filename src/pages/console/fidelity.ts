@@ -2,13 +2,13 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Gateway } from "../../context/gateway.ts";
 import type { RequestContext } from "../../context/request_context.ts";
-import type { Destination } from "../../contract/destination.ts";
+import type { PlannedTarget } from "../../contract/planned_target.ts";
 import type { Exchange, FidelityRow, Outcome } from "../../contract/fidelity.ts";
 import { GatewayError } from "../../errors.ts";
 import { BoundedMap } from "../../util/bounded_map.ts";
-import { othersTurn } from "../../util/work.ts";
+import { yieldToEventLoop } from "../../util/sliced_work.ts";
 import { findLane, resolve } from "../../inference/resolve.ts";
-import { rehearsed } from "./dry_run.ts";
+import { dryRun } from "./dry_run.ts";
 
 interface Table {
   target: string;
@@ -27,7 +27,7 @@ export async function fidelity(context: RequestContext): Promise<Response> {
   const { gateway, url } = context;
   const asked = (name: string) => url?.searchParams.get(name) ?? "";
   const [laneName, model, client] = [asked("lane"), asked("model"), asked("client")];
-  const { clients } = await gateway.rehearsals!.tables();
+  const { clients } = await gateway.dryRuns!.tables();
   if (client === "") return Response.json({ clients });
   if (!clients.includes(client)) throw new GatewayError("invalid_request", `Cannot find wire "${client}"`);
   const lane = findLane(laneName, context);
@@ -54,24 +54,24 @@ function queued<T>(make: () => Promise<T>): Promise<T> {
 
 async function tableOf(
   place: { lane: string; model: string },
-  target: Destination | undefined,
+  target: PlannedTarget | undefined,
   client: string,
   gateway: Gateway,
 ): Promise<Table> {
-  const rehearsals = gateway.rehearsals!;
+  const dryRuns = gateway.dryRuns!;
   const { lane, model } = place;
   const driver = target && gateway.drivers.get(target.driver ?? gateway.upstreams.get(target.upstream)!.driver.name);
-  const tables = await rehearsals.tables();
+  const tables = await dryRuns.tables();
   const wire = driver?.wire ?? "";
   if (!target || !tables.answer(wire, {})) {
     throw new GatewayError("unsupported", `There is no table for "${model}": its upstream has its own wire`);
   }
-  const rehearse = rehearsals.of(lane, model, target);
+  const startDryRun = dryRuns.of(lane, model, target);
   const made = new BoundedMap<string, Promise<Outcome>>(50);
   const exchange: Exchange = (client, body, { headers, before, answer } = {}) => {
     const key = JSON.stringify([body, headers, before, answer]);
-    const outcome = made.get(key) ?? rehearsed(tables.request(client, place, body), {
-      rehearse,
+    const outcome = made.get(key) ?? dryRun(tables.request(client, place, body), {
+      startDryRun,
       client,
       headers,
       before: before && tables.request(client, place, before),
@@ -93,7 +93,7 @@ async function collected(rows: AsyncIterable<FidelityRow>): Promise<FidelityRow[
   const all: FidelityRow[] = [];
   for await (const row of rows) {
     all.push(row);
-    await othersTurn();
+    await yieldToEventLoop();
   }
   return all;
 }

@@ -12,7 +12,7 @@ import { describe } from "../../state/budget/budget.ts";
 import type { Keyring } from "../../state/keyring.ts";
 import { formatDollars } from "../../util/dollars.ts";
 import type { UsageRow } from "../../state/usage_book.ts";
-import { within } from "../../state/store_timeout.ts";
+import { withStoreTimeout } from "../../state/store_timeout.ts";
 
 /** How many stored keys are listed at once. */
 const PAGE = 200;
@@ -133,7 +133,7 @@ const writing = <T>(work: Promise<T>) =>
 
 async function withStore<T>(work: Promise<T>, message: string): Promise<T> {
   try {
-    return await within(PATIENCE_MS, work);
+    return await withStoreTimeout(PATIENCE_MS, work);
   } catch (cause) {
     throw new GatewayError("unavailable", message, { cause, retryAfter: "1" });
   }

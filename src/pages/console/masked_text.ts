@@ -1,12 +1,12 @@
 /** What hides the secrets in what was recorded: those that the gateway knows, and those that a client sent for tools. */
-import type { Capture } from "../../context/captured_bytes.ts";
+import type { CapturedBytes } from "../../context/captured_bytes.ts";
 import { secretsInUrl } from "../../util/urls_and_headers.ts";
-import type { Recorded } from "../../context/capture.ts";
+import type { Capture } from "../../context/capture.ts";
 import { finderOf, SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
 import { finderFor, hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
 import { isObject } from "../../util/merge.ts";
 import type { WordFinder } from "../../util/word_finder.ts";
-import type { Work } from "../../util/work.ts";
+import type { SlicedWork } from "../../util/sliced_work.ts";
 
 /** Names of fields with credentials, in the descriptions of hosted tools and of servers of tools. */
 const CREDENTIAL = /^(authorization|authorization_token|token|api_key|headers)$/i;
@@ -18,10 +18,10 @@ const WRITTEN =
   /"(?:authorization|authorization_token|token|api_key|headers)"\s*:\s*(?:"((?:\\.|[^"\\])*)"?|\{([^}]*))/gi;
 
 /** The same text without secrets. A text may be as long as a body. */
-export type HideLong = (text: string) => Work<string>;
+export type HideLong = (text: string) => SlicedWork<string>;
 
 /** Throws `request_too_large` if the request brings so many credentials that they cannot all be hidden. */
-export function* hiderOf(recorded: Recorded): Work<HideLong> {
+export function* hiderOf(recorded: Capture): SlicedWork<HideLong> {
   const { body, calls } = recorded;
   // What is missing of a body that is cut off may stand in what the gateway made of it.
   const bodies = body.kept < body.length ? [body, ...calls.map((call) => call.body)] : [body];
@@ -37,7 +37,7 @@ function* spelled(credentials: Iterable<string>): Iterable<string> {
   for (const one of credentials) yield* spellingsFor([one, JSON.stringify(one).slice(1, -1)]);
 }
 
-function* hideSpelled(text: string, finders: readonly WordFinder[]): Work<string> {
+function* hideSpelled(text: string, finders: readonly WordFinder[]): SlicedWork<string> {
   const hidden = yield* hideInSlices(text, finders);
   const plain = yield* spellOut(hidden);
   if (plain === hidden) return hidden;
@@ -46,12 +46,12 @@ function* hideSpelled(text: string, finders: readonly WordFinder[]): Work<string
   return hiddenPlain === plain ? hidden : hiddenPlain;
 }
 
-function textIn(capture: Capture): string {
+function textIn(capture: CapturedBytes): string {
   return new TextDecoder().decode(capture.bytes());
 }
 
 /** What a JSON text holds for servers that hosted tools call. Of one that is cut off, whatever looks like it. */
-function* credentialsIn(text: string): Work<Iterable<string>> {
+function* credentialsIn(text: string): SlicedWork<Iterable<string>> {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -64,7 +64,7 @@ function* credentialsIn(text: string): Work<Iterable<string>> {
   return yield* secretsUnder({ hosted, rest });
 }
 
-function* credentialsWrittenIn(text: string): Work<Iterable<string>> {
+function* credentialsWrittenIn(text: string): SlicedWork<Iterable<string>> {
   const secrets = new Set<string>();
   for (const [, one, headers] of text.matchAll(WRITTEN)) {
     for (const found of (one ?? headers ?? "").split('"')) if (found.length >= SHORTEST_MASKED) secrets.add(found);
@@ -79,7 +79,7 @@ function isFunction(tool: unknown): boolean {
 }
 
 /** Without recursion: what was refused because it is nested too deep is recorded, too. */
-function* secretsUnder(root: object): Work<Iterable<string>> {
+function* secretsUnder(root: object): SlicedWork<Iterable<string>> {
   const secrets = new Set<string>();
   const add = (secret: string) => void (secret.length >= SHORTEST_MASKED && secrets.add(secret));
   const open: { value: object; isSecret: boolean }[] = [{ value: root, isSecret: false }];

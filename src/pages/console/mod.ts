@@ -2,9 +2,9 @@
 import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
-import { methodNotAllowed } from "../../http/service.ts";
+import { methodNotAllowed } from "../../http/operator_endpoints.ts";
 import { Slots } from "../../util/shares.ts";
-import { othersThrough } from "../../util/work.ts";
+import { flushEventLoop } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
@@ -13,7 +13,7 @@ import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
-import { obey, type Order } from "./actions.ts";
+import { type Action, runAction } from "./actions.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
@@ -55,7 +55,7 @@ const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Respon
 };
 
 /** Below `/console/api/`: what an operator may have done. */
-const ORDERS: Readonly<Record<string, Order>> = {
+const ORDERS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
@@ -89,7 +89,7 @@ async function answer(name: string, context: RequestContext): Promise<Response> 
   const asked = name.slice("api/".length);
   const order = Object.hasOwn(ORDERS, asked) ? ORDERS[asked] : undefined;
   checkMethod(method, order ? ["POST"] : ["GET", "HEAD"]);
-  const response = order ? await obey(order, context) : await read(name, asked, context);
+  const response = order ? await runAction(order, context) : await read(name, asked, context);
   response.headers.set("cache-control", "no-store");
   return response;
 }
@@ -109,7 +109,9 @@ async function read(name: string, asked: string, context: RequestContext): Promi
   const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
   if (!answer) return notThere(name);
   const run = () => answer(withCaller(context, caller));
-  return LONG.has(asked) ? await slots.run(caller.owner, context.signal, () => othersThrough().then(run)) : await run();
+  return LONG.has(asked)
+    ? await slots.run(caller.owner, context.signal, () => flushEventLoop().then(run))
+    : await run();
 }
 
 async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {

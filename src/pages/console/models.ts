@@ -1,6 +1,6 @@
 /** The models that the operator may ask for, lane by lane. */
 import type { RequestContext } from "../../context/request_context.ts";
-import { inTurn, othersThrough } from "../../util/work.ts";
+import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { mayAsk } from "../../inference/resolve.ts";
 
 export async function models({ gateway: { lanes }, caller, hide, note, signal }: RequestContext): Promise<Response> {
@@ -14,5 +14,5 @@ export async function models({ gateway: { lanes }, caller, hide, note, signal }:
     );
     return Response.json({ data });
   };
-  return await inTurn(caller.owner, () => othersThrough().then(write));
+  return await runExclusively(caller.owner, () => flushEventLoop().then(write));
 }

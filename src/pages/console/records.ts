@@ -1,10 +1,10 @@
 /** Requests that were recorded, as the console shows them. No secret that the gateway knows of is in what it gives. */
-import type { Capture } from "../../context/captured_bytes.ts";
-import type { Recorded, RecordedCall } from "../../context/capture.ts";
+import type { CapturedBytes } from "../../context/captured_bytes.ts";
+import type { Capture, CapturedCall } from "../../context/capture.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { maskedHeaders } from "../../context/masking.ts";
 import { GatewayError } from "../../errors.ts";
-import { finish, type Work } from "../../util/work.ts";
+import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
 import { type HideLong, hiderOf } from "./masked_text.ts";
 
 /** More of one body is not shown on the page, in bytes; it can be saved. */
@@ -25,8 +25,8 @@ interface Shown {
 }
 
 /** The latest first, and whether any are recorded at all. */
-export function records({ gateway: { recording } }: RequestContext): Response {
-  const { loaded } = recording ?? {};
+export function records({ gateway: { captures } }: RequestContext): Response {
+  const { loaded } = captures ?? {};
   return Response.json({
     bounds: loaded?.bounds,
     bytes: loaded?.bytes ?? 0,
@@ -35,7 +35,7 @@ export function records({ gateway: { recording } }: RequestContext): Response {
   });
 }
 
-function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Recorded) {
+function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Capture) {
   // The answer to a turn of a WebSocket has no head.
   const { key = caller.name, lane, protocol, model, target, error, durationMs, stream, status = sent } = entry ?? {};
   const path = new URL(url).pathname;
@@ -48,9 +48,9 @@ export async function record(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
   const { signal } = context;
-  const hide = await finish(hiderOf(one), signal);
+  const hide = await runSliced(hiderOf(one), signal);
   const found: { part: Shown; text: Found }[] = [];
-  const shown = (capture: Capture) => {
+  const shown = (capture: CapturedBytes) => {
     const part = partOf(capture);
     const text = textOf(capture, MOST_SHOWN);
     if (text) found.push({ part, text });
@@ -75,9 +75,9 @@ export async function record(context: RequestContext): Promise<Response> {
     },
     entry,
   };
-  for (const { part, text } of found) part.text = await finish(masked(text, hide), signal);
+  for (const { part, text } of found) part.text = await runSliced(masked(text, hide), signal);
   // What stands in heads, addresses and errors, too.
-  const text = await finish(hide(JSON.stringify(view)), signal);
+  const text = await runSliced(hide(JSON.stringify(view)), signal);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
@@ -89,8 +89,8 @@ export async function recordedText(context: RequestContext): Promise<Response> {
   const text = capture && textOf(capture);
   if (!text) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
   const { signal } = context;
-  const hide = await finish(hiderOf(one), signal);
-  return new Response(await finish(masked(text, hide), signal), {
+  const hide = await runSliced(hiderOf(one), signal);
+  return new Response(await runSliced(masked(text, hide), signal), {
     headers: {
       "content-type": "text/plain; charset=utf-8",
       "content-disposition": `attachment; filename="${one.id}.${part}.txt"`,
@@ -101,8 +101,8 @@ export async function recordedText(context: RequestContext): Promise<Response> {
 }
 
 /** The record that the address names. Throws `not_found` where it is kept no more. */
-export function recordOf({ gateway: { recording }, url }: RequestContext): Recorded {
-  const found = recording?.loaded?.of(url!.searchParams.get("id") ?? "");
+export function recordOf({ gateway: { captures }, url }: RequestContext): Capture {
+  const found = captures?.loaded?.of(url!.searchParams.get("id") ?? "");
   if (found) return found;
   throw new GatewayError(
     "not_found",
@@ -110,15 +110,15 @@ export function recordOf({ gateway: { recording }, url }: RequestContext): Recor
   );
 }
 
-function captureOf(part: string, { body, answer, calls }: Recorded): Capture | undefined {
+function captureOf(part: string, { body, answer, calls }: Capture): CapturedBytes | undefined {
   if (part === "request") return body;
   if (part === "answer") return answer;
   const [, index, side] = /^call\.(\d{1,4})\.(request|answer)$/.exec(part) ?? [];
-  const call: RecordedCall | undefined = calls[Number(index)];
+  const call: CapturedCall | undefined = calls[Number(index)];
   return side === "request" ? call?.body : call?.answer;
 }
 
-function partOf({ length: bytes, kept, isDescription }: Capture): Shown {
+function partOf({ length: bytes, kept, isDescription }: CapturedBytes): Shown {
   return { bytes, kept, ...(kept > MOST_SHOWN && { isShortened: true }), ...(isDescription && { isDescription }) };
 }
 
@@ -129,7 +129,7 @@ interface Found {
 }
 
 /** Of the first bytes; nothing where they are no text. */
-function textOf(capture: Capture, most = Infinity): Found | undefined {
+function textOf(capture: CapturedBytes, most = Infinity): Found | undefined {
   const bytes = capture.bytes().subarray(0, most);
   const isCut = bytes.length < capture.length;
   try {
@@ -140,6 +140,6 @@ function textOf(capture: Capture, most = Infinity): Found | undefined {
 }
 
 /** The end may be cut off within a secret. */
-function* masked({ text, isCut }: Found, hide: HideLong): Work<string> {
+function* masked({ text, isCut }: Found, hide: HideLong): SlicedWork<string> {
   return isCut ? (yield* hide(`${text}…`)).replace(/…$/, "") : yield* hide(text);
 }

@@ -7,7 +7,7 @@ import type { Driver, Target } from "../../contract/driver.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { GatewayError } from "../../errors.ts";
 import { prepareForTarget } from "../../inference/prepare.ts";
-import { finish } from "../../util/work.ts";
+import { runSliced } from "../../util/sliced_work.ts";
 import { hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
 import { ownHeaders, type Parsed, parseRecorded } from "./understood.ts";
@@ -25,7 +25,7 @@ export async function requestAgain(context: RequestContext): Promise<Response> {
   const parsed = parseRecorded(one, gateway);
   const own = parsed.protocol.wire;
   const wire = url!.searchParams.get("wire") ?? own;
-  const hide = await finish(hiderOf(one), signal);
+  const hide = await runSliced(hiderOf(one), signal);
   const { search, pathname } = new URL(one.url);
   const lane = parsed.params.lane;
   const headers = ownHeaders(one).filter(([name]) => wire === own || OF_ANY_WIRE.test(name));
@@ -38,7 +38,7 @@ export async function requestAgain(context: RequestContext): Promise<Response> {
     : writtenIn(wire, parsed, gateway);
   // As a text, because a browser rounds large numbers.
   const view = { wire, wires: wiresFor(parsed, gateway), lane, headers, ...again };
-  return new Response(await finish(hide(JSON.stringify(view)), signal), {
+  return new Response(await runSliced(hide(JSON.stringify(view)), signal), {
     headers: { "content-type": "application/json" },
   });
 }

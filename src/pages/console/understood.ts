@@ -2,7 +2,7 @@
 import { COLLECT } from "../../canonical/collect.ts";
 import type { Input, ModelOperation, StreamEvent } from "../../canonical/operations.ts";
 import type { Gateway } from "../../context/gateway.ts";
-import type { Recorded, RecordedCall } from "../../context/capture.ts";
+import type { Capture, CapturedCall } from "../../context/capture.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import type { AnswerContext, WireRequest } from "../../contract/context.ts";
 import type { Target, UpstreamOperation } from "../../contract/driver.ts";
@@ -12,7 +12,7 @@ import { framesIn } from "../../upstream/frames.ts";
 import { readEvents } from "../../upstream/read_events.ts";
 import { respond } from "../../upstream/run.ts";
 import type { Upstream } from "../../upstream/send.ts";
-import { finish, type Work } from "../../util/work.ts";
+import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
 import type { ServedOperation } from "../../inference/incoming.ts";
 import { type HideLong, hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
@@ -30,26 +30,26 @@ export interface Parsed {
 export async function understood(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { signal } = context;
-  const hideFirst = await finish(hiderOf(one), signal);
+  const hideFirst = await runSliced(hiderOf(one), signal);
   const parsed = await attempted(() => parseRecorded(one, context.gateway));
   const explanation = await attempted(() => explained(one, context.gateway));
   const answers = await Promise.all(
     one.calls.map((call) => attempted(() => answerOf(call, parsed.value, context.gateway))),
   );
   // Meanwhile the record may have got another call, or been forgotten.
-  const hideLast = await finish(hiderOf(one), signal);
-  function* hide(text: string): Work<string> {
+  const hideLast = await runSliced(hiderOf(one), signal);
+  function* hide(text: string): SlicedWork<string> {
     return yield* hideLast(yield* hideFirst(text));
   }
   const asked = one.calls.map((call) => askedNow(call, explanation.value));
   const calls: object[] = [];
   for (const [index, texts] of asked.entries()) {
-    const isAsExplained = texts && await finish(isOneOf(texts, hide), signal);
+    const isAsExplained = texts && await runSliced(isOneOf(texts, hide), signal);
     calls.push({ answer: answers[index]?.value, problem: answers[index]?.problem, isAsExplained });
   }
   const { input, notes } = parsed.value ?? {};
   const view = { input, notes, problem: parsed.problem, explanation, calls };
-  return new Response(await finish(hide(JSON.stringify(view)), signal), {
+  return new Response(await runSliced(hide(JSON.stringify(view)), signal), {
     headers: { "content-type": "application/json" },
   });
 }
@@ -63,7 +63,7 @@ async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; pro
 }
 
 /** The recorded request as its protocol reads it. Throws what the client got, and `invalid_request` where not all of it is kept. */
-export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
+export function parseRecorded(one: Capture, { registry }: Gateway): Parsed {
   const url = new URL(one.url);
   const headers = new Headers(one.headers.map(([name, value]): [string, string] => [name, value]));
   const match = registry.match({ method: one.method, url: one.url, headers }, url);
@@ -75,7 +75,7 @@ export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
   return { protocol: match.protocol, input, params: match.params, notes };
 }
 
-function bodyOf({ body }: Recorded): unknown {
+function bodyOf({ body }: Capture): unknown {
   if (body.kept < body.length) throw new GatewayError("invalid_request", "The body was not kept in full");
   if (body.isDescription) throw new GatewayError("invalid_request", "The form's files were not kept");
   return JSON.parse(new TextDecoder().decode(body.bytes()));
@@ -86,13 +86,13 @@ const OWN_HEADERS =
   /^(host|connection|content-.*|transfer-.*|accept-enc.*|expect|upgrade|sec-.*|origin|referer|accept|user-agent)$/;
 
 /** What of a request's head says how it is to be answered. What was masked is none of it. */
-export function ownHeaders({ headers }: Recorded): [string, string][] {
+export function ownHeaders({ headers }: Capture): [string, string][] {
   return headers.filter(([name, value]) => !OWN_HEADERS.test(name) && !value.includes("***"))
     .map(([name, value]) => [name, value]);
 }
 
 /** What the gateway would ask now, for the same caller. Nobody is asked. */
-async function explained(one: Recorded, gateway: Gateway): Promise<Explained> {
+async function explained(one: Capture, gateway: Gateway): Promise<Explained> {
   bodyOf(one);
   const { method, url, caller } = one;
   const headers = new Headers(ownHeaders(one));
@@ -104,7 +104,7 @@ async function explained(one: Recorded, gateway: Gateway): Promise<Explained> {
     log() {},
     meter: undefined,
     feed: undefined,
-    recording: undefined,
+    captures: undefined,
     tracing: undefined,
     audit: undefined,
   };
@@ -126,7 +126,7 @@ interface Explained {
 }
 
 /** The text that was sent and those that would be sent now; `undefined` if they are unknown or depend on an earlier answer. */
-function askedNow(call: RecordedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
+function askedNow(call: CapturedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
   const found = explanation?.targets.find(({ target }) => target === call.target);
   if (call.isFollowUp || !found?.requests || call.body.kept < call.body.length) return undefined;
   const sent = new TextDecoder().decode(call.body.bytes());
@@ -134,14 +134,14 @@ function askedNow(call: RecordedCall, explanation: Explained | undefined): { sen
 }
 
 /** Whether they are the same once their secrets are hidden: the explanation holds none. */
-function* isOneOf({ sent, now }: { sent: string; now: string[] }, hide: HideLong): Work<boolean> {
+function* isOneOf({ sent, now }: { sent: string; now: string[] }, hide: HideLong): SlicedWork<boolean> {
   const hidden = yield* hide(sent);
   for (const one of now) if ((yield* hide(one)) === hidden) return true;
   return false;
 }
 
 /** An answer in canonical form, or the error that it is. */
-async function answerOf(call: RecordedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
+async function answerOf(call: CapturedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
   const { status = 0, answer, answerHeaders: headers = new Headers(), target: name } = call;
   const upstream = gateway.upstreams.get(call.upstream);
   const driver = gateway.drivers.get(call.driver);
@@ -195,7 +195,7 @@ async function collected<K extends ModelOperation>(
   const emit = (event: StreamEvent<K>) => void events.push(event);
   await readEvents(framesIn(text, framing, upstream), reader, emit);
   const end = reader.done ? undefined : reader.end(emit);
-  if (end) await finish(end);
+  if (end) await runSliced(end);
   const collect = COLLECT[operation] as ((events: readonly StreamEvent<K>[]) => unknown) | undefined;
   return collect ? collect(events) : events;
 }

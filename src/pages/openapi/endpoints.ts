@@ -3,7 +3,7 @@ import { TASK_OF } from "../../canonical/operations.ts";
 import type { EndpointDescription } from "../../contract/description.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { MEDIA_TYPE } from "../../http/framing.ts";
-import { othersTurn } from "../../util/work.ts";
+import { yieldToEventLoop } from "../../util/sliced_work.ts";
 import type { Errors } from "./errors.ts";
 import { allowanceHeaders, COMMON_HEADERS, MODEL_HEADERS } from "./headers.ts";
 import { type Document, type MediaType, type Operation, type Parameter, type Paths, refTo } from "./json.ts";
@@ -35,9 +35,9 @@ export async function pathsOf(protocols: readonly AnyProtocol[], parts: Parts): 
     const operations: Operation[] = [];
     for (const protocol of sharing) {
       const described = await descriptionOf(protocol);
-      await othersTurn();
+      await yieldToEventLoop();
       operations.push(await operationOf(protocol, described, parts));
-      await othersTurn();
+      await yieldToEventLoop();
     }
     (paths[path] ??= {})[method] = operations.reduceRight((rest, one) => merged(rest, one, parts.errors));
   }

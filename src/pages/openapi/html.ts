@@ -1,6 +1,6 @@
 /** The description of the API as a page for people. */
 import { escape } from "../../http/html.ts";
-import { othersTurn, paced } from "../../util/work.ts";
+import { sliced, yieldToEventLoop } from "../../util/sliced_work.ts";
 import type { Document, MediaType, Operation, Parameter, ResponseObject } from "./json.ts";
 import { schemaHtml } from "./schema_html.ts";
 
@@ -30,16 +30,16 @@ ${textHtml(info.description)}
     if (own.length === 0) continue;
     pieces.push(`<section><h2 id="${anchor("tag", name)}">${escape(name)}</h2>\n<p>${escape(description)}</p>`);
     for (const one of own) pieces.push(operationHtml(one, document));
-    await othersTurn();
+    await yieldToEventLoop();
     pieces.push("</section>");
   }
   pieces.push('<section><h2 id="errors">Errors</h2>');
   for (const [name, response] of Object.entries(components.responses)) {
     pieces.push(`<h3 id="${anchor("response", name)}">${escape(name)}</h3>\n${responseHtml(response, document)}`);
   }
-  await othersTurn();
+  await yieldToEventLoop();
   pieces.push('</section><section><h2 id="schemas">Schemas</h2>', SCHEMAS);
-  for await (const [name, schema] of paced(Object.entries(components.schemas))) {
+  for await (const [name, schema] of sliced(Object.entries(components.schemas))) {
     pieces.push(`<h3 id="${anchor("schema", name)}">${escape(name)}</h3>\n${schemaHtml(schema)}`);
   }
   return [...pieces, "</section></main>"].join("\n");

@@ -4,7 +4,7 @@ import { hiderFor } from "../../context/secrets.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
 import { whyUnreached } from "../doctor/reach.ts";
-import { asking } from "./asking.ts";
+import { openCheck } from "./check_call.ts";
 import type { Checking } from "./run.ts";
 
 /** How long it may take to find out whether anybody is there, in milliseconds. */
@@ -57,7 +57,7 @@ async function whyRefused(
 ): Promise<string | undefined> {
   let reason = "";
   for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
-    const ask = asking({ ...asked, key, headers: wire.headers });
+    const ask = openCheck({ ...asked, key, headers: wire.headers });
     const reply = await ask(wire.path, wire.request({ model, text: "Say: pong", maxTokens: 16 }));
     if (reply.isLate) return late(asked, isSilent);
     if (!REFUSED.includes(reply.status)) return undefined;

@@ -2,7 +2,7 @@
 import { cases, checkedWires, scriptedCases } from "../../../plugins/programs/conformance/mod.ts";
 import { hiderFor } from "../../context/secrets.ts";
 import type { CheckCase, CheckDesk, CheckedWire, ScriptedUpstream } from "../../contract/conformance.ts";
-import { asking } from "./asking.ts";
+import { openCheck } from "./check_call.ts";
 import type { CheckResult } from "./report.ts";
 
 export interface Checking {
@@ -46,7 +46,7 @@ export async function check(checking: Checking): Promise<CheckResult[]> {
 async function judge(one: CheckCase, wire: CheckedWire, checking: Checking): Promise<CheckResult> {
   const { id, requirement } = one;
   const { key, model, upstream } = checking;
-  const desk: CheckDesk = { wire, model, upstream, ask: asking({ ...checking, headers: wire.headers }) };
+  const desk: CheckDesk = { wire, model, upstream, ask: openCheck({ ...checking, headers: wire.headers }) };
   const began = performance.now();
   const found = await one.run(desk).catch((error) => [`The answer cannot be judged: ${(error as Error).message}`]);
   const seconds = (performance.now() - began) / 1000;

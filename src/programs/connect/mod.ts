@@ -19,7 +19,7 @@ import { FormatError } from "./formats/format.ts";
 const PATIENCE_MS = 120_000;
 
 /** How the user is asked; nothing where nobody is there to ask. */
-export interface Asking {
+export interface Prompter {
   ask(question: string): string | undefined;
   /** All of standard input. */
   readAll(): string;
@@ -29,7 +29,7 @@ export interface Asking {
 export async function connect(
   args: readonly string[],
   program: Program,
-  asking: Asking = terminal(),
+  asking: Prompter = terminal(),
   patienceMs = PATIENCE_MS,
 ): Promise<number> {
   const { platform, streams: { print, say } } = program;
@@ -66,7 +66,7 @@ export async function connect(
   }
 }
 
-function terminal(): Asking {
+function terminal(): Prompter {
   return {
     ask: (question) => Deno.stdin.isTerminal() ? prompt(shown(question)) ?? undefined : undefined,
     readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
@@ -89,7 +89,7 @@ function stateOf(client: Client, isConnected: boolean, machine: ClientMachine): 
   return client.files ? "" : "by hand";
 }
 
-function chosen({ client: name }: Options, { machine, program, print }: Desk, { ask }: Asking): Client {
+function chosen({ client: name }: Options, { machine, program, print }: Desk, { ask }: Prompter): Client {
   const find = (name: string) => clients.find((client) => client.name === name);
   if (name !== undefined) {
     const client = find(name);
@@ -107,7 +107,7 @@ function chosen({ client: name }: Options, { machine, program, print }: Desk, { 
   return client;
 }
 
-async function setUp(client: Client, options: Options, desk: Desk, asking: Asking): Promise<number> {
+async function setUp(client: Client, options: Options, desk: Desk, asking: Prompter): Promise<number> {
   const { machine, records, patienceMs, print, during } = desk;
   const { url, lane } = options;
   const { key, from } = keyOf(options, machine, asking);
@@ -169,7 +169,7 @@ function writing<T>(run: () => T): T {
   }
 }
 
-function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll }: Asking) {
+function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll }: Prompter) {
   if (keyEnv !== undefined) {
     const key = env(keyEnv);
     if (!key) throw new ConnectError(`The variable ${keyEnv} is not set here: set it to the key first`);
@@ -190,11 +190,11 @@ function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, prin
   }
 }
 
-function isAgreed({ yes }: Options, { ask }: Asking): boolean {
+function isAgreed({ yes }: Options, { ask }: Prompter): boolean {
   return yes || /^y(es)?$/i.test(ask("Change it? [y/N]")?.trim() ?? "");
 }
 
-function undo(client: Client, options: Options, desk: Desk, asking: Asking): number {
+function undo(client: Client, options: Options, desk: Desk, asking: Prompter): number {
   const { print } = desk;
   const receipt = readReceipt(desk.records, client.name);
   if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to undo`);

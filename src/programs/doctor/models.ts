@@ -1,6 +1,6 @@
 /** Whether each model of each lane answers, streams, calls tools, reasons and keeps to a schema. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
-import { type Answer, type Asking, errorIn, startAsking, type Subject } from "./asking.ts";
+import { type Answer, errorIn, startTargetClient, type Subject, type TargetClient } from "./target_client.ts";
 import { type Examined, upstreamNamed } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 import { CHAT_QUESTIONS, OTHER_QUESTIONS, TOOL } from "./questions.ts";
@@ -12,7 +12,7 @@ const AT_ONCE = 4;
 
 /** `lost`: the upstreams whose models are not asked, and why. */
 export async function checkModels(examined: Examined, lost: ReadonlyMap<string, string>): Promise<Finding[]> {
-  const asking = startAsking(examined);
+  const asking = startTargetClient(examined);
   const findings = new Map<Subject, Finding[]>();
   const skipped = asking.subjects.filter(({ upstream }) => lost.has(upstream));
   const waiting = asking.subjects.filter(({ upstream }) => !lost.has(upstream));
@@ -54,7 +54,7 @@ function skippedModels(skipped: readonly Subject[], lost: ReadonlyMap<string, st
   }));
 }
 
-async function checkModel(subject: Subject, asking: Asking): Promise<Finding[]> {
+async function checkModel(subject: Subject, asking: TargetClient): Promise<Finding[]> {
   const { task, id } = subject;
   if (task === "chat") return await checkChat(subject, asking);
   const { path, body } = OTHER_QUESTIONS[task];
@@ -64,7 +64,7 @@ async function checkModel(subject: Subject, asking: Asking): Promise<Finding[]> 
 
 type Question = keyof typeof CHAT_QUESTIONS;
 
-async function checkChat(subject: Subject, asking: Asking): Promise<Finding[]> {
+async function checkChat(subject: Subject, asking: TargetClient): Promise<Finding[]> {
   const ask = (question: Question) =>
     asking.ask("chat/completions", JSON.stringify({ model: subject.id, ...CHAT_QUESTIONS[question] }));
   const whole = await ask("whole");

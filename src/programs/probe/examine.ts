@@ -10,10 +10,10 @@ import {
 } from "../../../plugins/programs/probing/mod.ts";
 import { builtIn } from "../../app.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ProbeAsk, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
+import type { ProbeCall, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
 import type { SecretPlace } from "../../contract/call.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
-import { asking, modelsIn, ProbeError } from "./asking.ts";
+import { modelsIn, openProbe, ProbeError } from "./probe_call.ts";
 
 export interface Examined {
   /** Where its wires begin, without a slash at its end. */
@@ -83,7 +83,7 @@ interface Base {
   query?: string;
   /** The header that carries the secret; absent where there is no secret. */
   place?: SecretPlace;
-  ask: ProbeAsk;
+  ask: ProbeCall;
   /** The answer to a request for the models. */
   list: ProbeReply;
 }
@@ -113,7 +113,7 @@ async function findAccess(
   let refusal: ProbeReply | undefined;
   for (const place of placesFor(secret)) {
     const access = secret && place && { value: secret.value, place };
-    const ask = asking({ ...others, baseUrl: `${baseUrl}/`, query, access });
+    const ask = openProbe({ ...others, baseUrl: `${baseUrl}/`, query, access });
     const list = await ask(listing.path, undefined, listing.headers);
     if (list.status !== 401 && list.status !== 403) return { baseUrl, query, place, ask, list };
     refusal = list;
@@ -142,7 +142,7 @@ interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
   model?: string;
 }
 
-async function findKind(ask: ProbeAsk, list: ProbeReply): Promise<FoundKind> {
+async function findKind(ask: ProbeCall, list: ProbeReply): Promise<FoundKind> {
   const replies = new Map<string, ProbeReply>();
   const at = async (path: string) => {
     const reply = replies.get(path) ?? await ask(path);

@@ -9,7 +9,7 @@ import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { printable } from "../../util/printable.ts";
-import { ProbeError } from "./asking.ts";
+import { ProbeError } from "./probe_call.ts";
 import { type Examined, examineServer } from "./examine.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */

@@ -2,7 +2,7 @@
 import type { Frame } from "../../contract/frame.ts";
 import type { StreamReader, StreamTransform, StreamWriter } from "../../contract/stream.ts";
 import { GatewayError } from "../../errors.ts";
-import { finishSync } from "../../util/work.ts";
+import { runUnsliced } from "../../util/sliced_work.ts";
 
 /**
  * The events of a stream that holds these frames, up to the wire's own end. The failure that the reader throws is the last of
@@ -18,12 +18,12 @@ export function readEvents<E>(
   try {
     for (const frame of frames) {
       const work = reader.read(frame, emit);
-      if (work) finishSync(work);
+      if (work) runUnsliced(work);
       if (reader.done) return events;
     }
     if (failure !== undefined) throw failure;
     const work = reader.end(emit);
-    if (work) finishSync(work);
+    if (work) runUnsliced(work);
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     events.push({ type: "error", error: thrown });
@@ -43,7 +43,7 @@ export function transform<E>(by: StreamTransform<E>, events: Iterable<E>): E[] {
   const changed: E[] = [];
   for (const event of events) {
     const work = by.push(event, (one) => void changed.push(one));
-    if (work) finishSync(work);
+    if (work) runUnsliced(work);
   }
   return changed;
 }

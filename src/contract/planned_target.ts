@@ -1,11 +1,11 @@
 import type { Price } from "../canonical/price.ts";
-import type { Place } from "./catalog.ts";
+import type { ProviderTarget } from "./catalog.ts";
 import type { Quirks } from "./quirks.ts";
 
 export type { Price };
 
 /** Where a request is sent: a model at an upstream, or at one of the providers behind it. */
-export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
+export interface PlannedTarget extends Quirks, Partial<Pick<ProviderTarget, "provider" | "driver" | "path">> {
   upstream: string;
   model: string;
   /** The model's name with the provider that must serve it, if the upstream would otherwise choose one. */
@@ -21,7 +21,7 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
 }
 
 /** The target's name in the log and for clients: `upstream/model`. */
-export function targetName({ upstream, provider, model }: Destination): string {
+export function targetName({ upstream, provider, model }: PlannedTarget): string {
   return provider ? `${upstream}/${provider}/${model}` : `${upstream}/${model}`;
 }
 

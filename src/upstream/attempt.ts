@@ -28,7 +28,7 @@ export interface AnswerBill<K extends ModelOperation> {
   ended(isGivenUp: boolean): void;
 }
 
-export interface Ask<K extends ModelOperation> {
+export interface Attempt<K extends ModelOperation> {
   operation: K;
   /** The input before it was prepared for the target. The answer is parsed against it. */
   input: Input<K>;
@@ -66,7 +66,7 @@ export interface Ask<K extends ModelOperation> {
  * The driver's implementation of the operation. Throws if the upstream has no secret or does not serve the operation.
  */
 export function wayOf<K extends ModelOperation>(
-  { operation, upstream }: Ask<K>,
+  { operation, upstream }: Attempt<K>,
 ): UpstreamOperation<K> | LocalOperation<K> {
   if (upstream.missingSecret !== undefined) {
     const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
@@ -78,19 +78,19 @@ export function wayOf<K extends ModelOperation>(
 }
 
 /** Identifies one model at one base URL. */
-export function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string {
+export function placeOf<K extends ModelOperation>({ upstream, target }: Attempt<K>): string {
   return `${upstream.baseUrl} ${target.model}`;
 }
 
 /** Answers from the embedded upstream. What it cannot express is known only after it has answered. */
-export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
-  const input = ask.prepare({ refusesCacheHints: false, refusesReasoning: false });
-  const output = way.local(input, ask.target, ask.context);
-  ask.onDescribed();
+export function local<K extends ModelOperation>(way: LocalOperation<K>, attempt: Attempt<K>): Output<K> {
+  const input = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
+  const output = way.local(input, attempt.target, attempt.context);
+  attempt.onDescribed();
   return output;
 }
 
 /** The error for an upstream that cannot stream the operation. */
-export function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {
+export function cannotStream({ operation, upstream }: Attempt<ModelOperation>): GatewayError {
   return new GatewayError("unsupported", `Upstream "${upstream.name}" does not stream "${operation}"`);
 }

@@ -4,7 +4,7 @@ import { mayReachHost } from "../platform/guarded_agent.ts";
 import { Refusal } from "./refusal.ts";
 
 /** A place that may be asked for its page. */
-export interface Place {
+export interface Address {
   url: URL;
   /** Whether the configuration names it, so that it may be inside. */
   isListed: boolean;
@@ -13,7 +13,7 @@ export interface Place {
 const MOST_CHARACTERS = 2_000;
 
 /** `allow`: origins of hosts inside; `*.` stands for all names below one. Throws a `Refusal`. */
-export function placeOf(text: string, allow: readonly string[], base?: URL): Place {
+export function addressOf(text: string, allow: readonly string[], base?: URL): Address {
   if (text.length > MOST_CHARACTERS) throw new Refusal("too_long", "The URL is too long");
   const url = URL.parse(text, base);
   if (!url) throw new Refusal("invalid_input", "This is no URL");

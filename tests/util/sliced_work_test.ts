@@ -1,13 +1,22 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ByteReader } from "../../src/util/byte_reader.ts";
-import { beginTurn, finish, finishSync, inTurn, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
+import {
+  runExclusively,
+  runSliced,
+  runStep,
+  runUnsliced,
+  sliced,
+  type SlicedWork,
+  waitToBegin,
+  yieldToEventLoop,
+} from "../../src/util/sliced_work.ts";
 import { readFrames } from "../support/sources.ts";
 import { fromResponse } from "../../src/platform/fetch_transport.ts";
 import { readBytes } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { turnsDuring } from "../support/turns.ts";
 
-function* workOf(slices: number, done: string[] = [], name = ""): Work<number> {
+function* workOf(slices: number, done: string[] = [], name = ""): SlicedWork<number> {
   for (let slice = 0; slice < slices; slice++) {
     done.push(name);
     yield;
@@ -16,23 +25,23 @@ function* workOf(slices: number, done: string[] = [], name = ""): Work<number> {
 }
 
 Deno.test("work: others have a turn after each slice that took long", async () => {
-  const turns = await turnsDuring(() => finish(workOf(20)));
+  const turns = await turnsDuring(() => runSliced(workOf(20)));
   assert(turns >= 10, `${turns} turns`);
 });
 
 Deno.test("work: its result is the same at once and in slices, and so is its failure", async () => {
-  assertEquals([finishSync(workOf(3)), await finish(workOf(3))], [3, 3]);
+  assertEquals([runUnsliced(workOf(3)), await runSliced(workOf(3))], [3, 3]);
   // deno-lint-ignore require-yield
-  const failing = function* (): Work<void> {
+  const failing = function* (): SlicedWork<void> {
     throw new RangeError("too much");
   };
-  await assertRejects(async () => await finish(failing()), RangeError, "too much");
-  await assertRejects(async () => await step(() => finishSync(failing())), RangeError, "too much");
+  await assertRejects(async () => await runSliced(failing()), RangeError, "too much");
+  await assertRejects(async () => await runStep(() => runUnsliced(failing())), RangeError, "too much");
 });
 
 Deno.test("work: of several long works one goes on at a time, and none is forgotten", async () => {
   const done: string[] = [];
-  const works = ["a", "b", "c", "d"].map((name) => () => finish(workOf(10, done, name)));
+  const works = ["a", "b", "c", "d"].map((name) => () => runSliced(workOf(10, done, name)));
   const turns = await turnsDuring(() => Promise.all(works.map((begin) => begin())));
   assertEquals(done.toSorted().join(""), "a".repeat(10) + "b".repeat(10) + "c".repeat(10) + "d".repeat(10));
   // Forty slices: were one of each work done at a time, there would be ten turns.
@@ -40,7 +49,7 @@ Deno.test("work: of several long works one goes on at a time, and none is forgot
 });
 
 Deno.test("work: others have a turn between many items", async () => {
-  const turns = await turnsDuring(async () => assertEquals((await toArray(paced([1, 2, 3, 4, 5]))).length, 5));
+  const turns = await turnsDuring(async () => assertEquals((await toArray(sliced([1, 2, 3, 4, 5]))).length, 5));
   assert(turns >= 2, `${turns} turns`);
 });
 
@@ -60,7 +69,7 @@ Deno.test("work: sockets have a turn between slices, too", async () => {
       bytes++;
     }
   })();
-  await turnsDuring(() => finish(workOf(200)));
+  await turnsDuring(() => runSliced(workOf(200)));
   atWork = false;
   await pings;
   assert(bytes >= 50, `${bytes} bytes beside 200 slices`);
@@ -68,7 +77,7 @@ Deno.test("work: sockets have a turn between slices, too", async () => {
 
 Deno.test("work: whoever leaves it while others have their turn leaves nothing behind", () => {
   // Deno's leak check judges, as it does for every test. One turn alone may be over before it looks.
-  for (let i = 0; i < 20; i++) void othersTurn();
+  for (let i = 0; i < 20; i++) void yieldToEventLoop();
 });
 
 const PIECES = 50;
@@ -104,9 +113,9 @@ Deno.test("work: whoever reads very many short pieces leaves others a turn with 
 Deno.test("work: of large works one is done at a time, callers alternate, and a failure holds up nobody", async () => {
   const done: string[] = [];
   const large = (caller: string, name: string) =>
-    inTurn(caller, async () => {
+    runExclusively(caller, async () => {
       done.push(`${name} begins`);
-      await othersTurn();
+      await yieldToEventLoop();
       done.push(`${name} ends`);
       if (name === "a2") throw new RangeError("too much");
       return name;
@@ -118,10 +127,10 @@ Deno.test("work: of large works one is done at a time, callers alternate, and a 
 });
 
 Deno.test("work: of many requests that begin at once only some do before others have their turn, and callers alternate", async () => {
-  await othersTurn();
+  await yieldToEventLoop();
   const begun: string[] = [];
   const begin = async (caller: string) => {
-    await beginTurn(caller, 0);
+    await waitToBegin(caller, 0);
     begun.push(caller);
   };
   const turns = await turnsDuring(() => {
@@ -134,19 +143,19 @@ Deno.test("work: of many requests that begin at once only some do before others 
 });
 
 Deno.test("work: a large body counts for many small requests, and what comes one after another waits for nothing", async () => {
-  await othersTurn();
-  await othersTurn();
-  const begun = [beginTurn("a", 2 ** 21), beginTurn("a", 0)];
+  await yieldToEventLoop();
+  await yieldToEventLoop();
+  const begun = [waitToBegin("a", 2 ** 21), waitToBegin("a", 0)];
   assertEquals(begun.map((turn) => turn !== undefined), [false, true]);
   await begun[1];
-  await othersTurn();
-  await othersTurn();
-  assertEquals(beginTurn("a", 0), undefined);
+  await yieldToEventLoop();
+  await yieldToEventLoop();
+  assertEquals(waitToBegin("a", 0), undefined);
 });
 
 Deno.test("work: of many works that wait for each other, each does a whole slice in its turn", async () => {
   let [last, switches] = [-1, 0];
-  function* steps(own: number): Work<void> {
+  function* steps(own: number): SlicedWork<void> {
     for (let step = 0; step < 100; step++) {
       if (own !== last) switches++;
       last = own;
@@ -155,6 +164,6 @@ Deno.test("work: of many works that wait for each other, each does a whole slice
       yield;
     }
   }
-  await Promise.all(Array.from({ length: 12 }, (_, own) => finish(steps(own))));
+  await Promise.all(Array.from({ length: 12 }, (_, own) => runSliced(steps(own))));
   assert(switches < 600, `${switches} of 1,200 steps were turns`);
 });

@@ -2,9 +2,9 @@
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { SecretPlace } from "../../contract/call.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
-import type { ProbeAsk, ProbeReply } from "../../contract/probing.ts";
+import type { ProbeCall, ProbeReply } from "../../contract/probing.ts";
 
-export interface Asked {
+export interface ProbeOptions {
   /** Ends with a slash. */
   baseUrl: string;
   /** Follows each path. */
@@ -27,7 +27,7 @@ export class ProbeError extends Error {}
 const MOST_SILENT = 2;
 
 /** What it returns throws `ProbeError` where the server has stopped answering. */
-export function asking({ baseUrl, query, access, patienceMs, onAsk }: Asked): ProbeAsk {
+export function openProbe({ baseUrl, query, access, patienceMs, onAsk }: ProbeOptions): ProbeCall {
   let silent = 0;
   const { value = "", place } = access ?? {};
   const auth: Record<string, string> = place

@@ -5,7 +5,7 @@
 import { FairQueue, Slots } from "./shares.ts";
 
 /** Long work that can be done in slices. It may pause at each `yield`, and it returns the result. */
-export type Work<T> = Generator<void, T, void>;
+export type SlicedWork<T> = Generator<void, T, void>;
 
 /** How many milliseconds a slice lasts before others may run. */
 const SLICE_MS = 10;
@@ -14,7 +14,7 @@ const SLICE_MS = 10;
  * Does the work in slices, or synchronously if one slice is enough. Between slices it throws the signal's reason once the signal
  * is aborted.
  */
-export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
+export function runSliced<T>(work: SlicedWork<T>, signal?: AbortSignal): T | Promise<T> {
   const slice = new Slice();
   for (;;) {
     const { done, value } = work.next();
@@ -23,9 +23,9 @@ export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
   }
 }
 
-async function goOn<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<T> {
+async function goOn<T>(work: SlicedWork<T>, signal: AbortSignal | undefined): Promise<T> {
   for (;;) {
-    await othersTurn();
+    await yieldToEventLoop();
     signal?.throwIfAborted();
     // The wait is no part of it: among many that wait, each would do a single step at a time.
     const slice = new Slice();
@@ -37,7 +37,7 @@ async function goOn<T>(work: Work<T>, signal: AbortSignal | undefined): Promise<
 }
 
 /** Does all of the work at once, for work that is known to be short. */
-export function finishSync<T>(work: Work<T>): T {
+export function runUnsliced<T>(work: SlicedWork<T>): T {
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
@@ -48,18 +48,18 @@ export function finishSync<T>(work: Work<T>): T {
  * Runs one step that cannot be divided. If it took long, others run before the result is returned. If not, the result is
  * returned synchronously.
  */
-export function step<T>(run: () => T): T | Promise<T> {
+export function runStep<T>(run: () => T): T | Promise<T> {
   const slice = new Slice();
   const result = run();
-  return slice.isOver() ? othersTurn().then(() => result) : result;
+  return slice.isOver() ? yieldToEventLoop().then(() => result) : result;
 }
 
 /** The same items, with pauses in which others may run. */
-export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
+export async function* sliced<T>(items: Iterable<T>): AsyncGenerator<T> {
   let slice = new Slice();
   for (const item of items) {
     if (slice.isOver()) {
-      await othersTurn();
+      await yieldToEventLoop();
       slice = new Slice();
     }
     yield item;
@@ -115,7 +115,7 @@ const waiting: (() => void)[] = [];
  * Lets everything else run, including timers and connections. If several works wait here, they continue one at a time, so that
  * together they block the thread no longer than one of them.
  */
-export function othersTurn(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (waiting.push(resolve) === 1) afterOthers(next);
   return promise;
@@ -125,8 +125,8 @@ export function othersTurn(): Promise<void> {
 const TURNS_THROUGH = 4;
 
 /** Lets everything that has come by now go out again. For steps of tens of milliseconds that cannot be divided. */
-export async function othersThrough(): Promise<void> {
-  for (let turn = 0; turn < TURNS_THROUGH; turn++) await othersTurn();
+export async function flushEventLoop(): Promise<void> {
+  for (let turn = 0; turn < TURNS_THROUGH; turn++) await yieldToEventLoop();
 }
 
 function next(): void {
@@ -140,8 +140,8 @@ const large = new Slots(1);
  * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
  * thus block the thread no longer than one of them.
  */
-export function inTurn<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
-  return large.run(caller, undefined, () => othersTurn().then(work));
+export function runExclusively<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
+  return large.run(caller, undefined, () => yieldToEventLoop().then(work));
 }
 
 /** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
@@ -163,7 +163,7 @@ const beginnings = new FairQueue<Beginning>();
  * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
  * once. `bodyBytes`: the size of its body, with which the work grows.
  */
-export function beginTurn(caller: string, bodyBytes: number): Promise<void> | undefined {
+export function waitToBegin(caller: string, bodyBytes: number): Promise<void> | undefined {
   const bytes = REQUEST_BYTES + bodyBytes;
   if (begunBytes < BEGUN_BYTES) {
     begunBytes += bytes;

@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 import { indexPage } from "./index_page.ts";
 import { withoutBody } from "./respond.ts";
 
-export interface ServiceFacts {
+export interface OperatorEndpointsOptions {
   name: string;
   version: string;
   lanes: readonly string[];
@@ -13,10 +13,12 @@ export interface ServiceFacts {
 }
 
 /** Answers the requests of operators and load balancers. `undefined` for any other path. */
-export type Service = (request: Request, url: URL) => Response | undefined;
+export type OperatorEndpoints = (request: Request, url: URL) => Response | undefined;
 
 /** These endpoints need no key, and reveal nothing else. */
-export function createService({ name, version, lanes, isReady, warning }: ServiceFacts): Service {
+export function createOperatorEndpoints(
+  { name, version, lanes, isReady, warning }: OperatorEndpointsOptions,
+): OperatorEndpoints {
   const answers: Record<string, (request: Request, url: URL) => Response> = {
     "/": ({ headers }, { origin }) =>
       wantsPage(headers)

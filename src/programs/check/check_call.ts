@@ -1,8 +1,8 @@
 /** Sends what the kit asks, and takes what comes as it is. */
 import { withQuery } from "../../util/urls_and_headers.ts";
-import type { CheckAsk, CheckReply } from "../../contract/conformance.ts";
+import type { CheckCall, CheckReply } from "../../contract/conformance.ts";
 
-export interface Asking {
+export interface CheckOptions {
   /** Below which the paths of the wires are: `http://127.0.0.1:8000/oss`. */
   baseUrl: string;
   /** Follows each path. */
@@ -18,7 +18,7 @@ export interface Asking {
 /** How much of an answer is read, in characters: none that is asked for comes near. */
 const MOST_TEXT = 2_000_000;
 
-export function asking({ baseUrl, query, headers, key, keyHeader, patienceMs }: Asking): CheckAsk {
+export function openCheck({ baseUrl, query, headers, key, keyHeader, patienceMs }: CheckOptions): CheckCall {
   const auth = key === undefined ? {} : authOf(key, keyHeader);
   return async (path, body) => {
     const isPieces = Array.isArray(body);

@@ -32,7 +32,7 @@ export interface Answer {
   log?: LogEntry;
 }
 
-export interface Asking {
+export interface TargetClient {
   subjects: readonly Subject[];
   ask(path: string, body: BodyInit): Promise<Answer>;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export interface Asking {
 
 const LANE = "doctor";
 
-export function startAsking(examined: Examined): Asking {
+export function startTargetClient(examined: Examined): TargetClient {
   const { config, platform, plugins, patienceMs } = examined;
   const { subjects, models } = subjectsOf(examined);
   const logs = new Map<string, LogEntry>();
