@@ -111,6 +111,11 @@ Deno.test("lifetimes: every place that keeps the rule is where the page says, an
   assertEquals([places.length, readDocument("docs/lifetimes.md").includes("Eleven functions and classes")], [11, true]);
 });
 
+Deno.test("agents: the page fits on one screen", () => {
+  const lines = readDocument("AGENTS.md").trimEnd().split("\n").length;
+  assert(lines <= 45, `AGENTS.md has ${lines} lines, and may have 45`);
+});
+
 Deno.test("readme: it is read in a few minutes", () => {
   const lines = readDocument("README.md").trimEnd().split("\n").length;
   assert(lines <= 200, `README.md has ${lines} lines, and may have 200: what is longer has its place in docs/`);
