@@ -23,7 +23,7 @@ export interface SharedOptions {
   config: Config;
   platform: Platform;
   env: Env;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
   /** The processes that this one is one of. */
   workers?: Pick<Workers, "count" | "keeper">;

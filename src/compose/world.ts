@@ -27,7 +27,7 @@ export interface World extends PartKeeper {
   transports: Transports;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
   newId(): string;
   log(entry: LogEntry): void;

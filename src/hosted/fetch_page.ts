@@ -16,7 +16,7 @@ export interface FetchPageOptions {
   timeoutMs: number;
   /** The most text of one page, in characters. */
   characters: number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
 }
 

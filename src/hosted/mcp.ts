@@ -28,7 +28,7 @@ export interface RemoteServerOptions {
   path: string;
   /** Returns what hides these secrets in a text. */
   maskerFor(secrets: readonly string[]): (text: string) => string;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
 }
 

@@ -1,12 +1,12 @@
-/** Operators who have logged in to the console. Their browsers keep a random word; what it stands for is in the store, for all processes on it. */
+/** Sessions of operators in the console. A browser keeps a random token, and the store keeps the session for all processes on it. */
 import { BoundedMap } from "../util/bounded_map.ts";
 import { digestOf } from "../util/digest.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
 
 /**
- * Who has logged in, who is looked up again with every request: by the digest of a key, or by whom a provider named to one of its
- * clients.
+ * The operator of a session: a key by its digest, or a user whom an identity provider named to one of its clients. It is looked
+ * up again with every request.
  */
 export type SessionHolder = { key: string } | {
   issuer: string;
@@ -28,14 +28,14 @@ interface Known {
 }
 
 const VERSION = 1;
-const WORD_BYTES = 32;
-/** How many this process knows while the store fails. */
+const TOKEN_BYTES = 32;
+/** How many sessions this process remembers, for use while the store fails. */
 const MOST_KNOWN = 100;
-/** How long the store may take: the console is looked at just when something fails, such as the store. */
+/** How long the store may take, in milliseconds: the console is used just when something fails, such as the store. */
 const PATIENCE_MS = 1_000;
 
-/** Whoever reads the store cannot take a session over: the word itself is not in it. */
-const recordOf = (word: string): StoreKey => ["console", "session", digestOf(word)];
+/** The token itself is not in the store, so that a reader of the store cannot take a session over. */
+const recordOf = (token: string): StoreKey => ["console", "session", digestOf(token)];
 
 export class ConsoleSessions {
   readonly #options: ConsoleSessionsOptions;
@@ -45,37 +45,37 @@ export class ConsoleSessions {
     this.#options = options;
   }
 
-  /** Returns the word. Where the store fails, only this process knows it. */
+  /** Returns the token. If the store fails, only this process knows the session. */
   async begin(holder: SessionHolder, lifeMs: number): Promise<string> {
     const { store, now } = this.#options;
-    const word = crypto.getRandomValues(new Uint8Array(WORD_BYTES)).toHex();
+    const token = crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)).toHex();
     const endsAt = now() + lifeMs;
-    this.#known.set(word, { holder, endsAt });
-    await withStoreTimeout(PATIENCE_MS, store.add([[recordOf(word), { version: VERSION, holder, endsAt }]], endsAt))
+    this.#known.set(token, { holder, endsAt });
+    await withStoreTimeout(PATIENCE_MS, store.add([[recordOf(token), { version: VERSION, holder, endsAt }]], endsAt))
       .catch(
         () => {},
       );
-    return word;
+    return token;
   }
 
-  /** Nothing where there is no such session, or it has ended. */
-  async find(word: string): Promise<SessionHolder | undefined> {
+  /** Absent if there is no such session, or it has ended. */
+  async find(token: string): Promise<SessionHolder | undefined> {
     const { store, now } = this.#options;
-    const known = await withStoreTimeout(PATIENCE_MS, store.get(recordOf(word))).then(
+    const known = await withStoreTimeout(PATIENCE_MS, store.get(recordOf(token))).then(
       (record) => record as Known | undefined,
-      () => this.#known.get(word),
+      () => this.#known.get(token),
     );
     if (known && known.endsAt > now()) {
-      this.#known.set(word, known);
+      this.#known.set(token, known);
       return known.holder;
     }
-    this.#known.delete(word);
+    this.#known.delete(token);
     return undefined;
   }
 
-  /** Throws where the store fails, which still has it then. */
-  async end(word: string): Promise<void> {
-    this.#known.delete(word);
-    await withStoreTimeout(PATIENCE_MS, this.#options.store.delete(recordOf(word)));
+  /** Throws if the store fails, because it still has the session then. */
+  async end(token: string): Promise<void> {
+    this.#known.delete(token);
+    await withStoreTimeout(PATIENCE_MS, this.#options.store.delete(recordOf(token)));
   }
 }

@@ -1,4 +1,4 @@
-/** What earlier answers were, for requests that build on them. */
+/** Keeps answers, and recalls them for requests that build on them. */
 import type { GenerateRequest, ItemReference, Message } from "../canonical/generate.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
@@ -9,11 +9,11 @@ import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from
 import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Continuity {
-  /** The request with all that it builds on in place: the turns before it, and items of them that it refers to. */
+  /** The request with everything in place that it builds on: the turns before it, and the items that it refers to. */
   recall(input: GenerateRequest, owner: string): Promise<Recalled>;
   /**
-   * Keeps an answer; it can be built on once this resolves. `target` is the one that gave it; `follows` is what was recalled
-   * for it; `waitedMs` is how long the store has kept the request waiting already.
+   * Stores an answer. Requests can build on it once this resolves. `target` gave the answer, `follows` was recalled for it,
+   * and `waitedMs` is how long the request has waited for the store already.
    */
   remember(
     answer: StoredAnswer,
@@ -24,7 +24,7 @@ export interface Continuity {
   ): Promise<void>;
   /** The answer, if `owner` has one of this id. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
-  /** Whether there was one. Nothing of it is left then. */
+  /** Deletes an answer. Returns whether there was one. */
   forget(id: string, owner: string): Promise<boolean>;
 }
 
@@ -33,24 +33,24 @@ export interface Recalled {
   added: AddedTurn;
 }
 
-/** What is to be remembered of a request. */
+/** The part of a request that is stored with its answer. */
 export interface AddedTurn {
   /** What the client added in this turn. */
   messages: Message[];
-  /** The stored conversation that it goes on from. */
+  /** The stored conversation that it continues. */
   follows?: Conversation;
-  /** Whether `messages` has the turns before this one, too: nobody has stored those. */
+  /** Whether `messages` includes the turns before this one, because they are not stored. */
   begins?: true;
 }
 
-/** The half of an answer that is for those who ask for the answer itself; the turns after it need the other one. */
+/** The half of a stored answer that later turns do not need. It is read when a client asks for the answer itself. */
 interface Rest extends Omit<StoredAnswer, keyof Turn | "response"> {
   response: Omit<StoredAnswer["response"], "content">;
 }
 
 export interface ContinuityOptions {
   store: Store;
-  /** Where each owner may keep only so much. */
+  /** Absent if owners may store any amount. */
   storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -58,13 +58,13 @@ export interface ContinuityOptions {
   retentionMs: number;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
-  /** How long it may take to keep an answer, which goes out without it then. */
+  /** How long storing an answer may take, in milliseconds. After that, the answer goes out without being stored. */
   writeMs: number;
-  /** How long a conversation may be that is put together of stored turns. */
+  /** How long a conversation that is assembled from stored turns may be. */
   limits: ConversationLimits;
 }
 
-/** Those of a request, which could say the same in one piece. */
+/** Equal to the limits of a request, which could send the same conversation in one piece. */
 export type ConversationLimits = Size;
 
 export function createContinuity(options: ContinuityOptions): Continuity {
@@ -93,7 +93,7 @@ class StoredAnswers implements Continuity {
         this.#lookUp(references, owner),
       ]),
     );
-    // From the last to the first, so that the places of the others hold.
+    // From the last to the first, so that the positions of the others stay valid.
     for (const [position, reference] of [...references.entries()].reverse()) {
       messages.splice(reference.at - at, 0, found[position]!);
     }
@@ -114,7 +114,7 @@ class StoredAnswers implements Continuity {
     try {
       await withStoreTimeout(writeMs, written);
     } catch (error) {
-      // The client learns that nothing was stored, so nothing is to be there, late writes included.
+      // The client is told that nothing was stored, so a write that succeeds late is removed again.
       const remove = () => this.#delete(answer.id, owner);
       written.then(remove, remove).catch(() => {});
       throw error;
@@ -151,7 +151,7 @@ class StoredAnswers implements Continuity {
     return await this.#options.store.delete(first!, ...others);
   }
 
-  /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
+  /** A failure of the store is not the client's mistake, and the request must not be answered as if it began a conversation. */
   async #ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
       return await withStoreTimeout(this.#options.patienceMs, work);
@@ -161,9 +161,9 @@ class StoredAnswers implements Continuity {
     }
   }
 
-  /** What the references stand for, in their order. */
+  /** The messages that the references stand for, in their order. */
   async #lookUp(references: readonly ItemReference[], owner: string): Promise<Message[]> {
-    // An item stands in a conversation once; without that rule a few bytes could ask for gigabytes.
+    // An item may occur only once: otherwise a few bytes could ask for gigabytes.
     if (new Set(references.map(({ id }) => id)).size < references.length) {
       throw new GatewayError("invalid_request", "An item is referred to more than once", { param: "input" });
     }
@@ -176,10 +176,10 @@ class StoredAnswers implements Continuity {
     });
   }
 
-  /** The turns of these ids, up to the first that is not there. */
+  /** The turns of these ids, up to the first that is missing. */
   async #turnsOf(ids: readonly string[], owner: string): Promise<Map<string, Turn>> {
     const turns = new Map<string, Turn>();
-    // Ever more at once, so that of a list of what is not there little is read.
+    // The batches grow, so that a list of unknown ids costs few reads.
     for (let from = 0, to = 1; from < ids.length; [from, to] = [to, to + Math.min(to, READS_AT_ONCE)]) {
       const some = ids.slice(from, to);
       const found = await Promise.all(some.map((id) => this.#turns.find(owner, id)));
@@ -192,7 +192,7 @@ class StoredAnswers implements Continuity {
   }
 }
 
-/** How many turns are read at once, one by one by their ids. */
+/** The most by which a batch of reads grows. */
 const READS_AT_ONCE = 32;
 
 function messagesOf(turns: readonly Turn[]): Message[] {
@@ -202,7 +202,7 @@ function messagesOf(turns: readonly Turn[]): Message[] {
   ]);
 }
 
-/** What is referred to, of the turn that it is to be in. */
+/** The item of a turn that a reference names. */
 function itemOf({ messages, said }: Turn, { id, item }: ItemReference): Message | undefined {
   if ("message" in item) return messages[item.message];
   const part = said[item.part];

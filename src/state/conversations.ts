@@ -1,4 +1,4 @@
-/** Conversations under an id: a list of changes each, so that whoever adds to one at the same time loses nothing. */
+/** Conversations with ids. Each is stored as a list of changes, so that concurrent writers lose nothing. */
 import type { StoredConversation } from "../canonical/conversation.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
@@ -9,24 +9,24 @@ import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Conversations {
   create(id: string, metadata: JsonObject, messages: Message[], owner: string): Promise<StoredConversation>;
-  /** Throws `not_found`, as all that follow do. */
+  /** Throws `not_found`, as the methods below do. */
   get(id: string, owner: string): Promise<StoredConversation>;
-  /** The conversation as it is then. */
+  /** Returns the conversation after the change. */
   change(id: string, owner: string, change: Change): Promise<StoredConversation>;
-  /** Nothing of it is left then. */
+  /** Returns the conversation that was deleted. */
   delete(id: string, owner: string): Promise<StoredConversation>;
 }
 
 export interface Change {
   messages?: Message[];
   metadata?: JsonObject;
-  /** The numbers of items that are removed. A gateway of an earlier version knows one alone. */
+  /** The indexes of removed items. A gateway of an earlier version understands a single number only. */
   removed?: number | number[];
 }
 
 export interface ConversationsOptions {
   store: Store;
-  /** Where each owner may keep only so much. */
+  /** Absent if owners may store any amount. */
   storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -45,7 +45,7 @@ interface Stored extends Change {
   expires?: number;
   /** Until when the changes before the last one are kept, in milliseconds since the epoch. */
   kept?: number;
-  /** Where the owner's list has it. */
+  /** Its position in the owner's quota list. */
   held?: number;
 }
 
@@ -54,9 +54,9 @@ interface Creation extends Change {
   created: number;
 }
 
-/** The form of the records. A reader leaves aside what it does not know of a later one. */
+/** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
-/** How many changes are read at once, and how many of them a conversation may have. */
+/** How many changes are read at once, and how many a conversation may have. */
 const READ_AT_ONCE = 64;
 const MOST_CHANGES = 20_000;
 
@@ -101,7 +101,7 @@ export function createConversations(options: ConversationsOptions): Conversation
       for (;;) {
         const changes = await changesOf(id, owner);
         if (changes.length >= MOST_CHANGES) throw tooLong();
-        // Somebody else may have been first: then this one comes after it.
+        // If another writer was first, the change is tried again after that one.
         if (await ask(write(options, id, owner, changes, change))) return fold(id, [...changes, change]);
       }
     },
@@ -113,12 +113,12 @@ export function createConversations(options: ConversationsOptions): Conversation
   };
 }
 
-/** The owner is part of every key, so nobody reads what is another's. */
+/** The owner is part of every key, so that no caller reads another's data. */
 function placeOf(owner: string, id: string): StoreKey {
   return ["conversations", owner, id];
 }
 
-/** Whether nobody else was first. `before`: the changes that are there. */
+/** Returns whether the change was written: not if another writer was first. `before`: the changes so far. */
 async function write(
   { store, storageQuota, now, retentionMs }: ConversationsOptions,
   id: string,
@@ -138,7 +138,7 @@ async function write(
     ...(slot && { held: slot.position }),
   };
   const entry: StoreEntry = [[...placeOf(owner, id), before.length], stored];
-  // A conversation does not go by itself: an agent that comes back for it would find half of one.
+  // A conversation is never evicted: an agent that comes back for it would find half of one.
   const entries = slot ? [entry, slot.entryFor({ group: id })] : [entry];
   return await settled(slot, store.add(entries, expires, renewal));
 }

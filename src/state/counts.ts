@@ -1,4 +1,4 @@
-/** What several gateways count together, and what they tell each other. */
+/** The counts that several gateways share, and the targets that they tell each other to let rest. */
 import type { Quota } from "../contract/allowance.ts";
 import type { Owed, Settlement, SharedCounts, Taken } from "../contract/shared_counts.ts";
 import { builtin } from "../util/builtin.ts";
@@ -7,23 +7,23 @@ import type { Beat, Counter } from "./counter.ts";
 import { inTurns, PATIENT_MS, Settlements } from "./settlements.ts";
 
 export interface CommonCounts extends SharedCounts {
-  /** From now on the others know this gateway, and it knows them. */
+  /** Joins the other gateways. Resolves after the first exchange with them, even if it failed. */
   begin(): Promise<void>;
-  /** A target rests from now on. The others know it within a second or two. */
+  /** Lets a target rest from now on. The other gateways know it within a second or two. */
   rest(target: string, ms: number): void;
-  /** Resolves once the server knows all, or has failed. */
+  /** Resolves once the server knows everything, or has failed. */
   close(): Promise<void>;
 }
 
 export interface CountsOptions {
   counter: Counter;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
-  /** A target rests, as a gateway found out: this one or another. */
+  /** Called when a gateway has reported that a target rests. */
   onRest(target: string, ms: number): void;
-  /** Counts a call. */
+  /** Observes a call to the counter. */
   onCall?(operation: string, seconds: number, failed: boolean): void;
-  /** How many gateways there are, as far as is known before the server has answered. */
+  /** How many gateways to assume before the server has answered. */
   expected?: number;
   pace?: Partial<typeof PACE>;
 }
@@ -32,17 +32,17 @@ export interface CountsOptions {
 const PACE = {
   /** How long a request waits for the server. */
   answerMs: 250,
-  /** How long a lease lasts without being renewed: as long does what a dead gateway ran count as running. */
+  /** How long a lease lasts without renewal. The requests of a dead gateway count as running for that long. */
   leaseMs: 10_000,
-  /** How long a gateway that says nothing is taken to live. A short failure of the server must not make all of them seem dead. */
+  /** How long a silent gateway counts as living. A short failure of the server must not make all of them seem dead. */
   lifeMs: 30_000,
-  /** How often a gateway says that it lives. */
+  /** How often a gateway reports that it lives. */
   beatMs: 1_000,
 };
 
-/** The place of a request that runs. */
+/** The lease of a running request. */
 interface Lease {
-  /** When it was renewed last. */
+  /** When it was last renewed. */
   since: number;
   /** Whether the server may know of it. */
   isSent: boolean;
@@ -63,9 +63,9 @@ class CountedTogether implements CommonCounts {
   /** By account and id. */
   readonly #leases = new Map<string, Map<string, Lease>>();
   readonly #settlements: Settlements;
-  /** Targets that rest and that the others are to know, each with when that ends. */
+  /** Resting targets to report to the others, each with when its rest ends. */
   #resting = new Map<string, number>();
-  /** Targets that are known to rest, each with when that ends by the server's clock. */
+  /** Targets that are known to rest, each with when its rest ends by the server's clock. */
   #known = new Map<string, string>();
   #begun: Promise<void> | undefined;
   #hasBegun = false;
@@ -147,15 +147,15 @@ class CountedTogether implements CommonCounts {
     await this.#begun;
     this.#cancelBeat?.();
     await this.#settlements.close();
-    // What is left of this gateway ends by itself where the server does not answer.
+    // If the server does not answer, the entries of this gateway expire there.
     if (this.#hasBegun) await this.#options.counter.leave(this.#me).catch(() => {});
     this.#options.counter.close();
   }
 
-  /** Says that this gateway lives, and does what is due: one of it that fails, as a part of a cluster does, holds up none of it. */
+  /** Reports that this gateway lives, and sends what is due. A step that fails, such as one node of a cluster, holds up no other. */
   async #beat(): Promise<void> {
     for (const step of [() => this.#exchange(), () => this.#renewAll(), () => this.#settlements.sendAll()]) {
-      await step().catch(() => {}); // the next beat comes soon, and requests find out by themselves
+      await step().catch(() => {}); // the next beat tries again, and requests see the failure themselves
     }
     if (!this.#isClosed) this.#cancelBeat = callWhileAlive(this.#pace.beatMs, () => void this.#beat());
   }
@@ -182,7 +182,7 @@ class CountedTogether implements CommonCounts {
     const known = new Map<string, string>();
     for (const { target, ends, ms } of resting) {
       known.set(target, ends);
-      // A target that has recovered meanwhile is not put to rest by what was known before.
+      // A report that is already known does not put a target to rest again that has recovered meanwhile.
       if (this.#known.get(target) !== ends && !own.has(target)) this.#options.onRest(target, ms);
     }
     this.#known = known;

@@ -1,18 +1,18 @@
-/** The events of answers that are made in the background, for clients that come back for them. */
+/** Logs of the events of background answers, for clients that come back for them. */
 
 import { GatewayError } from "../errors.ts";
 import { Shares } from "../util/shares.ts";
 
-/** The room that all logs share, in characters. */
+/** The space that all logs share, in characters. */
 interface LogRoom {
-  /** Whether the log may take so many more; other logs may have been dropped for that. */
+  /** Takes space for `length` more characters, for which other logs may be dropped. Returns whether there was space. */
   take(log: EventLog, length: number): boolean;
   giveBack(log: EventLog): void;
 }
 
 export class EventLog {
   readonly owner: string;
-  /** Milliseconds since the epoch, once its answer is over. */
+  /** When its answer ended, in milliseconds since the epoch. */
   endedAt?: number;
   readonly #room: LogRoom;
   #events: string[] = [];
@@ -35,7 +35,7 @@ export class EventLog {
     return this.#size;
   }
 
-  /** A log that finds no room is dropped: half of it would be of no use. */
+  /** A log without space is dropped: half of it would be of no use. */
   add(event: string): void {
     if (this.#isDropped) return;
     if (!this.#room.take(this, event.length)) return this.drop();
@@ -57,7 +57,7 @@ export class EventLog {
     this.#wake();
   }
 
-  /** What is there from position `from` on, once there is anything; nothing at the end. Throws once the log is dropped. */
+  /** Waits for events from position `from` on. Absent at the end. Throws once the log is dropped. */
   async read(from: number): Promise<readonly string[] | undefined> {
     while (this.#events.length <= from) {
       if (this.#isDropped) throw new GatewayError("unavailable", "The events of the response are no longer kept");
@@ -75,9 +75,9 @@ export class EventLog {
 
 const MOST_AT_ONCE = 64;
 
-/** All logs of a process. Where there is no room for all, those of the caller that holds the most are dropped first. */
+/** All logs of a process. If there is no space for all, those of the caller that holds the most are dropped first. */
 export class EventLogs implements LogRoom {
-  /** Characters of all events. */
+  /** The most characters that all logs may hold together. */
   limit = 0;
   readonly #logs = new Map<string, EventLog>();
   readonly #shares = new Shares();
@@ -116,7 +116,7 @@ export class EventLogs implements LogRoom {
     this.#shares.add(owner, -size);
   }
 
-  /** Of the caller that would hold the most, the log that ended first, or else the first one that another caller needs gone. */
+  /** A log of the caller that would hold the most: the one that ended first, or else its first one, if another caller asks. */
   #nextToDrop(asking: EventLog, length: number): string | undefined {
     const logs = [...this.#logs].filter(([, { size }]) => size > 0);
     const heldBy = (owner: string) => this.#shares.heldBy(owner) + (owner === asking.owner ? length : 0);

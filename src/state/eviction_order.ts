@@ -1,14 +1,14 @@
-/** Which of the things that a caller stores are evicted to make room for new ones. */
+/** Chooses which of a caller's stored things are evicted to make room for new ones. */
 import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** An entry of an owner's list, without what is needed only to remove it. */
 export interface Listed {
-  /** What was added later has a higher one. */
+  /** Later additions have higher positions. */
   position: number;
   bytes: number;
-  /** What it belongs to. A group is evicted as a whole. */
+  /** The group that it belongs to. A group is evicted as a whole. */
   group: string;
-  /** The group that this one goes on from. */
+  /** The group that this one continues. */
   from?: string;
   /** Whether it is never evicted. */
   stays: boolean;
@@ -25,8 +25,8 @@ interface Group {
 const AT_ONCE = 1_000;
 
 /**
- * Whole groups, those first that were used longest ago, until they come to so many bytes. The one that was used last stays,
- * and all that it goes on from.
+ * Picks whole groups, the least recently used first, until they come to `bytes` bytes. The group that was used last stays,
+ * and so do the groups that it continues.
  */
 export function* toEvict(listed: readonly Listed[], bytes: number): SlicedWork<Listed[]> {
   const groups = new Map<string, Group>();
@@ -62,7 +62,7 @@ export function* toEvict(listed: readonly Listed[], bytes: number): SlicedWork<L
   return going;
 }
 
-/** Whoever uses a group uses those that it goes on from. */
+/** A use of a group is also a use of the groups that it continues. */
 function* spread(groups: ReadonlyMap<string, Group>): SlicedWork<void> {
   let count = 0;
   for (const group of groups.values()) {

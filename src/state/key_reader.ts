@@ -1,33 +1,33 @@
-/** The keys that requests come with: each is read when it first comes, and again once one may have been revoked. */
+/** Reads the keys of requests from the store: each at its first use, and again once any key may have been revoked. */
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import type { Keyring, StoredKey } from "./keyring.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface KeyReaderOptions {
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
-  /** How long it may take to read a key that is not known yet, in milliseconds: a client waits for it. */
+  /** How long reading an unknown key may take, in milliseconds: a client waits for it. */
   patienceMs: number;
 }
 
-/** What is done about a revocation that nobody was notified of, because whoever revoked was stopped in the middle. */
+/** After this a key is read again, in milliseconds: a revocation may have been interrupted before the version changed. */
 const REREAD_MS = 30_000;
-/** How often it is looked for revocations while requests come, in milliseconds. */
+/** How often revocations are looked for while requests come, in milliseconds. */
 const LOOK_MS = 400;
-/** The age of a look that no request is judged by without a further one: what is revoked is refused within a second. */
+/** A request waits for a new look if the last one is this old, in milliseconds. So a revoked key is refused within a second. */
 const STALE_MS = 800;
-/** How long a request waits for what is only to confirm what is known, in milliseconds. */
+/** How long a request with a known key waits for its confirmation, in milliseconds. */
 const CONFIRM_MS = 250;
-/** When to come back where no key can be read, in seconds. */
+/** When to retry if keys cannot be read, in seconds. */
 const RETRY_AFTER = "1";
-/** How many keys are remembered, and how many texts that are none. */
+/** How many keys are remembered, and how many texts that are not keys. */
 const MOST_KEYS = 50_000;
 const MOST_MISSES = 10_000;
 
 interface Known {
   key: StoredKey;
-  /** That of the ring before it was read. */
+  /** The version of the keyring before the key was read. */
   version: string;
   readAt: number;
 }
@@ -41,8 +41,8 @@ interface Look {
 export type KeyReader = (digest: string) => Promise<StoredKey | undefined>;
 
 /**
- * The key of a digest, if there is one. While the store fails, or does not answer, a key is what it was last. Throws
- * `unavailable` for one that was not known before.
+ * Finds the key of a digest. While the store fails or does not answer, a key stays as it was last read. Throws
+ * `unavailable` for a key that was not known before.
  */
 export function createKeyReader(keyring: Pick<Keyring, "find" | "version">, options: KeyReaderOptions): KeyReader {
   const reader = new Reader(keyring, options);
@@ -58,7 +58,7 @@ class Reader {
   #version = "";
   /** When the last look that succeeded began. */
   #lookedAt = -Infinity;
-  /** When the last look began, where that has failed. */
+  /** When the last look began, if it failed. */
   #failedAt = -Infinity;
   #look: Look | undefined;
 
@@ -85,7 +85,7 @@ class Reader {
     return version === this.#version && this.#options.now() - readAt < REREAD_MS;
   }
 
-  /** Looks for revocations where that was long ago. What is to be awaited, where it was too long ago. */
+  /** Looks for revocations if the last look is old. Returns a promise to await if it is too old. */
   #lookAgain(): Promise<void> | undefined {
     const now = this.#options.now();
     const age = now - this.#lookedAt;
@@ -94,7 +94,7 @@ class Reader {
     if (restMs <= 0) this.#look = { startedAt: now, done: this.#lookNow(now) };
     const { startedAt, done } = this.#look!;
     const leftMs = CONFIRM_MS - (now - startedAt);
-    // A store that failed, or that others have waited for in vain, holds up nobody.
+    // No request waits for a store that failed, or that others have waited for in vain.
     if (age < STALE_MS || this.#isFailing() || leftMs <= 0) return undefined;
     return withStoreTimeout(leftMs, done).catch(() => {});
   }

@@ -1,13 +1,13 @@
 /**
- * Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. Each is a record of its own, found by
- * that hash, so that it matters to nobody how many there are.
+ * Keys that are created, listed and revoked while gateways run. Only a hash of each key is kept. Each key is a record of its
+ * own under that hash, so that their number costs a request nothing.
  */
 import { builtin } from "../util/builtin.ts";
 import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** What is known of a key, but the key itself. */
+/** Everything about a key except the key itself. */
 export interface StoredKey extends KeyFacts {
   /** SHA-256 of the key, in hexadecimal digits. */
   digest: string;
@@ -16,44 +16,44 @@ export interface StoredKey extends KeyFacts {
 }
 
 export interface Keyring {
-  /** The key, which cannot be read again. Nothing where the name is taken. */
+  /** Returns the key, which cannot be read again. Absent if the name is taken. */
   create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined>;
   find(digest: string): Promise<StoredKey | undefined>;
-  /** Whether there is one of the name. */
+  /** Whether there is a key with this name. */
   has(name: string): Promise<boolean>;
-  /** Some of them in the order in which they were made: `limit` at most, from the first after the one that is called `after`. */
+  /** A page of keys in the order of their creation: at most `limit`, after the key named `after`. */
   list(page: KeyPage): Promise<StoredKey[]>;
-  /** The same from the place `from` on, which stays the same place whatever is revoked. `next`: where more of them begin. */
+  /** A page of keys from the position `from` on. Positions stay valid when keys are revoked. `next`: where the next page begins. */
   listFrom(page: { limit: number; from?: number }): Promise<{ keys: StoredKey[]; next?: number }>;
-  /** From now on the key may do what `facts` say, and nothing else. Whether there was one of the name. */
+  /** Replaces what a key may do by `facts`. Returns whether there was a key with this name. */
   limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean>;
-  /** Whether there was one of the name. */
+  /** Returns whether there was a key with this name. */
   revoke(name: string): Promise<boolean>;
-  /** What is another text whenever a key may have been revoked or limited, by whichever process. */
+  /** A text that changes whenever any process may have revoked or limited a key. */
   version(): Promise<string>;
 }
 
 export interface KeyPage {
   limit: number;
-  /** The name of a key; from the first one without it, or where it is of none. */
+  /** The name of a key. If it is absent or unknown, the page begins at the first key. */
   after?: string;
 }
 
-/** A key says what it is, so that a scanner of secrets can find one that leaked. */
+/** A prefix by which a scanner for secrets can find a leaked key. */
 const PREFIX = "laneway_";
 const SECRET_BYTES = 32;
-/** The form of the records. A reader leaves aside what it does not know of a later one. */
+/** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
 const SLOTS_PER_READ = 500;
 
-/** All begin with the same two texts, so that they are on one server of a cluster. */
+/** All store keys begin with the same two texts, so that they are on one node of a cluster. */
 const inRing = (...texts: (string | number)[]): StoreKey => ["keyring", "all", ...texts];
 const recordOf = (digest: string) => inRing("digest", digest);
 const nameOf = (name: string) => inRing("name", name);
 const slotOf = (slot: number) => inRing("slots", slot);
 const NEXT = inRing("next");
 const REVOKED = inRing("revoked");
-/** Where all keys were one value, before each was a record of its own: those that were made then are still there. */
+/** The one value that held all keys in an earlier version. Keys that were created then are still there. */
 const OLD = ["keys"];
 
 /** Where a key is found by its name. */
@@ -79,7 +79,7 @@ class StoredKeyring implements Keyring {
   async create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined> {
     const { name } = facts;
     if (await this.has(name)) return undefined;
-    // It is long and random, so that a plain hash of it cannot be guessed back.
+    // The secret is long and random, so that it cannot be guessed from a plain hash.
     const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
     const digest = digestOf(secret);
     const key = { version: VERSION, ...facts, digest, created: new Date(this.#now()).toISOString() };
@@ -117,7 +117,7 @@ class StoredKeyring implements Keyring {
   }
 
   async listFrom({ limit, from }: { limit: number; from?: number }): Promise<{ keys: StoredKey[]; next?: number }> {
-    // They have no place that stays: all come at once, and no more are made.
+    // Old keys have no fixed position, so all of them come with the first page. No more of them are created.
     const old = from === undefined ? await this.#old() : [];
     const room = Math.max(0, limit - old.length);
     const found = await this.#inSlots(from ?? 0, room + 1);
@@ -159,16 +159,16 @@ class StoredKeyring implements Keyring {
 
   async version(): Promise<string> {
     const [revoked, old] = await Promise.all([this.#store.get(REVOKED), this.#old()]);
-    // An earlier version of this program counts no keys that it revokes.
+    // An earlier version of this program does not count the keys that it revokes.
     return JSON.stringify([countIn(revoked), old.map(({ digest }) => digest)]);
   }
 
-  /** After the change, so that whoever reads a key again because of this finds it changed. A failed one may be tried again. */
+  /** Runs after the change, so that a reader that sees the new version finds the key changed. A failed change may be repeated. */
   async #countChange(): Promise<void> {
     await this.#store.update(REVOKED, (record) => counted(record, countIn(record) + 1));
   }
 
-  /** One that is revoked meanwhile stays so. */
+  /** A key that is revoked meanwhile stays revoked. */
   async #limitRecord(record: StoreKey, facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
     let isGone = false;
     const change = (value: unknown) => {
@@ -192,7 +192,7 @@ class StoredKeyring implements Keyring {
     return slot;
   }
 
-  /** Gateways from before the count said its form have begun it anew: the next slot is after all that are taken from here on. */
+  /** Moves the count past taken slots. A gateway that took it for a plain number has begun it anew. */
   async #passTaken(slot: number): Promise<void> {
     let next = slot + 1;
     for (let from = next;; from += SLOTS_PER_READ) {
@@ -220,7 +220,7 @@ class StoredKeyring implements Keyring {
     return await this.#changeOld((keys) => keys.filter((key) => key.name !== name), name);
   }
 
-  /** Whether there was one of the name. */
+  /** Returns whether there was a key with this name. */
   async #changeOld(change: (keys: StoredKey[]) => StoredKey[], name: string): Promise<boolean> {
     if (!(await this.#old()).some((key) => key.name === name)) return false;
     let found = false;
@@ -238,12 +238,12 @@ function asKey(record: unknown): StoredKey {
   return key;
 }
 
-/** It was a plain number before it said its form, and whoever took it for one then has left none. */
+/** The count was a plain number in an earlier version. A gateway of that version may have left something that is not a number. */
 function countIn(record: unknown): number {
   return Number((typeof record === "object" ? (record as { count?: unknown } | null)?.count : record) || 0);
 }
 
-/** Whoever adds to one of a later form leaves in it what it does not know. */
+/** Fields that only a later version knows are kept. */
 function counted(record: unknown, count: number): object {
   return { version: VERSION, ...(typeof record === "object" && record), count };
 }

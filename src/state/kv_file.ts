@@ -12,7 +12,7 @@ export function openHostedKv(): Promise<Deno.Kv> {
   return Deno.openKv();
 }
 
-/** A database in a file that somebody may remove while it is open: what is written to it then is lost. */
+/** A database in a file. Somebody may remove the file while it is open, and later writes are lost then. */
 export interface KvFile {
   open(): Promise<Deno.Kv>;
   /** Whether the files are no longer those that were opened. */
@@ -38,16 +38,16 @@ export function kvFile(path: string): KvFile {
   };
 }
 
-/** What operators are told when the file of a store is not the one that was opened. */
+/** The message for operators if the store's file is no longer the one that was opened. */
 export function fileLost(path: string): string {
   return `The store's file ${path} was removed or replaced while the gateway ran: ` +
     "what was in it is lost to the gateway, and it goes on with the file that is there now";
 }
 
-/** What the system knows a file by; nothing where there is none. */
+/** The device and inode of a file. Absent if there is no file. */
 type Identity = string | undefined;
 
-/** Of the file, and of the log and the index that the database keeps beside it: without its log, it loses what is written. */
+/** The identities of the file, and of the log and the index beside it. A database without its log loses what is written. */
 async function identitiesOf(file: string): Promise<Identity[]> {
   return await Promise.all(
     namesOf(file).map(async (name) => {
@@ -62,7 +62,7 @@ async function identitiesOf(file: string): Promise<Identity[]> {
   );
 }
 
-/** Removes what a database that is gone has left beside its place: the next one would take its log for its own. */
+/** Removes the log and the index of a database whose file is gone: the next database would take them for its own. */
 async function removeLeft(file: string, left: readonly Identity[]): Promise<void> {
   if (left.length === 0) return;
   const there = await identitiesOf(file);
@@ -76,7 +76,7 @@ function namesOf(file: string): string[] {
   return [file, `${file}-wal`, `${file}-shm`];
 }
 
-/** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */
+/** Opens a database in a file. Only the owner can read the files and folders that it creates, because they hold prompts. */
 export async function openKvFile(path: string): Promise<Deno.Kv> {
   const { dirname, resolve } = builtin("node:path");
   const file = resolve(path);
@@ -84,18 +84,18 @@ export async function openKvFile(path: string): Promise<Deno.Kv> {
     await createPrivate(file);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
-    // Only where there is none: in a folder that is there this process may be allowed no more than its own files.
+    // Only if the folder is missing: in an existing one, this process may be allowed no more than its own files.
     await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await createPrivate(file);
   }
-  // Files that the database makes beside this one get its mode; those of an earlier run may still have another.
+  // Files that the database creates beside this one get its mode. Those of an earlier run may still have another.
   for (const name of namesOf(file)) await makePrivate(name);
   return await Deno.openKv(file);
 }
 
 async function createPrivate(file: string): Promise<void> {
   try {
-    // Only where there is none: to close a file that the database has open in this process would end its locks.
+    // Only if the file is missing: closing a file that the database has open in this process would end its locks.
     (await Deno.open(file, { write: true, createNew: true, mode: 0o600 })).close();
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;

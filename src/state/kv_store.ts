@@ -16,37 +16,37 @@ import {
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 /**
- * One atomic write takes 819,200 bytes, keys included, and 1,000 changes: this many chunks, beside the removal of the most
- * chunks that a value can have, whose keys are of 63 bytes each.
+ * One atomic write takes at most 819,200 bytes, keys included, and 1,000 changes. That is room for this many chunks, and for
+ * the removal of a value of `MOST_CHUNKS` chunks, whose keys have 63 bytes each.
  */
 const CHUNKS_PER_WRITE = 11;
 const MOST_CHUNKS = 900;
-/** What one atomic write takes of values, with room for their keys. */
+/** The most bytes of values in one atomic write. The rest is for their keys. */
 const BYTES_PER_WRITE = 800_000;
-/** How many positions of a list are read in one step, and of how many the chunks are read at once. */
+/** How many positions of a list are read in one step, and for how many of them chunks are read at once. */
 const POSITIONS_PER_READ = 500;
 const READS_AT_ONCE = 16;
-/** The most keys of one read of the database. */
+/** The most keys in one read of the database. */
 const KEYS_PER_READ = 10;
-/** How long a write is tried again that meets the writes of other processes, and how long it rests between, at most. */
+/** How long a write that meets other processes' writes is retried, and the longest pause between two tries, in milliseconds. */
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
 
 export interface KvStoreOptions {
   open(): Promise<Deno.Kv>;
-  /** Whether the database that was opened is there no longer. It is asked before each use, and then another one is opened. */
+  /** Whether the opened database is gone. This is asked before each use, and if so, another one is opened. */
   isGone?(): Promise<boolean>;
-  /** What was in it is lost. */
+  /** Called when the database is gone, and its content is lost. */
   onLost?(): void;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** JSON by default. */
+  /** The encoding of values. JSON by default. */
   form?: Form;
 }
 
 /**
- * A store in a database that several processes may use at once. It is opened at the first need; where that fails, the
- * next need tries again.
+ * A store in a database that several processes may use at once. It is opened at the first use. If that fails, the next use
+ * tries again.
  *
  * The chunks of long values are written first, under ids of their own, and the heads last. One atomic write adds, replaces or
  * removes heads, so a process that dies at any moment leaves all of them or none. At worst it leaves chunks that no head
@@ -76,7 +76,7 @@ class KvStore implements Store {
     let seen: string | null = null;
     while (true) {
       const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
-      // A head that is still the same lacks its chunks for good.
+      // If the head is still the same, its chunks are missing for good.
       if (!this.#isFresh(head) || versionstamp === seen) return undefined;
       const value = await readValue(kv, this.#form, head);
       if (value !== undefined) return value;
@@ -90,7 +90,7 @@ class KvStore implements Store {
     const heads = new Array<Head | undefined>(to - from + 1).fill(undefined);
     const prefix = listKey(list);
     const range = { start: [...prefix, from], end: [...prefix, to + 1] };
-    // A range costs a fifth of as many keys one by one.
+    // Reading a range costs a fifth of reading its keys one by one.
     for await (const { key, value } of kv.list<Head>(range, { batchSize: POSITIONS_PER_READ })) {
       if (this.#isFresh(value)) heads[key.at(-1) as number - from] = value;
     }
@@ -117,7 +117,7 @@ class KvStore implements Store {
     const chunks = values.flatMap((value) => value.chunks);
     const most = chunksBeside(values);
     while (chunks.length > most) await commit(kv.atomic().mutate(...chunks.splice(0, CHUNKS_PER_WRITE)));
-    // Most keys are new, hence the first attempt expects so.
+    // Most keys are new, so the first attempt expects that.
     let before: Deno.AtomicCheck[] = values.map(({ key }) => ({ key, versionstamp: null }));
     while (true) {
       const addition = kv.atomic().check(...before).mutate(...chunks);
@@ -144,7 +144,7 @@ class KvStore implements Store {
         while (chunks.length > 0) await commit(kv.atomic().mutate(...chunks.splice(0, CHUNKS_PER_WRITE)));
         renewed.check({ key, versionstamp }).set(key, { ...value, expiresAt }, { expireIn });
       }
-      // Where somebody changed one of them meanwhile, they are read again.
+      // If another process changed one of them meanwhile, they are read again.
       if (await commit(renewed)) at += KEYS_PER_READ;
     }
   }
@@ -156,7 +156,7 @@ class KvStore implements Store {
     while (true) {
       const found = await this.get(key);
       if (found !== undefined) return found;
-      // What has expired may still be there; what somebody else puts there meanwhile makes the check fail.
+      // An expired value may still be there. If another process writes one meanwhile, the check fails.
       const before = await kv.get<Head>(written.key);
       if (this.#isFresh(before.value)) continue;
       await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
@@ -173,7 +173,7 @@ class KvStore implements Store {
       if (chunks.length > CHUNKS_PER_WRITE) {
         throw new Error(`Cannot keep ${bytes} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
       }
-      // Where another's write came between, also between the two reads, the check fails.
+      // If another write came in between, even between the two reads, the check fails.
       const replacement = kv.atomic().check(before).set(before.key, head).mutate(...chunks, ...removals(before.value));
       if (await commit(replacement)) return;
     }
@@ -196,7 +196,7 @@ class KvStore implements Store {
     }
   }
 
-  /** The database removes late what has expired. */
+  /** The database may keep an expired value for a while. */
   #isFresh(head: Head | null): head is Head {
     return head !== null && head.expiresAt > this.#now();
   }
@@ -215,8 +215,8 @@ async function removeAll(kv: Deno.Kv, chunks: readonly Deno.KvMutation[]): Promi
 }
 
 /**
- * Whether the operation was done, which it is not where a check failed. An operation with a check that another process's
- * write comes between fails at once, as if the database stayed locked; a moment later the same operation succeeds.
+ * Returns whether the operation was done: not if a check failed. If another process writes during an operation with a check,
+ * the database fails at once, as if it stayed locked. The same operation succeeds a moment later.
  */
 async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
   const start = performance.now();
@@ -231,14 +231,14 @@ async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
   }
 }
 
-/** One database for all who ask, from the first who does until it is closed. */
+/** Opens one database for all callers at the first call, until it is closed. */
 function shareOpening({ open, isGone, onLost }: KvStoreOptions) {
   let opened: Deno.Kv | undefined;
   let opening: Promise<Deno.Kv> | undefined;
   let looking: Promise<boolean> | undefined;
   let closed = false;
 
-  /** Lets go of a database that is gone, before another one takes its place. */
+  /** Closes a database that is gone, so that another one is opened. */
   async function look(): Promise<void> {
     const one = opened;
     if (!one || !isGone) return;

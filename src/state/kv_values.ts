@@ -1,14 +1,14 @@
-/** How a value of any length is kept in a database that limits the length of one: a head, and chunks where it is long. */
+/** Values of any length in a database that limits their length. A value has a head, and chunks if it is long. */
 import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import type { StoreKey } from "./store.ts";
 
-/** The most that the database takes as one value. */
+/** The most bytes that the database takes as one value. */
 export const CHUNK_BYTES = 65_536;
-/** A value up to this length is in its head, which is one value of the database with its other fields. */
+/** A value up to this length is in its head. The head's other fields need the rest of one value of the database. */
 export const INLINE_BYTES = 64_000;
 
-/** What is found under a value's key: the JSON text as UTF-8 where it is short, else what its chunks are found by. */
+/** The entry under a value's key. It has the bytes of a short value, or else the id and the number of the chunks. */
 export interface Head {
   expiresAt: number;
   text?: Uint8Array<ArrayBuffer>;
@@ -21,23 +21,23 @@ export interface Written {
   key: Deno.KvKey;
   head: Head;
   chunks: Deno.KvMutation[];
-  /** Of the JSON text. */
+  /** The length of the encoded value. */
   bytes: number;
 }
 
-/** What of a value is kept. */
+/** How values are encoded as bytes. */
 export interface Form {
   toBytes(value: unknown): Uint8Array<ArrayBuffer>;
   fromBytes(bytes: Uint8Array<ArrayBuffer>): unknown;
 }
 
-/** A value is kept as its JSON text. */
+/** Encodes values as JSON in UTF-8. */
 export const AS_JSON: Form = {
   toBytes: (value) => new TextEncoder().encode(JSON.stringify(value)),
   fromBytes: (bytes) => parseExactly(DECODER.decode(bytes)),
 };
 
-/** `expireIn`: milliseconds; kept for good where it is absent. */
+/** `expireIn`: in milliseconds. Absent if the value is kept for good. */
 export function writtenAs(
   key: StoreKey,
   bytes: Uint8Array<ArrayBuffer>,
@@ -50,14 +50,14 @@ export function writtenAs(
   return { key: headKey(key), head, chunks, bytes: bytes.length };
 }
 
-/** What keeps the chunks of a head for another `expireIn` milliseconds. */
+/** The mutations that keep the chunks of a head for another `expireIn` milliseconds. */
 export async function chunksAnew(kv: Deno.Kv, { id, chunks }: Head, expireIn: number): Promise<Deno.KvMutation[]> {
   if (chunks === 0) return [];
   const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
   return await Array.fromAsync(entries, ({ key, value }): Deno.KvMutation => ({ type: "set", key, value, expireIn }));
 }
 
-/** The value of a head; nothing where its chunks are not all there. */
+/** The value of a head. Absent if some of its chunks are missing. */
 export async function readValue(kv: Deno.Kv, form: Form, { text, id, chunks }: Head): Promise<unknown> {
   if (text) return form.fromBytes(text);
   const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
@@ -67,7 +67,7 @@ export async function readValue(kv: Deno.Kv, form: Form, { text, id, chunks }: H
 
 const DECODER = new TextDecoder(undefined, { ignoreBOM: true });
 
-/** The database limits how long a key is; a hash is always of one length. */
+/** Keys are hashed, because the database limits their length. */
 export function headKey(key: StoreKey): Deno.KvKey {
   const position = key.at(-1);
   return typeof position === "number"
@@ -75,12 +75,12 @@ export function headKey(key: StoreKey): Deno.KvKey {
     : ["laneway", "value", builtin("node:crypto").hash("sha256", JSON.stringify(key), "hex")];
 }
 
-/** What the keys of a list's positions begin with. */
+/** The prefix of the keys of a list's positions. */
 export function listKey(list: StoreKey): Deno.KvKey {
   return ["laneway", "list", builtin("node:crypto").hash("sha256", JSON.stringify(list), "hex")];
 }
 
-/** What removes a value's chunks. */
+/** The mutations that remove a value's chunks. */
 export function removals(head: Head | null): Deno.KvMutation[] {
   return Array.from({ length: head?.chunks ?? 0 }, (_, index) => ({
     type: "delete",

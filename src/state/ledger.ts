@@ -1,17 +1,17 @@
-/** What each key used of its day: it outlives a restart, and gateways on one store add it up. */
+/** The tokens that each key used today. They outlive a restart, and gateways on one store add them up. */
 import type { Store } from "./store.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 /** `day`: days since the epoch. */
 export interface Ledger {
-  /** Resolves once the store has answered what the key used that day; where it fails, to the failure. */
+  /** Resolves once the store has said what the key used that day. If the store fails, it resolves to the failure. */
   open(name: string, day: number): Promise<unknown>;
-  /** Tokens that the key used that day, as far as is known here. */
+  /** The tokens that the key used that day, as far as this process knows. */
   spent(name: string, day: number): number;
-  /** Adds tokens, or takes some back that were added for nothing. They are saved within a second. */
+  /** Adds tokens. A negative number takes back tokens that were not used. They are saved within a second. */
   add(name: string, day: number, tokens: number): void;
-  /** Resolves once the store knows all, or has failed. */
+  /** Resolves once everything is in the store, or the store has failed. */
   close(): Promise<void>;
 }
 
@@ -19,29 +19,29 @@ export interface LedgerOptions {
   store: Pick<Store, "get" | "update">;
   /** How long the store may take, in milliseconds: the first request of a key's day waits for it. */
   patienceMs: number;
-  /** How long what was used may wait for what is used next, in milliseconds. */
+  /** How long used tokens gather before they are saved, in milliseconds. */
   gatherMs?: number;
 }
 
 const GATHER_MS = 1_000;
 
-/** From how many pages on those are forgotten that are saved and not in use. */
+/** With this many pages, those that are saved and not in use are forgotten. */
 const MOST_PAGES = 20_000;
 
-/** The form of the records. Whoever adds to one of a later form leaves in it what it does not know. */
+/** The version of the record format. A writer keeps fields that it does not know. */
 const VERSION = 1;
 
 const NOTHING = Promise.resolve(undefined);
 
-/** One key's day. */
+/** The tokens of one key on one day. */
 interface Page {
   day: number;
-  /** What the store knew when it last answered. */
+  /** The total in the store's last answer. */
   saved: number;
-  /** What is not saved yet; negative where too much was saved. */
+  /** What is not saved yet. Negative if too much was saved. */
   unsaved: number;
   opened?: Promise<unknown>;
-  /** Whether it was asked for since it was last looked at. */
+  /** Whether it was used since the last search for unused pages. */
   isInUse: boolean;
 }
 
@@ -52,10 +52,10 @@ export function createLedger(options: LedgerOptions): Ledger {
 class StoredLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #pages = new Map<string, Page>();
-  /** Where to go on looking for what is not in use. */
+  /** Where the search for unused pages goes on. */
   #next = this.#pages.entries();
   #cancelSave: (() => void) | undefined;
-  /** One at a time, or what is on its way would be added twice. */
+  /** Only one save runs at a time, or what is on its way would be added twice. */
   #saving: Promise<void> | undefined;
 
   constructor(options: LedgerOptions) {
@@ -75,7 +75,7 @@ class StoredLedger implements Ledger {
 
   add(name: string, day: number, tokens: number): void {
     const page = this.#pageOf(name, day);
-    // What is given back of the day before is nothing to use today.
+    // Tokens that are given back from the day before must not add to today's.
     page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
     if (this.#cancelSave) return;
     this.#cancelSave = callWhileAlive(this.#options.gatherMs ?? GATHER_MS, () => {
@@ -91,13 +91,13 @@ class StoredLedger implements Ledger {
       await this.#saving;
       await this.#saveAll();
     };
-    // Without the store's answer, the end comes all the same.
+    // The gateway ends even if the store does not answer.
     await withStoreTimeout(this.#options.patienceMs, saved()).catch(() => {});
   }
 
   #pageOf(name: string, day: number): Page {
     const known = this.#pages.get(name);
-    // What is given back may have been used the day before.
+    // Tokens that are given back may have been used the day before.
     if (known && known.day >= day) return known;
     const page: Page = { day, saved: 0, unsaved: 0, isInUse: true };
     if (this.#pages.size >= MOST_PAGES) this.#forgetUnused();
@@ -105,7 +105,7 @@ class StoredLedger implements Ledger {
     return page;
   }
 
-  /** Callers with tokens may be any number. What is forgotten is read again. */
+  /** There may be any number of callers with tokens. A page that was forgotten is read again. */
   #forgetUnused(): void {
     for (let looked = 0; looked < 2; looked++) {
       const { value, done } = this.#next.next();
@@ -123,10 +123,10 @@ class StoredLedger implements Ledger {
     const { store, patienceMs } = this.#options;
     try {
       const saved = totalOf(await withStoreTimeout(patienceMs, store.get(placeOf(name))), page.day);
-      // What was used since may have been saved meanwhile, and the store knew more then.
+      // A save meanwhile may have learned a newer total.
       page.saved = Math.max(page.saved, saved);
     } catch (failure) {
-      // Once it answers again, what it knows comes back when what was used is saved.
+      // Once the store answers again, the next save learns the total.
       page.opened = NOTHING;
       return failure;
     }
@@ -137,7 +137,7 @@ class StoredLedger implements Ledger {
     let total = 0;
     await this.#options.store.update(placeOf(name), (value) => {
       total = Math.max(0, totalOf(value, day) + unsaved);
-      // Another gateway's clock may be in the next day already; another version may know more of a page.
+      // Another gateway's clock may be in the next day already. Another version may have added fields to a page.
       return isPage(value) && value.day > day
         ? value
         : { version: VERSION, ...(isPage(value) && value), day, tokens: total };
@@ -146,7 +146,7 @@ class StoredLedger implements Ledger {
     page.unsaved -= unsaved;
   }
 
-  /** What cannot be saved now is saved with what is used next. */
+  /** Tokens that cannot be saved now are saved with the next ones. */
   async #saveAll(): Promise<void> {
     const unsaved = [...this.#pages].filter(([, page]) => page.unsaved !== 0);
     await Promise.allSettled(unsaved.map(([name, page]) => this.#save(name, page)));

@@ -2,7 +2,7 @@ import { parseExactly } from "../canonical/raw_number.ts";
 import { sliced } from "../util/sliced_work.ts";
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** What a store in memory may hold, in bytes. */
+/** The most that a store in memory holds, in bytes. */
 export const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
 interface Entry {
@@ -14,9 +14,9 @@ interface Entry {
 export interface MemoryStoreOptions {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The length of all keys and values as JSON; above it, what the owner of the most wrote first goes first. */
+  /** The most that all keys and values come to as JSON. Beyond it, the oldest entry of the owner that holds the most is removed. */
   limitBytes: number;
-  /** The text of a value that is kept; JSON by default. */
+  /** The encoding of values as text. JSON by default. */
   form?: TextForm;
 }
 
@@ -30,7 +30,7 @@ const AS_JSON: TextForm = { toText: JSON.stringify, fromText: parseExactly };
 /** A store that ends with the process. */
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const entries = new Entries(options);
-  // Async functions, so that a failure is a rejection here as it is in a store on a disk.
+  // Async functions, so that a failure is a rejection, as it is in a store on a disk.
   return {
     // deno-lint-ignore require-await -- see above
     get: async (key) => entries.read(key),
@@ -54,9 +54,9 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 class Entries {
   readonly #options: MemoryStoreOptions;
   readonly #form: TextForm;
-  /** Those that were written first are the first ones. */
+  /** In the order of writing. */
   readonly #entries = new Map<string, Entry>();
-  /** What each owner has, in the same order. */
+  /** The entries of each owner, in the order of writing. */
   readonly #owners = new Map<string, { names: Set<string>; held: number }>();
   #held = 0;
 
@@ -70,7 +70,7 @@ class Entries {
     return this.#isHeld(name) ? this.#form.fromText(this.#entries.get(name)!.text) : undefined;
   }
 
-  /** Whether none of them was there. */
+  /** Returns whether the entries were added: not if one of them was there already. */
   add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): boolean {
     if (renewal) this.#renew(renewal);
     if (entries.some(([key]) => this.#isHeld(JSON.stringify(key)))) return false;
@@ -78,7 +78,7 @@ class Entries {
     return true;
   }
 
-  /** What is renewed is among the last that make room. */
+  /** Renewed entries are removed last when space is needed. */
   #renew({ keys, expiresAt }: Renewal): void {
     for (const key of keys) {
       const name = JSON.stringify(key);
@@ -120,7 +120,7 @@ class Entries {
     this.#held += size;
   }
 
-  /** Whether the first was there. */
+  /** Returns whether the first entry was there. Otherwise nothing is deleted. */
   delete(keys: readonly StoreKey[]): boolean {
     const [first, ...others] = keys.map((key) => JSON.stringify(key));
     const wasHeld = first !== undefined && this.#isHeld(first);
@@ -146,7 +146,7 @@ class Entries {
     this.#held -= size;
   }
 
-  /** What has expired makes room. */
+  /** Removes the entry if it has expired. */
   #isHeld(name: string): boolean {
     const entry = this.#entries.get(name);
     if (entry && entry.expiresAt > this.#options.now()) return true;
@@ -155,7 +155,7 @@ class Entries {
   }
 }
 
-/** The second text of a key says whose it is, if it is anybody's. */
+/** The second text of a key names its owner, if it has one. */
 function ownerOf(key: StoreKey): string {
   return String(key[1] ?? "");
 }

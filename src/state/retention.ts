@@ -1,13 +1,13 @@
-/** What bounds all that callers keep in the store: how much each may keep, and for how long. */
+/** The bounds of what callers keep in the store: how much each may keep, and for how long. */
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** One thing that an owner stores, as the list of its owner names it. */
+/** One stored thing in the list of its owner. */
 export interface QuotaEntry {
-  /** What it belongs to. A group is evicted as a whole. */
+  /** The group that it belongs to. A group is evicted as a whole. */
   group: string;
-  /** The group that this one goes on from. */
+  /** The group that this one continues. */
   from?: string;
-  /** The keys to delete to evict it; absent where it is never evicted. The first is the one by which it is found. */
+  /** The keys to delete to evict it. Absent if it is never evicted. The first is the one by which it is found. */
   keys?: readonly StoreKey[];
 }
 
@@ -16,19 +16,18 @@ export interface Slot {
   position: number;
   /** The entry of the list, which is stored and deleted together with the thing. */
   entryFor(entry: QuotaEntry): StoreEntry;
-  /** Ends the reservation. What was not stored does not count. */
+  /** Ends the reservation. A thing that was not stored does not count. */
   settle(isStored: boolean): void;
 }
 
 export interface StorageQuota {
   /**
-   * Makes room for these values. Throws `rate_limit` where only things that are never evicted, or were used last, could make
-   * room.
+   * Makes room for these values. Throws `rate_limit` if everything that could make room is never evicted, or was used last.
    */
   reserve(owner: string, ...values: readonly unknown[]): Promise<Slot>;
 }
 
-/** Ends a reservation when `adding` has ended. Whether something was stored. */
+/** Ends a reservation when `adding` has ended. Returns whether something was stored. */
 export async function settled(slot: Slot | undefined, adding: Promise<boolean>): Promise<boolean> {
   let isStored = false;
   try {
@@ -38,7 +37,7 @@ export async function settled(slot: Slot | undefined, adding: Promise<boolean>):
   }
 }
 
-/** Stores one thing for an owner, within its quota if there is one. Whether it was stored. */
+/** Stores one thing for an owner, within its quota if there is one. Returns whether it was stored. */
 export async function addCounted(
   { store, storageQuota }: { store: Store; storageQuota?: StorageQuota },
   owner: string,
@@ -61,21 +60,21 @@ export function quotaList(owner: string): StoreKey {
   return ["held", owner];
 }
 
-// What follows one another is kept as long as the last of it. Each new one renews the one before it. Those before that were
-// renewed for longer than they needed it, so they are renewed once in a while only.
+// All members of a chain are kept as long as its last one. Each new member renews the one before it. Earlier members were
+// renewed for longer than needed, so they are renewed only once in a while.
 
-/** What was written before, the newest last. */
+/** Stored things that follow one another, the newest last. */
 export interface Chain {
-  /** The keys of each. */
+  /** The keys of each member. */
   keys: readonly (readonly StoreKey[])[];
-  /** Until when all before the newest are kept, in milliseconds since the epoch. */
+  /** Until when all members before the newest are kept, in milliseconds since the epoch. */
   kept?: number;
 }
 
-/** How much longer than it is needed something is renewed, as a part of the time that it is kept. */
+/** How much longer than needed a member is renewed, as a fraction of the retention. */
 const SLACK = 1 / 30;
 
-/** What keeps the chain as long as what is written after it; and until when all of the chain is kept then. */
+/** The renewal that keeps the chain as long as its next member, and until when the whole chain is kept then. */
 export function renewalFor(
   { keys, kept }: Chain,
   expiresAt: number,

@@ -2,7 +2,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { RunState, StoredAnswer } from "../canonical/stored.ts";
 
-/** What is known of an answer before there is one. */
+/** The facts of a background answer that are known before it is made. */
 export interface RunFacts {
   id: string;
   previous?: string;
@@ -13,7 +13,7 @@ export interface RunFacts {
   keep: JsonObject;
 }
 
-/** An answer without content, in this state. */
+/** An answer without content, in the state `run`. */
 export function asAnswer(facts: RunFacts, run: RunState): StoredAnswer {
   const response = {
     model: facts.model,

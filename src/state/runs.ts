@@ -1,4 +1,4 @@
-/** Answers that are made in the background: they go on without their client, who asks for them by their ids. */
+/** Background answers, called runs. They go on without their client, which asks for them by their ids. */
 import type { RunError, RunState, StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import { Shares } from "../util/shares.ts";
@@ -12,43 +12,43 @@ import { withStoreTimeout } from "./store_timeout.ts";
 export interface Runs {
   /** Throws `unavailable` if there is no room for one more, and `rate_limit` if the caller already has its share. */
   checkRoom(owner: string, room: RunRoom): void;
-  /** Begins one, where there is room; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
+  /** Begins a run if there is room. It can be found once this resolves. `hasLog`: whether its events are kept. */
   begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run>;
-  /** What is known of one that runs, or ended otherwise than with an answer. */
+  /** A run that is under way, or that ended without an answer. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
-  /** Its events, where they are kept, here or by another gateway on the same store. */
+  /** The events of a run, if they are kept here or by another gateway on the same store. */
   events(id: string, owner: string): Promise<EventSeries | undefined>;
-  /** Ends it, wherever it runs. Resolves once it is known to be over, or to be ended soon. */
+  /** Ends a run in whichever process it is. Resolves once it has ended, or will end soon. */
   cancel(id: string, owner: string): Promise<void>;
-  /** Whether there was one. Nothing of it is left then; one that runs here is ended. */
+  /** Deletes a run, and ends it if it is in this process. Returns whether there was one. */
   forget(id: string, owner: string): Promise<boolean>;
-  /** Resolves once none runs here. */
+  /** Resolves once no run is under way in this process. */
   settled(): Promise<void>;
 }
 
-/** One that runs here. */
+/** A run in this process. */
 export interface Run {
-  /** Aborted where its answer is no longer wanted. */
+  /** Aborted once its answer is no longer wanted. */
   signal: AbortSignal;
   log?: EventLog;
-  /** The model works on it. */
+  /** Called when the model begins to work on it. */
   start(): void;
   isCancelled(): boolean;
-  /** Without an error it has an answer, which the store of answers has. */
+  /** Ends the run. Without an error it has an answer, which is in the store of answers. */
   end(error?: RunError): Promise<void>;
 }
 
 export interface RunsOptions {
   store: Store;
-  /** Where each owner may keep only so much. */
+  /** Absent if owners may store any amount. */
   storageQuota?: StorageQuota;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** How long what is known is kept, in milliseconds. */
+  /** How long the records of a run are kept, in milliseconds. */
   retentionMs: number;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
-  /** Whether other gateways are asked for events, too. */
+  /** Whether other gateways exist, with which events are exchanged by way of the store. */
   hasReplicas?: boolean;
 }
 
@@ -58,27 +58,27 @@ export interface RunRoom {
 }
 
 export interface RunLimits {
-  /** How many run at once. */
+  /** How many runs may be under way at once. */
   backgroundResponses: number;
-  /** How long one may take, in milliseconds. */
+  /** How long a run may take, in milliseconds. */
   backgroundMs: number;
-  /** Characters of all events that are kept. */
+  /** The most characters of events that are kept. */
   backgroundEvents: number;
 }
 
-/** A process says this often that it still works on its answers; one that has said nothing for twice as long is gone. */
+/** The length of a time slot, in milliseconds. A process signs the present slot and the next. Without a sign it is gone. */
 const SIGN_MS = 10_000;
-/** How often cancellations by other processes are looked for, and signs given. */
+/** How often cancellations by other processes are looked for, and signs of life given, in milliseconds. */
 const LOOK_MS = 2_500;
-/** How long a cancellation waits for another process, and how often it looks. */
+/** How long a cancellation waits for another process, and how often it looks, in milliseconds. */
 const CANCEL_MS = 2 * LOOK_MS;
 const POLL_MS = 250;
 /** How long the events of an answer that is over are kept, in milliseconds. */
 const LOG_MS = 600_000;
-/** What is published of events stays until its answer is made, too, in milliseconds. */
+/** Published events stay this much longer, because the answer itself takes time, in milliseconds. */
 const MOST_RUN_MS = 3_600_000;
 
-/** What every record has: its form. A reader leaves aside what it does not know of a later one. */
+/** Every record has the version of its format. A reader ignores fields that it does not know. */
 const RECORD = { version: 1 };
 
 const GONE: RunError = { code: "internal", message: "The gateway was stopped while it worked on the response" };
@@ -121,7 +121,7 @@ class BackgroundRuns implements Runs {
 
   async begin(facts: RunFacts, owner: string, hasLog: boolean, room: RunRoom): Promise<Run> {
     const { retentionMs } = this.#options;
-    this.checkRoom(owner, room); // others may have begun since it was checked
+    this.checkRoom(owner, room); // other runs may have begun since the caller checked
     const { limits } = room;
     this.#logs.limit = limits.backgroundEvents;
     this.#logs.dropEndedBefore(this.#options.now() - LOG_MS);
@@ -152,7 +152,7 @@ class BackgroundRuns implements Runs {
       signal: local.abort.signal,
       log: local.log,
       start() {
-        // It may have been cancelled before.
+        // The run may have been cancelled before.
         if (local.state.status === "queued") local.state = { status: "in_progress" };
       },
       isCancelled: () => local.state.status === "cancelled",
@@ -169,7 +169,7 @@ class BackgroundRuns implements Runs {
     const { facts: { id }, owner, log } = local;
     if (error && local.state.status !== "cancelled") local.state = { status: "failed", error };
     const place = placeOf(owner, id, "end");
-    if (error) await store.add([[place, { ...RECORD, ...local.state }]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
+    if (error) await store.add([[place, { ...RECORD, ...local.state }]], now() + retentionMs).catch(() => {}); // then the run counts as stopped
     log?.end(now());
     this.#remove(key, local);
     local.ended.resolve();
@@ -187,7 +187,7 @@ class BackgroundRuns implements Runs {
     const [facts, end, cancel, sign] = await this.#ask("read", Promise.all([...places, this.#lastSign(id, owner)]));
     if (!facts) return undefined;
     if (end) return asAnswer(facts as RunFacts, end as RunState);
-    // Whoever works on it ends it soon, and who is gone will not.
+    // A process that works on it ends it soon, and a process that is gone never will.
     if (cancel) return asAnswer(facts as RunFacts, { status: "cancelled" });
     return asAnswer(facts as RunFacts, sign ? { status: "in_progress" } : { status: "failed", error: GONE });
   }
@@ -202,7 +202,7 @@ class BackgroundRuns implements Runs {
     return await this.#ask("read", readEvents(store, placeOf(owner, id, "events"), isMade));
   }
 
-  /** For other gateways. One that finds none has to do without. */
+  /** Publishes the events for other gateways. A gateway that finds none has to do without. */
   #publish(local: Local): void {
     const { facts: { id }, owner, log } = local;
     if (!log || !this.#options.hasReplicas) return;
@@ -238,7 +238,7 @@ class BackgroundRuns implements Runs {
     if (local) await this.#cancelLocal(local);
     this.#logs.drop(key);
     const { store } = this.#options;
-    // The cancellation stays: whoever works on the response may not have seen it yet.
+    // The cancellation stays: the process that works on the response may not have seen it yet.
     return await this.#ask("delete", store.delete(placeOf(owner, id, "facts"), placeOf(owner, id, "end")));
   }
 
@@ -256,7 +256,7 @@ class BackgroundRuns implements Runs {
     }
   }
 
-  /** A sign of life, for this while and the next. */
+  /** Gives a sign of life for the present time slot and the next. */
   async #sign({ facts: { id }, owner }: Local): Promise<void> {
     const { store, now } = this.#options;
     const slot = slotAt(now());
@@ -287,7 +287,7 @@ const slotAt = (ms: number) => Math.floor(ms / SIGN_MS);
 
 const nameOf = (id: string, owner: string) => JSON.stringify([owner, id]);
 
-/** The owner is part of every key, so nobody reads what is another's. */
+/** The owner is part of every key, so that no caller reads another's data. */
 function placeOf(owner: string, id: string, what: string): StoreKey {
   return ["runs", owner, id, what];
 }

@@ -1,4 +1,4 @@
-/** Seals what a client keeps for the gateway: nobody else can read it, change it, or bring it in another's name. */
+/** Seals data that a client keeps for the gateway. Nobody else can read it, change it, or use it in another owner's name. */
 import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
@@ -7,37 +7,37 @@ import type { Store } from "./store.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Sealer {
-  /** One line of ASCII, which opens for the same owner on the same wire. */
+  /** One line of ASCII, which opens only for the same owner on the same wire. */
   seal(thought: Thought, wire: string, owner: string): string;
-  /** Nothing where it is not ours, or of another key, wire or owner, or not whole. */
+  /** Absent if the text was not sealed by this gateway, or with another key, wire or owner, or is incomplete. */
   open(sealed: string, wire: string, owner: string): SlicedWork<Thought | undefined>;
 }
 
-/** The sealer; why there is none while the store does not give its key. */
+/** The sealer, or the reason why the store did not give its key. */
 export type LoadedSealer = { sealer: Sealer; failure?: undefined } | { sealer?: undefined; failure: unknown };
 
-/** `waitedMs`: how long the store has kept the request waiting already. */
+/** `waitedMs`: how long the request has waited for the store already. */
 export type LoadSealer = (waitedMs?: number) => Promise<LoadedSealer>;
 
 export interface SealingOptions {
-  /** From the configuration. */
+  /** The secret of the configuration. */
   secret?: string;
-  /** Where the key is kept that is made where the configuration has none: with a shared store, all gateways have one key. */
+  /** Keeps a generated key if the configuration has none. With a shared store, all gateways have one key. */
   store: Store;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
 }
 
-/** How long a store that failed is not asked for the key again, in milliseconds. */
+/** How long a store that failed is not asked again for the key, in milliseconds. */
 const REST_MS = 500;
-/** How long a request waits for one that has failed before, in milliseconds. */
+/** How long a request waits for a store that has failed before, in milliseconds. */
 const RETRY_MS = 250;
 
 /**
- * The sealer, made at the first need. A store that fails is asked again, and until it answers there is none: what a key of this
- * process alone had sealed would open nowhere else.
+ * Makes the sealer at its first use. A store that fails is asked again. Until it answers there is no sealer, because data that
+ * is sealed with a key of this process alone would open nowhere else.
  */
 export function createSealing({ secret, store, patienceMs, now }: SealingOptions): LoadSealer {
   let loaded: LoadedSealer | undefined;
@@ -46,7 +46,7 @@ export function createSealing({ secret, store, patienceMs, now }: SealingOptions
 
   async function ask(waitedMs: number): Promise<LoadedSealer> {
     const key = keptKey(store);
-    // What comes too late for this request is there for the next.
+    // A key that comes too late for this request is there for the next one.
     key.then((bytes) => loaded ??= { sealer: createSealer(bytes) }, () => {});
     try {
       const leftMs = Math.max(0, patienceMs - waitedMs);
@@ -79,11 +79,11 @@ function keyFrom(secret: string): Uint8Array {
   return buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES));
 }
 
-/** The key that all who use the store have. */
+/** The key that all gateways on the store share. */
 async function keptKey(store: Store): Promise<Uint8Array> {
   const made = ciphers().randomBytes(KEY_BYTES).toString("base64");
   const kept = await store.ensure(["sealing", "key"], { version: VERSION, key: made });
-  // It was a plain text before it said its form.
+  // An earlier version stored the key as a plain text.
   const text = typeof kept === "string" ? kept : String((kept as { key?: unknown } | null)?.key);
   const key = buffers().from(text, "base64");
   if (key.length !== KEY_BYTES) throw new Error("The store holds something else under the name of the sealing key");
@@ -93,12 +93,12 @@ async function keptKey(store: Store): Promise<Uint8Array> {
 const CIPHER = "aes-256-gcm";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-/** How much is opened at once: whether it was sealed here is known only at its end. */
+/** How many bytes are decrypted before other work runs. Only the end of a text shows whether it was sealed here. */
 const PIECE_BYTES = 1_000_000;
 
 /** `key`: 32 bytes. */
 export function createSealer(key: Uint8Array): Sealer {
-  /** The form, the wire and the owner: bound to what is sealed, and not in it. */
+  /** The format, the wire and the owner. They are authenticated together with the sealed data, but are not in it. */
   const bound = (wire: string, owner: string) => buffers().from(JSON.stringify([SEALED_PREFIX, wire, owner]));
   return {
     seal(thought, wire, owner) {

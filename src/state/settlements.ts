@@ -1,15 +1,15 @@
-/** Reports to the counter what requests used in the end. A report is repeated until the counter has it, and counts once. */
+/** Reports to the counter what requests used in the end. A report is repeated until the counter has it, and is counted once. */
 import type { Quota } from "../contract/allowance.ts";
 import type { Settlement } from "../contract/shared_counts.ts";
 import type { Counter } from "./counter.ts";
 
 export interface SettlementsOptions {
   counter: Counter;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
-  /** A name for one request, among those of all gateways. */
+  /** An id that is unique among the requests of all gateways. */
   newId(): string;
-  /** Makes a call, which is observed. */
+  /** Makes a call, and observes it. */
   run(call: () => Promise<unknown>): Promise<unknown>;
 }
 
@@ -17,7 +17,7 @@ export interface SettlementsOptions {
 interface Due extends Settlement {
   account: string;
   quota: Quota;
-  /** By a clock that never steps. */
+  /** When the request ended, by a monotonic clock. */
   at: number;
 }
 
@@ -28,11 +28,11 @@ interface Debt {
   since: number;
 }
 
-/** How long a settlement may take: as long as any command. */
+/** How long a settlement may take, in milliseconds: as long as any command. */
 export const PATIENT_MS = 800;
-/** How many scripts go out together, where there are many. */
+/** How many scripts are sent together, if there are many. */
 const AT_ONCE = 50;
-/** How many settlements are kept for a server that fails. Further ones are lost: it has counted too little then. */
+/** How many settlements are kept for a server that fails. Further ones are lost, and the server counts too little. */
 const MOST_DUE = 10_000;
 
 export class Settlements {
@@ -45,14 +45,14 @@ export class Settlements {
     this.#options = options;
   }
 
-  /** Nobody waits for it. */
+  /** Sends a settlement in the background. */
   settle(account: string, quota: Quota, settlement: Settlement): void {
     const sending = this.#send({ account, quota, ...settlement, at: this.#options.monotonic() });
     this.#sending.add(sending);
     void sending.finally(() => this.#sending.delete(sending));
   }
 
-  /** Counts what was let in without asking, with what comes after it. */
+  /** Records what was admitted without asking the counter. It is reported with the next sending. */
   owe(account: string, quota: Quota, requests: number, tokens: number): void {
     const debt = this.#debts.get(account) ?? { quota, requests: 0, tokens: 0, since: this.#options.monotonic() };
     debt.requests += requests;
@@ -85,7 +85,7 @@ export class Settlements {
     await this.sendAll();
   }
 
-  /** Those of one account: what fails holds up no other. */
+  /** Sends the settlements of one account, up to a failure. Other accounts are not held up. */
   async #sendSome(some: readonly Due[]): Promise<void> {
     for (let at = 0; at < some.length; at += AT_ONCE) {
       const sent = await Promise.all(some.slice(at, at + AT_ONCE).map((due) => this.#send(due)));
@@ -95,7 +95,7 @@ export class Settlements {
     }
   }
 
-  /** Whether it need not be sent again. */
+  /** Returns whether it was sent. Otherwise it is kept for later. */
   async #send(due: Due): Promise<boolean> {
     const { account, quota, at, ...settlement } = due;
     const agoMs = Math.max(0, this.#options.monotonic() - at);
@@ -109,7 +109,7 @@ export class Settlements {
   }
 }
 
-/** What fails of it keeps nothing else from being done. */
+/** Works on all items, some at a time. A failure does not stop the others. */
 export async function inTurns<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < all.length; at += AT_ONCE) await Promise.allSettled(all.slice(at, at + AT_ONCE).map(work));
 }

@@ -1,9 +1,9 @@
 /**
- * Each caller's quota in the store, so that none of them fills it. A caller's oldest things are evicted for its newest: what
- * belongs together, such as a chain of responses, is evicted together, and what was used last stays.
+ * Each caller's quota in the store, so that no caller fills it. A caller's oldest things are evicted for its newest. Things that
+ * belong together, such as a chain of responses, are evicted together, and those that were used last stay.
  *
- * Each thing is stored with an entry in the list of its owner, which has its size. The owner's account says where the list
- * begins and ends, and about how many bytes it comes to: no fewer than there are, except for what a process that died had not
+ * Each thing is stored with an entry in its owner's list, which has its size. The owner's account says where the list begins and
+ * ends, and about how many bytes its things come to. That is never too low, except for what a process that died had not
  * reported.
  */
 import { GatewayError } from "../errors.ts";
@@ -29,11 +29,11 @@ interface QuotaRecord extends QuotaEntry {
 
 interface Account {
   version: number;
-  /** The positions that may be taken: from the first one to the one before `next`. */
+  /** Positions from `first` up to, but not including, `next` may be in use. */
   first: number;
   next: number;
   bytes: number;
-  /** Its first position: an account that was lost begins anew, far behind. */
+  /** The account's very first position. An account that was lost begins anew at a much higher one. */
   began?: number;
   /** How often the list was counted. */
   counts: number;
@@ -42,45 +42,45 @@ interface Account {
 /** What this process knows of an owner. */
 interface Known {
   account?: Account;
-  /** The positions that are this process's, and the next of them. */
+  /** The next position of this process, and the end of its positions. */
   position: number;
   end: number;
-  /** What is not in the account yet, and when it was reported last. */
+  /** The bytes that are not in the account yet, and when it was last updated. */
   added: number;
   reportedAt: number;
-  /** What is being stored, and how much of it the account had when it was reported last. */
+  /** The bytes that are being stored, and how many those were when the account was last updated. */
   pending: number;
   reported: number;
-  /** The positions of what is being stored, and the first of those that were stored since the account was reported last. */
+  /** The positions that are being stored, and the first that was stored since the account was last updated. */
   open: Set<number>;
   stored: number;
-  /** The one who takes positions, while there is one. */
+  /** The update that takes positions, while it is under way. */
   taking?: Promise<void>;
   trimming?: Promise<void>;
-  /** What was left when the list was last counted, and until when it is of no use to try again, in milliseconds since the epoch. */
+  /** The bytes left after the last count of the list, and until when another count is of no use, in milliseconds since the epoch. */
   full: { bytes: number; until: number };
-  /** What the account came to when the list was last counted. */
+  /** The account's bytes after the last count of the list. */
   counted: number;
 }
 
-/** The form of the records. A reader leaves aside what it does not know of a later one. */
+/** The version of the record format. A reader ignores fields that it does not know. */
 const VERSION = 1;
-/** How many positions a process takes at once: what is added later has higher ones, whoever adds it. */
+/** How many positions a process takes at once. Few, so that later things have higher positions in all processes. */
 const POSITIONS = 8;
-/** What a process that dies may not have added to the account: for how long, and which part of an owner's bytes. */
+/** The most that a process that dies has not reported: things of this many milliseconds, or this fraction of an owner's bytes. */
 const UNREPORTED_MS = 1_000;
 const UNREPORTED = 1 / 64;
-/** What an owner may fill before its oldest is removed, how full it is then, and what it has added by the next time. */
+/** Fractions of the quota: eviction begins above `HIGH`, ends at `LOW`, and begins again after `STEP` more was added. */
 const HIGH = 0.9;
 const LOW = 0.8;
 const STEP = 0.05;
-/** What a store needs for each thing beside its text, in bytes. */
+/** What a store needs for each thing in addition to its text, in bytes. */
 const BESIDE = 4_000;
 const READ_AT_ONCE = 500;
 const DELETED_AT_ONCE = 16;
-/** How long it is not tried again to make room where there was nothing to remove. */
+/** How long to wait before making room again if nothing could be removed, in milliseconds. */
 const FULL_MS = 60_000;
-/** How many more owners there are before those are forgotten that stored nothing for so many milliseconds. */
+/** After this many new owners, those that stored nothing for `IDLE_MS` milliseconds are forgotten. */
 const OWNERS = 1_000;
 const IDLE_MS = 600_000;
 
@@ -104,7 +104,7 @@ class CountedQuota implements StorageQuota {
   }
 
   async reserve(owner: string, ...values: readonly unknown[]): Promise<Slot> {
-    // Others run before a large value is written, which takes as long again.
+    // Other work runs before a large value is written, which takes as long as measuring it.
     const bytes = await runStep(() => bytesOf(values));
     const known = this.#knownOf(owner);
     known.pending += bytes;
@@ -130,13 +130,13 @@ class CountedQuota implements StorageQuota {
     };
   }
 
-  /** Long before it is needed, where that is possible: nobody is to wait for it. */
+  /** Makes room early and in the background if possible, so that no request waits for it. */
   async #makeRoom(owner: string, known: Known, bytes: number): Promise<void> {
     const { bytesPerKey, now } = this.#options;
     const isFull = () => bytesIn(known) > bytesPerKey;
     const isOverdue = now() - known.reportedAt > UNREPORTED_MS || known.added > bytesPerKey * UNREPORTED;
     if (!known.account || isOverdue || isFull()) await this.#take(owner, known);
-    // The first may have begun before this one came, and have made no room for it.
+    // An eviction that began before this request came has made no room for it.
     for (let tries = 0; tries < 2 && isFull() && known.full.until <= now(); tries++) await this.#trim(owner, known);
     if (isFull() && known.full.bytes + bytes > bytesPerKey) throw full(bytesPerKey);
     known.full.bytes += bytes;
@@ -147,7 +147,7 @@ class CountedQuota implements StorageQuota {
   #knownOf(owner: string): Known {
     const known = this.#known.get(owner);
     if (known) return known;
-    // Callers may be any number.
+    // There may be any number of callers.
     if (this.#known.size % OWNERS === OWNERS - 1) void (this.#forgetting ??= this.#forgetIdle());
     const full = { bytes: 0, until: 0 };
     const counts = { added: 0, reportedAt: 0, pending: 0, reported: 0, counted: 0, full };
@@ -159,7 +159,7 @@ class CountedQuota implements StorageQuota {
   async #forgetIdle(): Promise<void> {
     for (const [owner, known] of this.#known) {
       if (known.pending > 0 || this.#options.now() - known.reportedAt < IDLE_MS) continue;
-      // The account has to have everything first.
+      // The account must have everything before that.
       const isReported = await this.#take(owner, known).then(() => true, () => false);
       const isUsed = known.pending > 0 || known.added !== 0 || known.trimming !== undefined;
       if (isReported && !isUsed) this.#known.delete(owner);
@@ -181,7 +181,7 @@ class CountedQuota implements StorageQuota {
       ...before,
       next: before.next + POSITIONS,
       first: before.began === began ? Math.min(before.first, first) : before.first,
-      // Another one that has counted since then has not seen what was being stored.
+      // A process that has counted the list since then has not seen what was being stored.
       bytes: Math.max(0, before.bytes + added + (before.counts === counts ? 0 : known.reported)),
     }));
     known.reported = pending;
@@ -197,7 +197,7 @@ class CountedQuota implements StorageQuota {
     const { store, now } = this.#options;
     let after: Account | undefined;
     await store.update(quotaList(owner), (value) => {
-      // Where an account was lost, its list begins anew, behind the positions that it may have had.
+      // If an account was lost, its list begins anew after all positions that it may have had.
       const at = Math.floor(now());
       return after = change(
         value as Account ?? { version: VERSION, began: at, first: at, next: at, bytes: 0, counts: 0 },
@@ -211,11 +211,11 @@ class CountedQuota implements StorageQuota {
   }
 
   async #trimNow(owner: string, known: Known): Promise<void> {
-    // What others remove meanwhile is in neither count.
+    // Repeats the count if another process counted meanwhile, because its removals are in neither count.
     while (!await this.#count(owner, known));
   }
 
-  /** Counts what there is, and removes the oldest where that is too much. Whether nobody else has counted meanwhile. */
+  /** Counts the list, and evicts the oldest groups if there is too much. Returns whether no other process counted meanwhile. */
   async #count(owner: string, known: Known): Promise<boolean> {
     const { bytesPerKey, now } = this.#options;
     await this.#take(owner, known);
@@ -267,7 +267,7 @@ class CountedQuota implements StorageQuota {
     const listed = quotaKey(owner, position);
     const record = await store.get(listed) as QuotaRecord | undefined;
     const [first, ...others] = record?.keys ?? [];
-    // What was removed otherwise may have left its entry.
+    // A thing that was removed in another way may have left its entry.
     if (!first || !await store.delete(first, ...others, listed)) await store.delete(listed);
   }
 }
@@ -276,7 +276,7 @@ function bytesIn({ account, added }: Known): number {
   return (account?.bytes ?? 0) + added;
 }
 
-/** The first position at which something may be that no list has shown yet. */
+/** The first position at which something may be that a count of the list has missed. */
 function firstOpen({ open, stored }: Known): number {
   return Math.min(stored, ...open);
 }

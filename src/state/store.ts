@@ -1,38 +1,38 @@
-/** Keeps JSON under a key until a time. */
+/** Keeps JSON values under keys until they expire. */
 export interface Store {
-  /** Nothing for a key that was never written, was deleted, or has expired. */
+  /** Absent if the key was never written, was deleted, or has expired. */
   get(key: StoreKey): Promise<unknown>;
-  /** The same of a list's positions from `from` to `to`, both included, in one round trip where the values are small. */
+  /** The values at a list's positions from `from` to `to`, both included. It is one round trip if the values are small. */
   getRange(list: StoreKey, from: number, to: number): Promise<unknown[]>;
   /**
-   * Writes all of a few entries at once, and none where there is something under one of their keys. Whether it did. Durable
-   * once it resolves. `expiresAt`: milliseconds since the epoch; for good where it is `Infinity`. `renewal`: what is kept
-   * longer because of it, before it is written; nothing is lost where that fails.
+   * Writes a few entries at once, or none if one of their keys has a value. Returns whether they were written. They are
+   * durable once it resolves. `expiresAt`: milliseconds since the epoch; `Infinity` keeps them for good. `renewal`: what is
+   * kept longer because of them. It is renewed first, and nothing is lost if that fails.
    */
   add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean>;
   /**
-   * The value that is there for good: `value` where there was none yet. All who ask, in whichever process, get the same, whoever
-   * of them was first.
+   * Returns the value under the key. If there is none, `value` is stored for good first. All callers in all processes get the
+   * same value, whichever of them was first.
    */
   ensure(key: StoreKey, value: unknown): Promise<unknown>;
   /**
-   * Replaces the value by what `change` makes of it, for good; none is changed into one, too. Whoever else changes it at the
-   * same time, in whichever process, does so before or after: `change` may be called again with what came between.
+   * Replaces the value, or the lack of one, for good by what `change` returns. Concurrent updates in all processes happen one
+   * after the other: `change` may be called again with a value that another update has written meanwhile.
    */
   update(key: StoreKey, change: (value: unknown) => unknown): Promise<void>;
   /**
-   * Whether there was something to delete under the first key: what is under the others goes at once with it, and stays where
-   * there was nothing. Nothing of it is left once it resolves.
+   * Deletes the values under all keys at once, but only if there is one under the first key. Returns whether there was. The
+   * values are gone once it resolves.
    */
   delete(...keys: readonly StoreKey[]): Promise<boolean>;
-  /** Gives up what the store holds open. Calls that still run may fail. */
+  /** Closes the store's files and connections. Calls that still run may fail. */
   close(): void;
 }
 
-/** Any texts, of any length. A number comes last, and is a position in the list that the texts before it name. */
+/** Texts of any length. A number may come last: it is a position in the list that the texts before it name. */
 export type StoreKey = readonly (string | number)[];
 
-/** What there is under `keys` is kept at least until `expiresAt`. */
+/** Keeps the values under `keys` at least until `expiresAt`. */
 export interface Renewal {
   keys: readonly StoreKey[];
   /** Milliseconds since the epoch. */

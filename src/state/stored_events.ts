@@ -1,19 +1,19 @@
-/** The events of an answer that is made in the background, as other gateways on the same store read them: in pieces, in a list. */
+/** The events of a background answer in the store, as a list of pieces that other gateways on the same store read. */
 import { GatewayError } from "../errors.ts";
 import type { EventLog } from "./event_log.ts";
 import type { Store, StoreKey } from "./store.ts";
 
-/** Gives events from a position on, as the log itself does. */
+/** Gives events from a position on, as an `EventLog` does. */
 export interface EventSeries {
   read(from: number): Promise<readonly string[] | undefined>;
-  /** Nobody reads them any more. */
+  /** Called when nobody reads the events any more. */
   stop?(): void;
 }
 
-/** The form of the records. */
+/** The version of the record format. */
 const VERSION = 1;
 
-/** Without events it is the last one. */
+/** A piece without events is the last one. */
 interface Piece {
   version: number;
   events: readonly string[];
@@ -22,10 +22,10 @@ interface Piece {
 /** How long events gather before they are written, and how often they are looked for, in milliseconds. */
 const PAUSE_MS = 250;
 const PIECES_AT_ONCE = 32;
-/** How many looks that bring nothing are followed by the question whether anybody still makes the answer. */
+/** After this many looks that found nothing, the reader asks whether the answer is still being made. */
 const IDLE_LOOKS = 20;
 
-/** Writes what comes, piece by piece, until the end, which is an empty one. */
+/** Writes events piece by piece. An empty piece marks the end. */
 export async function publishEvents(
   log: EventLog,
   write: (piece: number, record: Piece) => Promise<unknown>,
@@ -40,7 +40,7 @@ export async function publishEvents(
   }
 }
 
-/** What another gateway has published, or publishes; nothing where there is none. `isMade`: whether that gateway lives. */
+/** The events that another gateway has published, or is publishing. Absent if there are none. `isMade`: whether it lives. */
 export async function readEvents(
   store: Store,
   place: StoreKey,
@@ -51,7 +51,7 @@ export async function readEvents(
   let isOver = false;
   let isStopped = false;
 
-  /** Whether there was anything new. */
+  /** Reads new pieces. Returns whether there were any. */
   async function look(): Promise<boolean> {
     const before = piece;
     const found = await store.getRange(place, piece, piece + PIECES_AT_ONCE - 1) as (Piece | undefined)[];

@@ -1,7 +1,7 @@
 /**
- * The turns of conversations, as they are stored. Those that follow one another lie in one list, their thread, so that a
- * conversation of any depth is read at once. Where two turns follow the same one, the second begins a thread of its own: a
- * turn knows the threads before it, its line. A turn is written once and never changed.
+ * The stored turns of conversations. Turns that follow one another are in one list, their thread, so that a conversation of any
+ * depth is read at once. If two turns follow the same turn, the second begins a thread of its own. A turn knows its line: the
+ * threads that lead to it. A turn is written once and never changed.
  */
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
@@ -9,53 +9,53 @@ import { BoundedMap } from "../util/bounded_map.ts";
 import { type Chain, type QuotaEntry, quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** What the turns after it need of an answer. */
+/** The half of a stored answer that later turns need. */
 export interface Turn {
   previous?: string;
   messages: Message[];
   said: AssistantMessage["content"];
 }
 
-/** What a conversation is long of. */
+/** The size of a conversation. */
 export interface Size {
-  /** Of all its texts. */
+  /** The characters of all its texts. */
   characters: number;
-  /** Of JSON, numbers among them. */
+  /** The number of its JSON values of all types, nested ones included. */
   values: number;
 }
 
-/** Turns that are stored, and that another one may follow. */
+/** Stored turns that another turn may follow. */
 export interface Conversation {
   line: Line;
   size: Size;
-  /** What is kept as long as the turn that follows. */
+  /** The stored turns that are kept as long as the turn that follows. */
   chain?: Chain;
 }
 
-/** The stretches that a turn ends, the oldest first: how many turns of each thread are before it, itself among them. */
+/** The threads that lead to a turn, the oldest first, with how many turns of each. The last count includes the turn itself. */
 export type Line = readonly (readonly [thread: string, turns: number])[];
 
 /** Where a turn is found by its id. */
 interface TurnLocation extends Pick<Conversation, "line" | "size"> {
   version: number;
-  /** Where the owner's list has it. */
+  /** Its position in the owner's quota list. */
   held?: number;
   /** Until when the turns before it are kept, in milliseconds since the epoch. */
   kept?: number;
 }
 
-/** A turn in its thread: whoever reads the thread sees by the id whether it is the one that was there. */
+/** A turn in its thread. The id shows a reader whether it is the turn that it looks for. */
 interface Row extends Turn {
   version: number;
   id: string;
   held?: number;
 }
 
-/** The form of the records. A reader leaves aside what it does not know of a later one. */
+/** The version of the record format. A reader ignores fields that it does not know. */
 export const VERSION = 2;
-/** A line that is longer begins anew; its first turn leads to the line before it, at the cost of one more read. */
+/** The most threads in a line. A longer one begins anew, and its first turn leads to the line before it with one more read. */
 const MOST_STRETCHES = 32;
-/** Two megabytes, for the most part; 24, where each turn ends as many stretches as it may. */
+/** How many locations are remembered. They take two megabytes as a rule, and 24 if each line has the most threads. */
 const MOST_WRITTEN = 5_000;
 
 export interface Found extends Conversation {
@@ -63,10 +63,10 @@ export interface Found extends Conversation {
   turns: Turn[];
 }
 
-/** A turn as it is written, and what belongs to it. */
+/** The things that are written together with a turn. */
 export interface Addition {
   follows?: Conversation;
-  /** Its other half. */
+  /** The other half of the answer. */
   rest: StoreEntry;
   expiresAt: number;
   /** How long a turn is kept, in milliseconds. */
@@ -77,12 +77,12 @@ export class Turns {
   readonly #store: Store;
   readonly #storageQuota: StorageQuota | undefined;
   /**
-   * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
-   * that is gone nothing lies there.
+   * The locations of turns that this process wrote lately, so that the next turn reads them at once. A location never changes,
+   * and there is nothing at that of a deleted turn.
    */
   readonly #written = new BoundedMap<string, TurnLocation>(MOST_WRITTEN);
 
-  /** `storageQuota`: where owners may keep only so much. */
+  /** `storageQuota`: absent if owners may store any amount. */
   constructor(store: Store, storageQuota?: StorageQuota) {
     this.#store = store;
     this.#storageQuota = storageQuota;
@@ -97,10 +97,10 @@ export class Turns {
     return turn;
   }
 
-  /** The conversation up to `id`. Throws where a turn of it is missing, or it is longer than `limits`. */
+  /** The conversation up to `id`. Throws if one of its turns is missing, or it is longer than `limits`. */
   async history(owner: string, id: string, limits: Size): Promise<Found> {
     const newest: Turn[] = [];
-    // What the first place knows is of all before it.
+    // The newest location knows the size of the whole conversation.
     let known: TurnLocation | undefined;
     const keys: StoreKey[][] = [];
     let size: Size = { characters: 0, values: 0 };
@@ -125,7 +125,7 @@ export class Turns {
     return { turns: newest.reverse(), line, size, chain: { keys: keys.reverse(), kept } };
   }
 
-  /** Writes the turn, and its other half beside it. Whether there was none of its id. */
+  /** Writes the turn, and the other half of its answer. Returns whether the id was free. */
   async add(
     owner: string,
     id: string,
@@ -153,7 +153,7 @@ export class Turns {
     return await settled(slot, addOnce());
   }
 
-  /** The keys of all that is there of a turn, the one by which it is found first. */
+  /** The keys of everything that is stored for a turn, first the one by which it is found. */
   async keysOf(owner: string, id: string): Promise<StoreKey[]> {
     const place = await this.#placeOf(owner, id);
     return keysAt(owner, id, place && rowKey(owner, place.line), place?.held);
@@ -164,7 +164,7 @@ export class Turns {
       await this.#store.get(placeKey(owner, id)) as TurnLocation | undefined;
   }
 
-  /** A turn of the form before: each was a value of its own, which names the one before it. */
+  /** A turn in an earlier format, where each turn was a value of its own that named the turn before it. */
   async #findOld(owner: string, id: string): Promise<Turn | undefined> {
     return await this.#store.get(oldKey(owner, id)) as Turn | undefined;
   }
@@ -178,34 +178,34 @@ export class Turns {
   }
 }
 
-/** The lines that a turn may end: it goes on with the thread of the turn before it, or begins one. */
+/** The lines to try for a new turn: first the thread of the turn before it, then a thread of its own. */
 function linesAfter(before: Line, id: string): Line[] {
   const [thread, turns] = before.at(-1) ?? [];
   const begun: Line = [...before.length < MOST_STRETCHES ? before : [], [id, 1]];
   return thread === undefined || turns === undefined ? [begun] : [[...before.slice(0, -1), [thread, turns + 1]], begun];
 }
 
-/** The keys of all that is there of a turn, the one by which it is found first. */
+/** The keys of everything that is stored for a turn, first the one by which it is found. */
 function keysAt(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
   const listed = held === undefined ? [] : [quotaKey(owner, held)];
   return [...row ? [placeKey(owner, id), row] : [oldKey(owner, id)], restKey(owner, id), ...listed];
 }
 
-/** A thread goes as a whole, and stays as long as one is used that goes on from it. */
+/** A thread is evicted as a whole. It stays as long as a thread that continues it is used. */
 function quotaEntryFor(owner: string, id: string, line: Line, follows?: Conversation): QuotaEntry {
   const [group] = line.at(-1)!;
   const before = follows?.line.at(-1)?.[0];
   return { group, ...(before !== group && { from: before }), keys: keysAt(owner, id, rowKey(owner, line)) };
 }
 
-/** Where the turns of a line lie, the newest first. */
+/** The keys of the turns of a line, the newest first. */
 function positionsOf(owner: string, line: Line): StoreKey[] {
   return line.flatMap(([thread, turns]) => {
     return Array.from({ length: turns }, (_, index) => [...threadKey(owner, thread), index + 1]);
   }).reverse();
 }
 
-/** The owner is part of every key, so nobody reads what is another's. */
+/** The owner is part of every key, so that no caller reads another's data. */
 export function restKey(owner: string, id: string): StoreKey {
   return ["answers", owner, id, "rest"];
 }
@@ -253,7 +253,7 @@ function tooLong(): GatewayError {
   return new GatewayError("invalid_request", message, { param: "previous_response_id" });
 }
 
-/** Clients act on the code: they send the whole conversation then. */
+/** Clients act on the code: they send the whole conversation instead. */
 function notFound(asked: string, missing: string): GatewayError {
   const message = asked === missing
     ? `Previous response with id '${asked}' not found.`

@@ -1,4 +1,4 @@
-/** What each key used, by day and model: sums in the store, to which all gateways on it add. */
+/** The usage of each key by day and model. All gateways on one store add to the same sums. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Usage } from "../canonical/usage.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -13,9 +13,9 @@ export interface Use {
   outputTokens: number;
   /** What it cost in pico-dollars, as far as prices were known. */
   pico: bigint;
-  /** Requests of which no price was known. */
+  /** Requests without a known price. */
   unpriced: number;
-  /** Requests whose tokens, all or some, are the gateway's estimate. */
+  /** Requests whose tokens are estimated by the gateway, all or some. */
   estimated: number;
 }
 
@@ -29,9 +29,9 @@ export interface UsageRow extends Use {
 
 export interface UsageBook {
   add(row: UsageRow): void;
-  /** The rows of the last `days` days, of one key or of all, the latest day first. What was added before is in them. */
+  /** The rows of the last `days` days, of one key or of all, the latest day first. They include everything added so far. */
   read(days: number, key?: string): Promise<UsageRow[]>;
-  /** Resolves once the store knows all, or has failed. */
+  /** Resolves once everything is in the store, or the store has failed. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface UsageBookOptions {
   retentionDays: number;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
-  /** How long what was used may wait for what is used next, in milliseconds. */
+  /** How long usage gathers before it is saved, in milliseconds. */
   gatherMs?: number;
 }
 
@@ -57,15 +57,18 @@ interface Page {
 
 const GATHER_MS = 1_000;
 const DAY_MS = 86_400_000;
-/** Of one key and day; clients of an open lane can name any. Further and longer ones share a row, or no store would take them. */
+/**
+ * The most models of one key and day, and the longest name of one: clients of an open lane can name any model. Further and longer
+ * names share a row, because no store would take a record of any size.
+ */
 const MOST_MODELS = 500;
 const LONGEST_MODEL = 200;
-/** How many days that are past keeping are removed when a new one begins: the gateway may have stood still for some. */
+/** How many expired days are removed when a new day begins: the gateway may have been off on some days. */
 const REMOVED_DAYS = 7;
-/** The form of the records. */
+/** The version of the record format. */
 const VERSION = 1;
 const INDEX = ["usage", "keys"];
-/** How many keys have rows of their own: callers with tokens may be any number. Further ones share the rows of one. */
+/** How many keys have rows of their own: there may be any number of callers with tokens. Further keys share rows. */
 const MOST_KEYS = 10_000;
 const MOST_BEGUN = 2 * MOST_KEYS;
 const OTHERS = "other";
@@ -76,13 +79,13 @@ export function createUsageBook(options: UsageBookOptions): UsageBook {
 
 class StoredUsage implements UsageBook {
   readonly #options: UsageBookOptions;
-  /** What is not saved yet, by key and day. */
+  /** The usage that is not saved yet, by key and day. */
   #pages = new Map<string, Page>();
   /** Keys that are in the index, and days that were begun. */
   readonly #begun = new BoundedMap<string, true>(MOST_BEGUN);
   #cancelSave: (() => void) | undefined;
   #saving: Promise<void> = Promise.resolve();
-  /** Pages that the store has not answered for. It may still take them, so they are not written again before. */
+  /** Pages that the store has not confirmed. It may still take them, so they are not written again before it answers. */
   readonly #unanswered = new Set<string>();
 
   constructor(options: UsageBookOptions) {
@@ -95,7 +98,7 @@ class StoredUsage implements UsageBook {
     this.#pages.set(name, page);
     addTo(page.sums, model, use);
     const { gatherMs = GATHER_MS } = this.#options;
-    this.#cancelSave ??= callWhileAlive(gatherMs, () => void this.#save().catch(() => {})); // saved with what is used next
+    this.#cancelSave ??= callWhileAlive(gatherMs, () => void this.#save().catch(() => {})); // saved with the next usage
   }
 
   async read(days: number, key?: string): Promise<UsageRow[]> {
@@ -116,11 +119,11 @@ class StoredUsage implements UsageBook {
   }
 
   async close(): Promise<void> {
-    // Without the store's answer, the end comes all the same.
+    // The gateway ends even if the store does not answer.
     await this.#save().catch(() => {});
   }
 
-  /** One at a time, or what is on its way would be missing from what is read. */
+  /** Only one save runs at a time, so that a read after it misses nothing that is on its way. */
   #save(): Promise<void> {
     this.#cancelSave?.();
     this.#cancelSave = undefined;
@@ -137,7 +140,7 @@ class StoredUsage implements UsageBook {
     if (end) throw end.reason;
   }
 
-  /** What the store refuses is saved later, however late it refuses. */
+  /** A page that the store refuses is saved later, however late the refusal comes. */
   async #savePage(name: string, page: Page): Promise<void> {
     const { key, day, sums } = page;
     try {
@@ -165,7 +168,7 @@ class StoredUsage implements UsageBook {
     await store.update(placeOf(key, day), (value) => withSums(value, sums));
   }
 
-  /** Whether the index has the key now. */
+  /** Adds the key to the index. Returns whether the index has it now. */
   async #list(key: string): Promise<boolean> {
     let isListed = false;
     await this.#options.store.update(INDEX, (value) => {
@@ -195,7 +198,7 @@ function namesIn(value: unknown): string[] {
   return listIn(value, "names").filter((name) => typeof name === "string");
 }
 
-/** The list of a record. The first ones were lists themselves. */
+/** The list of a record. In the earliest version, a record was a list itself. */
 function listIn(value: unknown, name: string): unknown[] {
   const list = Array.isArray(value) ? value : fieldsOf(value)[name];
   return Array.isArray(list) ? list : [];
@@ -205,7 +208,7 @@ function fieldsOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** The page with what was used added. What a later form has in it stays. */
+/** The page with the usage added. Fields that only a later version knows are kept. */
 function withSums(value: unknown, sums: Sums): object {
   const all = sumsIn(value);
   for (const [model, use] of sums) addTo(all, model, use);
@@ -228,7 +231,7 @@ function addTo(sums: Sums, name: string, use: Use): void {
   sums.set(model, sum ? together(sum, use) : use);
 }
 
-/** What two rows come to. */
+/** The sum of two rows. */
 export function together(one: Use, other: Use): Use {
   return {
     requests: one.requests + other.requests,
@@ -240,12 +243,12 @@ export function together(one: Use, other: Use): Use {
   };
 }
 
-/** An upstream may report any number of tokens; no sum is so great that it is none any more. */
+/** An upstream may report any number of tokens, so a sum is limited to a safe integer. */
 function atMost(tokens: number): number {
   return Math.min(tokens, Number.MAX_SAFE_INTEGER);
 }
 
-/** What another version wrote may be anything. */
+/** Reads a record that another version may have written, so that it may hold anything. */
 function sumsIn(value: unknown): Sums {
   const sums: Sums = new Map();
   for (const row of listIn(value, "rows").map(fieldsOf)) {
@@ -264,7 +267,7 @@ function sumsIn(value: unknown): Sums {
   return sums;
 }
 
-/** What the log knows of a request that an upstream answered. */
+/** The fields of a log entry from which a request is counted. */
 export interface CountedEntry {
   time: string;
   key: string;
@@ -277,7 +280,7 @@ export interface CountedEntry {
 /** One request as a row. */
 export function rowOf({ time, key, model, usage, cost, error }: CountedEntry): UsageRow {
   const { inputTokens = 0, outputTokens = 0, estimated } = usage ?? {};
-  // What broke off before it gave anything costs nothing, whatever its price.
+  // A request that failed before it gave anything costs nothing, whatever the price.
   const isFree = error !== undefined && usage === undefined;
   const pico = cost === undefined ? isFree ? 0n : undefined : picoDollars(cost);
   const row = {

@@ -1,20 +1,20 @@
-/** A budget, and what is said of it. */
+/** A budget, its view for operators and keys, and the errors that it causes. */
 import { GatewayError } from "../../errors.ts";
 import { formatDollars } from "../../util/dollars.ts";
 import type { Period, PeriodKind } from "./period.ts";
 import type { Wanted } from "./wanted.ts";
 
 export interface Budget {
-  /** Whose it is: `key:anna`, `team:research`, or `gateway`. */
+  /** The owner: `key:anna`, `team:research`, or `gateway`. */
   name: string;
   /** In pico-dollars. */
   limit: bigint;
   period: PeriodKind;
-  /** From how much on somebody is to be warned. */
+  /** A warning is due once this much is spent, in pico-dollars. */
   warnAt?: bigint;
 }
 
-/** What there is of it in its present period, as far as is known here. */
+/** A budget in its present period, as far as this process knows. */
 export interface BudgetState {
   budget: Budget;
   period: Period;
@@ -32,7 +32,7 @@ export interface BudgetView {
   dollars: string;
   spent: string;
   left: string;
-  /** Absent where it never does. */
+  /** Absent if the budget never resets. */
   resets?: string;
 }
 
@@ -50,7 +50,7 @@ export function describe(state: BudgetState): BudgetView {
 
 const EACH: Record<PeriodKind, string> = { day: " a day", week: " a week", month: " a month", total: " in all" };
 
-/** A request may cost more than is left. `left`: what is neither spent nor set aside for what runs. */
+/** The error if a request may cost more than is left. `left`: neither spent nor reserved for running requests. */
 export function exceeded(budget: Budget, { endsAt }: Period, wanted: Wanted, left: bigint, now: number): GatewayError {
   const resets = endsAt === undefined ? "It does not reset" : `It resets at ${new Date(endsAt).toISOString()}`;
   return new GatewayError("budget_exceeded", `${reasonOf(budget, wanted, left)}. ${resets}`, {
@@ -60,7 +60,7 @@ export function exceeded(budget: Budget, { endsAt }: Period, wanted: Wanted, lef
   });
 }
 
-/** What all of the gateway spend is nobody's business. */
+/** The gateway's own budget is named without its amounts: they are not for callers. */
 function reasonOf({ name, limit, period }: Budget, { least, why }: Wanted, left: bigint): string {
   const [kind, whose] = name.split(/:(.*)/s);
   const wanted = `may cost ${formatDollars(least)}${why === undefined ? "" : ` (${why})`}`;

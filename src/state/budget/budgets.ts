@@ -1,4 +1,4 @@
-/** The budgets of keys, of teams and of the gateway. All gateways on one store go by the same. */
+/** The budgets of keys, of teams and of the gateway. All gateways on one store share them. */
 import type { Budget, BudgetState } from "./budget.ts";
 import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
 import { periodAt, periodsBefore } from "./period.ts";
@@ -7,22 +7,22 @@ import type { Wanted } from "./wanted.ts";
 import { withStoreTimeout } from "../store_timeout.ts";
 
 export interface Budgets {
-  /** Sets the same amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */
+  /** Reserves the same amount in each budget. Throws `budget_exceeded`, or `unavailable` if the store does not say what is left. */
   reserve(budgets: readonly Budget[], wanted: Wanted): Reservation | Promise<Reservation>;
-  /** What is known here of those that were used, without asking anybody. */
+  /** The budgets that were used in this process, without asking the store. */
   known(budgets?: readonly Budget[]): BudgetState[];
-  /** What is left of them by the store. */
+  /** Reads the budgets from the store, and adds what this process has not reported yet. */
   read(budgets: readonly Budget[]): Promise<BudgetState[]>;
-  /** Resolves once the store knows all, or has failed. */
+  /** Resolves once everything is in the store, or the store has failed. */
   close(): Promise<void>;
 }
 
 export type BudgetsOptions = PageOptions;
 
-/** How many periods of a kind are kept: a clock that goes back finds what was spent. */
+/** How many periods of each kind are kept, so that a clock that goes back still finds what was spent. */
 const KEPT = 8;
 const REMOVED = 8;
-/** How many more budgets there are before those are looked for that nobody uses. */
+/** After this many new budgets, the idle ones are forgotten. */
 const PURSES = 1_000;
 
 export function createBudgets(options: BudgetsOptions): Budgets {
@@ -30,7 +30,7 @@ export function createBudgets(options: BudgetsOptions): Budgets {
   const purseOf = (budget: Budget) => {
     let purse = purses.get(budget.name);
     if (!purse) {
-      // Callers may be any number.
+      // There may be any number of callers.
       if (purses.size % PURSES === PURSES - 1) forgetIdle(purses);
       purses.set(budget.name, purse = new Purse(budget, options));
     }
@@ -52,7 +52,7 @@ function forgetIdle(purses: Map<string, Purse>): void {
   for (const [name, purse] of purses) if (purse.isIdle) purses.delete(name);
 }
 
-/** The same amount of each, or nothing. Nobody waits where each has room. */
+/** Reserves the same amount in each budget, or nothing. Waits only if one of them has to ask the store. */
 function reserveAll(purses: readonly Purse[], wanted: Wanted): Reservation | Promise<Reservation> {
   const all = new Together(wanted);
   try {
@@ -83,7 +83,7 @@ async function reserveRest(
   }
 }
 
-/** What was set aside in several budgets: of each as much as the one has that has least. */
+/** Reservations in several budgets, each as large as the smallest that was granted. */
 class Together implements Reservation {
   readonly #taken: Reservation[] = [];
   wanted: Wanted;
@@ -111,7 +111,7 @@ class Together implements Reservation {
   }
 }
 
-/** One budget at this process: the page of its present period, and those whose last requests still run. */
+/** One budget in this process: the page of its present period, and pages of earlier periods whose requests still run. */
 class Purse {
   readonly #options: BudgetsOptions;
   #budget: Budget;
@@ -122,7 +122,7 @@ class Purse {
     this.#options = options;
   }
 
-  /** It may change while the gateway runs; what was spent stays spent. */
+  /** A budget may change while the gateway runs. What was spent stays spent. */
   set budget(budget: Budget) {
     this.#budget = budget;
   }
@@ -131,7 +131,7 @@ class Purse {
     return this.#page().reserve(wanted);
   }
 
-  /** Whether it holds nothing that the store does not know. */
+  /** An idle budget can be forgotten, because the store knows everything about it. */
   get isIdle(): boolean {
     return [...this.#pages.values()].every(({ isIdle }) => isIdle);
   }
@@ -147,7 +147,7 @@ class Purse {
     const budget = this.#budget;
     const period = periodAt(budget.period, this.#options.now());
     const pool = readPool(await this.#options.store.get(placeOf(budget.name, period)));
-    // What is on its way to the store may have come there meanwhile.
+    // A report that was on its way may have reached the store meanwhile.
     const { share } = this.#pages.get(period.id) ?? {};
     if (!share) return { budget, period, spent: spentOf(pool) };
     const saved = pool.shares.get(share.id)?.spent ?? mergedOf(pool, share);
@@ -179,11 +179,11 @@ class Purse {
     return page;
   }
 
-  /** What is long over is removed. */
+  /** Removes the records of periods that ended long ago. */
   #forget({ name, period }: Budget, now: number): void {
     const { store } = this.#options;
     for (const id of periodsBefore(period, now, KEPT, KEPT + REMOVED)) {
-      store.delete(placeOf(name, { id })).catch(() => {}); // by whoever begins the next one
+      store.delete(placeOf(name, { id })).catch(() => {}); // the next period tries again
     }
   }
 }

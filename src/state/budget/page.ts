@@ -1,6 +1,6 @@
 /**
- * One budget in one period, at one process. What is taken of it is written down in the store a moment later; a request waits for
- * the store only where the process holds too little for it.
+ * One budget in one period, in one process. What is spent is reported to the store a moment later. A request waits for the
+ * store only if the process holds too little for it.
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import type { Store } from "../store.ts";
@@ -15,40 +15,41 @@ export interface PageOptions {
   store: Store;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
   newId(): string;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
-  /** How long what was spent may wait at most, in milliseconds; with 0 it is written at once. */
+  /** The longest that spending waits for its report, in milliseconds. With 0 it is reported at once. */
   gatherMs?: number;
-  /** All gateways together have spent so much that somebody is to be warned. Once in a period. */
+  /** Called once in a period, when all gateways together have spent `warnAt`. */
   onWarn(budget: Budget, period: Period, spent: bigint): void;
-  /** It had no room for a request. */
+  /** Called for each request that the budget has no room for. */
   onRefuse?(budget: Budget): void;
 }
 
-/** What was set aside for a call. */
+/** An amount that is reserved for a call. */
 export interface Reservation {
   /** In pico-dollars. */
   readonly amount: bigint;
-  /** Gives back all but so much. */
+  /** Gives back all but `amount`. */
   keep(amount: bigint): void;
-  /** The call is over, and has cost so much. */
+  /** Ends the reservation: the call is over and has cost `cost`. */
   settle(cost: bigint): void;
 }
 
-/** How long a process holds what it was given: one that dies gives it back so. Its own clock may be a little slow. */
+/** How long a process holds what it was granted, in milliseconds. What a dead process held is free again after that. */
 const LEASE_MS = 120_000;
+/** How long the process itself relies on it: its clock may be a little slow. */
 const SURE_MS = 100_000;
 const RENEW_MS = 30_000;
-/** How long a process goes on holding what it does not use. */
+/** How long a process goes on holding what it does not use, in milliseconds. */
 const IDLE_MS = 20_000;
-/** How long what was spent may wait for what is spent next; for a slow store so many times as long as it takes. */
+/** How long spending gathers before it is reported, in milliseconds. For a slow store: `GATHER_TIMES` as long as it took last. */
 const GATHER_MS = 25;
 const GATHER_TIMES = 4;
 const RETRY_MS = 1_000;
-/** For how long a refusal stands without asking again. */
+/** How long a refusal stands before the store is asked again, in milliseconds. */
 const REFUSED_MS = 250;
 
 interface Waiting {
@@ -63,11 +64,11 @@ export class Page {
   #share: OwnShare;
   #budget: Budget;
   #waiting: Waiting[] = [];
-  /** What the store said last. */
+  /** The last answer of the store. */
   #known: Settled | undefined;
   #knownAt = -Infinity;
   #usedAt: number;
-  /** The greatest amount that was taken of late. */
+  /** The largest amount that was reserved lately. */
   #usual = 0n;
   #reported = 0n;
   #answeredAt = Infinity;
@@ -75,7 +76,7 @@ export class Page {
   #wake: { at: number; cancel(): void } | undefined;
   #isRetired = false;
   #isUnanswered = false;
-  /** How long the store took last. */
+  /** How long the store took for its last answer. */
   #tookMs = 0;
   #isFailing = false;
 
@@ -87,7 +88,7 @@ export class Page {
     this.#usedAt = options.monotonic();
   }
 
-  /** It may have changed. */
+  /** The budget's limit may have changed. */
   set budget(budget: Budget) {
     if (budget.limit < this.#budget.limit) this.#share.giveUp(0n);
     if (budget.limit !== this.#budget.limit) this.#knownAt = -Infinity;
@@ -95,23 +96,23 @@ export class Page {
     this.#isRetired = false;
   }
 
-  /** What all have spent, as far as is known here; nothing before the store has answered. */
+  /** What all gateways have spent, as far as this process knows. Absent before the store has answered. */
   get spent(): bigint | undefined {
     return this.#known && this.#known.spent + this.unreported;
   }
 
-  /** What this process has spent, under which name, and what of that it has reported. */
+  /** The id of this process's share, what it has spent, and how much of that it has reported. */
   get share(): { id: string; spent: bigint; reported: bigint } {
     const { id, spent } = this.#share;
     return { id, spent, reported: this.#reported };
   }
 
-  /** What nobody else knows of yet. */
+  /** What this process has spent and not reported yet. */
   get unreported(): bigint {
     return this.#share.spent - this.#reported;
   }
 
-  /** Whether nothing is left to be done with it. */
+  /** Whether the page is retired and everything is reported. */
   get isDone(): boolean {
     return this.#isRetired && this.#share.reserved === 0n && this.unreported === 0n && !this.#syncing;
   }
@@ -121,7 +122,7 @@ export class Page {
     return this.#share.reserved === 0n && this.unreported === 0n && !this.#syncing && !this.#known?.held;
   }
 
-  /** Sets an amount aside. Throws `budget_exceeded`, or `unavailable` where nobody knows. */
+  /** Reserves an amount. Throws `budget_exceeded`, or `unavailable` if the store fails. */
   reserve(wanted: Wanted): Reservation | Promise<Reservation> {
     const at = this.#options.monotonic();
     this.#usedAt = at;
@@ -135,18 +136,18 @@ export class Page {
     return promise;
   }
 
-  /** The period is over: only what runs still counts. */
+  /** Marks the period as over. Only requests that still run matter from now on. */
   retire(): void {
     this.#isRetired = true;
   }
 
-  /** Nothing is done for it any more. */
+  /** Cancels the next report. */
   stop(): void {
     this.#wake?.cancel();
     this.#wake = undefined;
   }
 
-  /** Resolves once the store knows all, or has failed. */
+  /** Resolves once everything is in the store, or the store has failed. */
   async close(): Promise<void> {
     this.#isRetired = true;
     await this.#syncing;
@@ -199,7 +200,7 @@ export class Page {
     this.stop();
     const waiting = this.#waiting.splice(0);
     try {
-      // What came late would undo what came after it.
+      // The earlier write may still arrive, and would undo a later one.
       if (this.#isUnanswered) throw new Error("The store has not answered yet");
       await withStoreTimeout(this.#options.patienceMs, this.#exchange(waiting.map(({ wanted }) => wanted)));
       this.#serve(waiting);
@@ -209,7 +210,7 @@ export class Page {
     }
   }
 
-  /** However late the store answers, that is what there is. */
+  /** Reports to the store, and learns from its answer even after the time-out. */
   async #exchange(needs: readonly Wanted[]): Promise<void> {
     const { store, now, monotonic } = this.#options;
     const { limit, warnAt, name } = this.#budget;
@@ -235,7 +236,7 @@ export class Page {
     const part = this.#budget.limit / 100n;
     const greatest = needs.reduce((one, { most }) => one > most ? one : most, this.#usual);
     const spare = isIdle ? 0n : greatest * 2n > part ? greatest * 2n : part;
-    // While the store fails, what is given up is nobody's.
+    // While the store fails, no other process could use what is given up.
     if (!this.#isFailing) this.#share.giveUp(spare * 2n);
     const free = this.#share.free(at);
     return this.#share.report(at, {
@@ -246,7 +247,7 @@ export class Page {
     });
   }
 
-  /** The others merge a share that has not changed for long: it counts under that name no more. */
+  /** Takes a new share after a long pause, because the others may have merged the old one. */
   #renewShare(at: number): void {
     const isCurrent = at < this.#answeredAt + APART_MS / 2;
     if (isCurrent || this.unreported > 0n || this.#share.reserved > 0n) return;
@@ -275,14 +276,14 @@ export class Page {
       const amount = shareOf(one.wanted, this.#left(at));
       if (amount === undefined) one.reject(this.#refusal(one.wanted, at));
       else if (this.#share.free(at) >= amount) one.resolve(this.#take(amount));
-      // Somebody else has taken meanwhile what was free: there is more.
+      // Another request has taken meanwhile what was free, and the store has more.
       else this.#waiting.push(one);
     }
   }
 
-  /** Writes down what has become of it, in so many milliseconds at the latest. */
+  /** Reports to the store in `ms` milliseconds at the latest. */
   #wakeIn(ms: number): void {
-    // What runs comes back to it at its end.
+    // A report that is under way schedules the next one when it ends.
     if (this.#syncing) return;
     const at = this.#options.monotonic() + ms;
     if (this.#wake && this.#wake.at <= at) return;
@@ -291,7 +292,7 @@ export class Page {
   }
 }
 
-/** What is kept of a budget. */
+/** The store key of a budget's record. */
 export function placeOf(budget: string, { id }: Pick<Period, "id">): string[] {
   return ["budget", budget, id];
 }

@@ -1,12 +1,12 @@
-/** The periods that budgets are for. They begin in UTC, weeks on Monday. */
+/** The periods of budgets. They begin in UTC, weeks on Monday. */
 import type { PERIODS } from "../../config/limits_schema.ts";
 
 export type PeriodKind = typeof PERIODS[number];
 
 export interface Period {
-  /** No other period of any kind has it: `day 2027-01-31`, by its first day. */
+  /** Unique among the periods of all kinds, with the first day: `day 2027-01-31`. */
   id: string;
-  /** When the next one begins, in milliseconds since the epoch; never where it is absent. */
+  /** When the next period begins, in milliseconds since the epoch. Absent if the period never ends. */
   endsAt?: number;
 }
 
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 /** 1 January 1970 was a Thursday. */
 const MONDAY_MS = -3 * DAY_MS;
 
-/** The period of a time, in milliseconds since the epoch. By the clock alone, so that one that goes back comes to the same one. */
+/** The period of a time, in milliseconds since the epoch. It depends on the clock alone: a clock that goes back finds it again. */
 export function periodAt(kind: PeriodKind, ms: number): Period {
   switch (kind) {
     case "day":
@@ -34,7 +34,7 @@ export function periodAt(kind: PeriodKind, ms: number): Period {
   }
 }
 
-/** The ids of the periods that ended before it by `from` to `to` of their kind. */
+/** The ids of the periods that lie `from` to `to` periods before the one of `ms`. */
 export function periodsBefore(kind: PeriodKind, ms: number, from: number, to: number): string[] {
   if (kind === "total") return [];
   const ids: string[] = [];

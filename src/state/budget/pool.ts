@@ -1,23 +1,23 @@
 /**
- * What is known of one budget in one period, by all gateways together: what each has spent, and what it may still spend without
- * asking. Amounts are pico-dollars. All of it is data and pure functions on it.
+ * One budget in one period, as the store keeps it for all gateways: what each process has spent, and what it may still spend
+ * without asking. Amounts are in pico-dollars. Everything here is data and pure functions.
  */
 import { shareOf, type Wanted } from "./wanted.ts";
 
-/** One process's part. */
+/** The part of one process. */
 export interface Share {
   spent: bigint;
-  /** What it may spend beyond that; nobody else may. */
+  /** What it may spend beyond that, and no other process may. */
   held: bigint;
-  /** Until when it holds that, in milliseconds since the epoch: a process that died gives it back so. */
+  /** Until when it holds that, in milliseconds since the epoch. What a dead process held is free after that. */
   until: number;
 }
 
 export interface Pool {
   shares: ReadonlyMap<string, Share>;
-  /** Of processes that are gone. */
+  /** What processes that are gone have spent. */
   spent: bigint;
-  /** Whether somebody has been warned already. */
+  /** Whether the warning was given already. */
   warned: boolean;
 }
 
@@ -26,17 +26,17 @@ export const EMPTY: Pool = { shares: new Map(), spent: 0n, warned: false };
 /** What a process reports, and what it wants. */
 export interface Request {
   id: string;
-  /** All that it spent in the period; the same again says nothing new. */
+  /** All that it has spent in the period. A repeated report changes nothing. */
   spent: bigint;
-  /** What of that it has reported before: it may have been put together with what others spent since. */
+  /** How much of that it has reported before. The store may have merged that since. */
   reported: bigint;
   /** What it holds already, and goes on holding. */
   keeps: bigint;
-  /** What of that is free. */
+  /** How much of `keeps` is free. */
   free: bigint;
-  /** What requests wait for, each. */
+  /** What each waiting request wants. */
   needs: readonly Wanted[];
-  /** What it wants besides, so that the next requests need not wait. */
+  /** What it wants besides, so that its next requests need not wait. */
   spare: bigint;
   until: number;
 }
@@ -45,7 +45,7 @@ export interface Terms {
   limit: bigint;
   /** Milliseconds since the epoch. */
   now: number;
-  /** From how much on somebody is to be warned; nobody where it is absent. */
+  /** A warning is due once this much is spent. Absent if nobody is to be warned. */
   warnAt?: bigint;
 }
 
@@ -53,21 +53,21 @@ export interface Settled {
   pool: Pool;
   /** What the process may spend from now on, beyond what it has spent. */
   held: bigint;
-  /** What all have spent. */
+  /** What all processes have spent. */
   spent: bigint;
-  /** What nobody has spent or holds. */
+  /** What is neither spent nor held. */
   left: bigint;
-  /** Whether it is for this process to warn. */
+  /** Whether this process has to give the warning. */
   warns: boolean;
 }
 
-/** For how long what a dead process spent stands apart: it may only have been stopped for a while. */
+/** How long the share of a silent process stays separate, in milliseconds: the process may only be suspended. */
 export const APART_MS = 86_400_000;
-/** The same where there are more of them than this, as of a gateway that starts again and again. */
+/** With more shares than this, as a gateway leaves them that restarts again and again, they stay separate for `SOON_MS` only. */
 const MOST_APART = 500;
 const SOON_MS = 600_000;
 
-/** Takes down what a process has spent, and gives it what those of its requests need that it has room for. */
+/** Records what a process has spent, and grants what its requests need as far as there is room. */
 export function settle(
   pool: Pool,
   { id, spent, reported, keeps, free: own, needs, spare, until }: Request,
@@ -82,7 +82,7 @@ export function settle(
   }
   const free = atLeast0(terms.limit - allSpent - heldByOthers - keeps);
   const { given, isAll } = grant(needs, own, free);
-  // The last of it is for whoever needs it.
+  // The spare amount is at most a quarter of the rest: the last of a budget is for requests that need it.
   const held = keeps + given + (isAll ? least(spare, (free - given) / 4n) : 0n);
   const warns = !pool.warned && terms.warnAt !== undefined && allSpent >= terms.warnAt;
   const shares = new Map(others).set(id, { spent, held, until: held > 0n ? until : terms.now });
@@ -95,7 +95,7 @@ export function settle(
   };
 }
 
-/** A request that has no room gets no part of it, which others may have room for. */
+/** A request that does not fit gets nothing, because another one may fit. */
 function grant(needs: readonly Wanted[], own: bigint, free: bigint): { given: bigint; isAll: boolean } {
   let sum = 0n;
   let isAll = true;
@@ -107,19 +107,19 @@ function grant(needs: readonly Wanted[], own: bigint, free: bigint): { given: bi
   return { given: atLeast0(sum - own), isAll };
 }
 
-/** What all have spent. */
+/** What all processes have spent. */
 export function spentOf(pool: Pool): bigint {
   let sum = pool.spent;
   for (const { spent } of pool.shares.values()) sum += spent;
   return sum;
 }
 
-/** What a process has spent that has no share of its own any more, as far as it was put together with what others spent. */
+/** How much of a process's spending was merged into `spent` when its share was removed. Nothing while it has a share. */
 export function mergedOf({ shares, spent }: Pool, { id, reported }: Pick<Request, "id" | "reported">): bigint {
   return shares.has(id) ? 0n : least(reported, spent);
 }
 
-/** The shares of others; those of processes that are gone for long are put together. */
+/** The shares of the other processes. Those of processes that are long gone are merged into `spent`. */
 function withoutGone({ shares, spent }: Pool, id: string, now: number): Pick<Pool, "shares" | "spent"> {
   const others = new Map<string, Share>();
   const apartMs = shares.size > MOST_APART ? SOON_MS : APART_MS;
@@ -131,7 +131,7 @@ function withoutGone({ shares, spent }: Pool, id: string, now: number): Pick<Poo
   return { shares: others, spent };
 }
 
-/** What another version wrote may be anything. */
+/** Reads a record that another version may have written, so that it may hold anything. */
 export function readPool(value: unknown): Pool {
   const { shares, spent, warned } = isObject(value) ? value : {};
   const read = new Map<string, Share>();
@@ -143,10 +143,10 @@ export function readPool(value: unknown): Pool {
   return { shares: read, spent: amountIn(spent), warned: warned === true };
 }
 
-/** The form of the record. */
+/** The version of the record format. */
 const VERSION = 1;
 
-/** `before`: the record whose place it takes. What a later form has in that stays. */
+/** `before`: the record that is replaced. Its fields that only a later version knows are kept. */
 export function writePool({ shares, spent, warned }: Pool, before: unknown): unknown {
   const record = isObject(before) ? before : {};
   const known = isObject(record.shares) ? record.shares : {};

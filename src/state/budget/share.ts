@@ -1,14 +1,14 @@
-/** One process's part of a budget, as the process itself knows it: what it may spend is decided here, without asking anybody. */
+/** One process's share of a budget. What the process may spend is decided here, without asking the store. */
 import type { Request } from "./pool.ts";
 
 export class OwnShare {
-  /** No other share has it. */
+  /** Unique among all shares. */
   readonly id: string;
   #spent = 0n;
   #reserved = 0n;
-  /** What `#spent` and `#reserved` may come to together. */
+  /** The most that `#spent` and `#reserved` may add up to. */
   #ceiling = 0n;
-  /** Until when that holds, by a clock that never steps. */
+  /** Until when the ceiling is valid, by a monotonic clock. */
   #until = -Infinity;
 
   constructor(id: string) {
@@ -23,30 +23,30 @@ export class OwnShare {
     return this.#reserved;
   }
 
-  /** What may be taken now. */
+  /** What may be reserved now. */
   free(at: number): bigint {
     const free = this.#ceiling - this.#spent - this.#reserved;
     return at < this.#until && free > 0n ? free : 0n;
   }
 
-  /** Sets something aside, which what is free must have room for. */
+  /** Reserves an amount, of which the caller has checked that it is free. */
   reserve(amount: bigint): void {
     this.#reserved += amount;
   }
 
-  /** What was set aside has cost so much: less, or more. */
+  /** Ends a reservation of `amount`. The `cost` may be less or more. */
   settle(amount: bigint, cost: bigint): void {
     this.#reserved -= amount;
     this.#spent += cost;
   }
 
-  /** Gives up all that is free but for so much. Others have it as soon as they know. */
+  /** Gives up what is free beyond `beyond`. Others can have it once this is reported. */
   giveUp(beyond: bigint): void {
     const ceiling = this.#spent + this.#reserved + beyond;
     if (this.#ceiling > ceiling) this.#ceiling = ceiling;
   }
 
-  /** What the others are shown. What it held longer than it might is nobody's any more, but for what runs. */
+  /** The report to the store. An expired share keeps only what running requests have reserved. */
   report(at: number, wants: Omit<Request, "id" | "spent" | "keeps" | "free">): Request {
     if (at >= this.#until) this.giveUp(0n);
     const held = this.#ceiling - this.#spent;
@@ -54,7 +54,7 @@ export class OwnShare {
     return { id: this.id, spent: this.#spent, keeps, free: this.free(at), ...wants };
   }
 
-  /** It holds so much from then on, beyond what it had reported as spent. */
+  /** From now on the share holds `held`, beyond the spending that it had reported. */
   grant({ spent }: Request, held: bigint, until: number): void {
     this.#ceiling = spent + held;
     this.#until = until;

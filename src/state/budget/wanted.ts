@@ -1,21 +1,21 @@
-/** What a call wants of a budget: as much as it may cost, or less where there is less. Amounts are pico-dollars. */
+/** The amount that a call wants of a budget, in pico-dollars: `most` if there is enough, and at least `least`. */
 export interface Wanted {
   most: bigint;
-  /** With less it is refused. */
+  /** The call is refused if there is less. */
   least: bigint;
-  /** What that is, for whoever reads the refusal. */
+  /** What `least` pays for, for the text of a refusal. */
   why?: string;
 }
 
-/** What is to be reserved for an answer. */
+/** The amount to reserve for an answer. */
 export interface Reserving extends Wanted {
-  /** How many tokens the answer may have for what was reserved. Absent if its length is settled already. */
+  /** How many tokens the reserved amount pays for. Absent if the answer's length is already fixed. */
   limitFor?(amount: bigint): number;
 }
 
 /**
- * How much of what is free it gets; nothing where that is too little. Who can do with less leaves half of it to the others, so
- * that a call without a limit of its own does not keep out all that come while it runs.
+ * How much of the free amount a call gets. Absent if there is too little. A call that can do with less leaves half of it to
+ * the others, so that a call without a token limit does not keep out all that come while it runs.
  */
 export function shareOf({ most, least }: Pick<Wanted, "most" | "least">, free: bigint): bigint | undefined {
   if (least > free) return undefined;

@@ -6,23 +6,23 @@ import type { Beat, Counter, Taking } from "../counter.ts";
 import { createLocalLink, type LocalLink, type LocalLinkOptions, Lost } from "./link.ts";
 import { type Used, withTimes } from "./used.ts";
 
-/** How long a call may take that no request waits for, in milliseconds. */
+/** How long a call that no request waits for may take, in milliseconds. */
 const PATIENT_MS = 3_000;
-/** How long the last call may take, in milliseconds. Without it, the keeper learns the same from the end of the connection. */
+/** How long the last call may take, in milliseconds. If it fails, the keeper learns the same from the end of the connection. */
 const LEAVE_MS = 1_000;
-/** How many accounts are remembered for a new keeper, should this one be killed. */
+/** How many accounts are remembered, in case the keeper is killed and a new one has to know them. */
 const MOST_KNOWN = 20_000;
-/** After so many milliseconds without use, all limits of a minute are free again. */
+/** After this many milliseconds without use, all per-minute limits are free again. */
 const MINUTES_MS = 180_000;
 
-/** What was used when this gateway last asked, each level with its age at that time: each process has a clock of its own. */
+/** The usage in the keeper's last answer. Its levels have ages instead of times, because each process has a clock of its own. */
 interface Known {
   used: Used;
-  /** By this gateway's clock. */
+  /** When the answer came, by this gateway's clock. */
   at: number;
 }
 
-/** What a worker tells a new keeper: what it knows of each account, each level with its age, and which requests run. */
+/** What a worker tells a new keeper: the usage of each account, with ages for times, and the requests that run. */
 export interface Recollection {
   accounts: readonly (readonly [account: string, used: Used])[];
   running: readonly (readonly [account: string, ids: readonly string[]])[];
@@ -31,7 +31,7 @@ export interface Recollection {
 
 export interface LocalCounterOptions {
   connect: LocalLinkOptions["connect"];
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
 }
 
@@ -62,7 +62,7 @@ class LocalCounter implements Counter {
       return await take();
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
-      // The keeper is gone, and with it what it counted and did not answer.
+      // The keeper is gone, and so is the count that it did not confirm.
       return await take();
     }
   }
@@ -96,7 +96,7 @@ class LocalCounter implements Counter {
 
 type TakenState = Taken & { state: Used };
 
-/** What this worker can tell a new keeper. */
+/** Everything that this worker can tell a new keeper. */
 class Memory {
   readonly #monotonic: () => number;
   readonly #known = new BoundedMap<string, Known>(MOST_KNOWN);
@@ -107,7 +107,7 @@ class Memory {
     this.#monotonic = monotonic;
   }
 
-  /** Answers may overtake each other. */
+  /** Ignores an answer that a newer one has overtaken. */
   know(account: string, used: Used): void {
     const known = this.#known.get(account);
     if (!known || used.changes >= known.used.changes) this.#known.set(account, { used, at: this.#monotonic() });

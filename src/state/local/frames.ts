@@ -12,19 +12,19 @@ export interface Frame {
   bytes: number;
 }
 
-/** The length of the frame after this number, and that of its JSON. */
+/** The prefix holds the length of the frame after it, and the length of the frame's JSON. */
 const PREFIX_BYTES = 8;
 const BUFFER_BYTES = 65_536;
 /** Pieces up to this length are joined, so that they need one write. */
 const SHORT_BYTES = 16_384;
-/** How long a write may make no progress, in milliseconds. Frames for a process that hangs would pile up. */
+/** How long a write may make no progress, in milliseconds. Otherwise frames for a hanging process would pile up. */
 const STALL_MS = 10_000;
 
 export class FrameConnection {
   readonly #socket: LocalSocket;
   readonly #stallMs: number;
   #buffer = new Uint8Array(BUFFER_BYTES);
-  /** The bytes of the buffer that were received and not yet used. */
+  /** The part of the buffer that was received and not used yet. */
   #from = 0;
   #to = 0;
   #unsent: Uint8Array[] = [];
@@ -35,13 +35,13 @@ export class FrameConnection {
     this.#stallMs = stallMs;
   }
 
-  /** Resolves once it is written. Frames that are sent in one turn are written together. A failure ends the connection. */
+  /** Resolves once the frame is written. Frames of one turn of the event loop are written together. A failure ends the connection. */
   send(head: unknown, parts: Parts = []): Promise<void> {
     this.#unsent.push(...frameOf(head, parts));
     return this.#writing ??= Promise.resolve().then(() => this.#writeAll());
   }
 
-  /** The next one; none where the other side has ended the connection. */
+  /** The next frame. Absent if the other side has ended the connection. */
   async read(): Promise<Frame | undefined> {
     if (!await this.#fill(PREFIX_BYTES)) return undefined;
     const view = new DataView(this.#buffer.buffer, this.#from);
@@ -51,14 +51,14 @@ export class FrameConnection {
     const buffer = this.#buffer;
     this.#from = start + bytes;
     const isLong = buffer.length > BUFFER_BYTES;
-    // It holds this frame and nothing else.
+    // A long frame has its buffer to itself.
     if (isLong) [this.#buffer, this.#from, this.#to] = [new Uint8Array(BUFFER_BYTES), 0, 0];
     const [head, lengths] = JSON.parse(DECODER.decode(buffer.subarray(start, start + headBytes)));
     let at = start + headBytes;
     const parts = (lengths as (number | null)[]).map((length) => {
       if (length === null) return undefined;
       at += length;
-      // Whoever keeps a short part is not to keep all of a long frame with it.
+      // A short part is copied, so that keeping it does not keep all of a long frame in memory.
       return isLong && length > BUFFER_BYTES ? buffer.subarray(at - length, at) : buffer.slice(at - length, at);
     });
     return { head, parts, bytes };
@@ -76,7 +76,7 @@ export class FrameConnection {
         }
       }
     } catch (error) {
-      // Half of a frame may be written.
+      // The frame may be half written, so nothing can follow it.
       this.close();
       this.#unsent = [];
       throw error;
@@ -90,7 +90,7 @@ export class FrameConnection {
     return failAfter(this.#stallMs, this.#socket.write(bytes), stalled);
   }
 
-  /** Waits for so many bytes. Whether they came. */
+  /** Waits for `bytes` bytes. Returns whether they came. */
   async #fill(bytes: number): Promise<boolean> {
     if (this.#to - this.#from >= bytes) return true;
     this.#makeRoom(bytes);
@@ -102,7 +102,7 @@ export class FrameConnection {
     return true;
   }
 
-  /** A long frame gets a buffer of its own, of its length. */
+  /** A long frame gets a buffer of exactly its length. */
   #makeRoom(bytes: number): void {
     const rest = this.#buffer.subarray(this.#from, this.#to);
     if (bytes > this.#buffer.length) this.#buffer = new Uint8Array(bytes);
@@ -121,7 +121,7 @@ function frameOf(head: unknown, parts: Parts): Uint8Array[] {
   return [prefix, json, ...present];
 }
 
-/** The same bytes, in few pieces. */
+/** Joins short pieces, so that fewer writes are needed. */
 function gathered(pieces: readonly Uint8Array[]): Uint8Array[] {
   const gathered: Uint8Array[] = [];
   let short: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** The keeper's side of the socket: answers the calls of the workers to the store and the counts. */
+/** The keeper's side of the socket: it answers the workers' calls to the store and the counts. */
 import type { LocalListener } from "../../platform/local_socket.ts";
 import { Slots } from "../../util/shares.ts";
 import type { Counter } from "../counter.ts";
@@ -11,12 +11,12 @@ import type { Tally } from "./tally.ts";
 
 export interface KeeperOptions {
   listener: LocalListener;
-  /** Its values are bytes. */
+  /** A store whose values are bytes. */
   store: Store;
   tally: Tally;
-  /** How often the store has lost what it held. Each answer tells the worker. */
+  /** How often the store has lost its content. Each answer tells the worker. */
   losses?(): number;
-  /** How many workers know what an earlier keeper had counted, which was killed. */
+  /** How many workers remember the counts of an earlier keeper that was killed. */
   remembering?: number;
 }
 
@@ -26,20 +26,20 @@ export interface Keeper {
   close(): void;
 }
 
-/** How long the keeper admits nothing while it waits for what workers know of an earlier keeper's counts, in milliseconds. */
+/** How long the keeper admits nothing while it waits for the workers to report an earlier keeper's counts, in milliseconds. */
 const RECALL_MS = 1_000;
-/** Nothing more is read from a connection while calls and answers of so many bytes are unfinished on it. */
+/** A connection is not read while calls and answers of more than this many bytes are unfinished on it. */
 const MOST_BYTES = 8 * 1024 * 1024;
-/** How many reads of the store run at once. Values may be long, and many long ones would hold up all else. */
+/** How many reads of the store run at once. Many long values would hold up everything else. */
 const READS_AT_ONCE = 2;
 
 type Result = { result?: unknown; parts?: Parts };
 type Handler = (args: never, parts: Parts, connection: Connection) => Promise<Result> | Result;
 
 export function serveKeeper(options: KeeperOptions): Keeper {
-  const kept = new Kept(options);
-  void kept.serve();
-  return kept;
+  const keeper = new RunningKeeper(options);
+  void keeper.serve();
+  return keeper;
 }
 
 class Connection {
@@ -65,12 +65,12 @@ class Connection {
   }
 }
 
-class Kept implements Keeper {
+class RunningKeeper implements Keeper {
   readonly #options: KeeperOptions;
   readonly #handlers: Record<string, Handler>;
   readonly #connections = new Set<Connection>();
   #unheard: number;
-  /** Resolves once it is known what was counted before. */
+  /** Resolves once the earlier counts are known, or are no longer waited for. */
   readonly #recalled = Promise.withResolvers<void>();
   readonly #timer: ReturnType<typeof setTimeout>;
 
@@ -107,11 +107,11 @@ class Kept implements Keeper {
         await connection.hasRoom();
       }
     } catch {
-      // The other side has ended, as it may at any time.
+      // The other side may end the connection at any time.
     }
     connection.frames.close();
     this.#connections.delete(connection);
-    // The requests of a gateway that is gone run no more.
+    // The requests of a gateway that is gone no longer run.
     for (const gateway of connection.gateways) this.#options.tally.abandon(gateway);
   }
 
@@ -128,7 +128,7 @@ class Kept implements Keeper {
       connection.work(more);
       await connection.frames.send([id, null, result, this.#options.losses?.() ?? 0], answered);
     } catch (error) {
-      await connection.frames.send([id, (error as Error).message, null]).catch(() => {}); // nobody is there any more
+      await connection.frames.send([id, (error as Error).message, null]).catch(() => {}); // the worker is gone
     } finally {
       connection.work(-worked);
     }
@@ -170,7 +170,7 @@ function countHandlers(tally: Tally, recalled: Promise<void>): Record<string, Ha
   };
 }
 
-/** A `Renewal`: JSON has no number for "never". */
+/** A `Renewal` in JSON, where null stands for `Infinity`. */
 interface Renewed {
   keys: StoreKey[];
   expiresAt: number | null;
@@ -208,18 +208,18 @@ function storeHandlers(store: Store): Record<string, Handler> {
   };
 }
 
-/** How a store keeps values that are bytes. */
+/** The encoding of a database store whose values are bytes. */
 export const AS_BYTES = {
   toBytes: (value: unknown) => value as Uint8Array<ArrayBuffer>,
   fromBytes: (bytes: Uint8Array<ArrayBuffer>) => bytes,
 };
-/** The same in memory, where a value is a text. */
+/** The encoding of a memory store whose values are bytes. */
 export const AS_TEXT = {
   toText: (value: unknown) => new TextDecoder().decode(value as Uint8Array),
   fromText: (text: string) => new TextEncoder().encode(text),
 };
 
-/** The same store for who reads what it keeps. */
+/** The store with decoded values, for the keeper's own use. */
 export function withJson(store: Store): Pick<Store, "get" | "update"> {
   const valueOf = (bytes: unknown) =>
     bytes === undefined ? undefined : AS_JSON.fromBytes(bytes as Uint8Array<ArrayBuffer>);

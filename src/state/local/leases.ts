@@ -1,10 +1,10 @@
-/** The requests of an account that run. Each is taken to run until its lease ends, which its gateway renews. */
+/** The running requests of an account. A request counts as running until its lease ends, which its gateway renews. */
 import { KEPT_MS } from "../counter.ts";
 
 export class Leases {
-  /** Each id with when its lease ends. The first to end is the first one, because all are of the same length. */
+  /** When the lease of each id ends. The first lease ends first, because all have the same length. */
   readonly #running = new Map<string, number>();
-  /** The leases that have run out: their requests may still be settled. */
+  /** Expired leases. Their requests may still be settled. */
   readonly #past = new Map<string, number>();
 
   has(id: string): boolean {
@@ -16,7 +16,7 @@ export class Leases {
     this.#running.set(id, ends);
   }
 
-  /** Whether there was one. */
+  /** Returns whether there was a lease. */
   release(id: string): boolean {
     const wasRunning = this.#running.delete(id);
     return this.#past.delete(id) || wasRunning;
@@ -35,7 +35,7 @@ export class Leases {
     return this.#running.size;
   }
 
-  /** Ends the leases whose ids begin so. */
+  /** Ends the leases whose ids begin with `beginning`. */
   abandon(beginning: string, now: number): void {
     for (const id of this.#running.keys()) {
       if (!id.startsWith(beginning) && !id.startsWith(`?${beginning}`)) continue;

@@ -14,21 +14,21 @@ export class Refusal extends Error {}
 
 export interface LocalLink {
   /**
-   * Waits for the connection where there is none, and throws where no answer comes within `limitMs`. The keeper does not begin a
-   * call that it reads later than that.
+   * Waits for a connection if there is none. Throws if no answer comes within `limitMs`. The keeper does not begin a call that
+   * it reads later than that.
    */
   call(name: string, args: readonly unknown[], limitMs: number, parts?: Parts): Promise<Answer>;
-  /** Whether an answer is likely: there is a connection, or there was one a moment ago, and no call goes without an answer. */
+  /** Whether an answer is likely: there is a connection, or was a moment ago, and no call has timed out since the last answer. */
   isReady(): boolean;
   close(): void;
 }
 
 export interface LocalLinkOptions {
-  /** Connects to the keeper. Throws where nobody listens. */
+  /** Connects to the keeper. Throws if no process listens. */
   connect(): Promise<LocalSocket>;
   /** The first call on each connection. */
   hello?(): readonly [name: string, args: readonly unknown[]];
-  /** The store has lost what it held. */
+  /** Called when the store has lost its content. */
   onLost?(): void;
 }
 
@@ -38,10 +38,10 @@ export class Lost extends Error {}
 /** How often a call tries to connect, and for how long after the connection was lost, in milliseconds. */
 const RETRY_MS = 25;
 const GONE_MS = 3_000;
-/** How often to try while no call waits, in milliseconds. */
+/** How often to try to connect while no call waits, in milliseconds. */
 const LOOK_MS = 250;
 
-/** `until`: when an answer is of no use any more, in milliseconds since the epoch. */
+/** `until`: after this an answer is of no use, in milliseconds since the epoch. */
 type CallHead = readonly [id: number, until: number | null, name: string, args: readonly unknown[]];
 
 interface Call {
@@ -61,9 +61,9 @@ class OpenedLocalLink implements LocalLink {
   #losses = 0;
   #connection: FrameConnection | undefined;
   #opening: Promise<FrameConnection> | undefined;
-  /** By a clock that never steps. */
+  /** When the connection was lost, by a monotonic clock. */
   #lostAt: number | undefined;
-  /** Whether a call has gone without an answer since the last one came. */
+  /** Whether a call has timed out since the last answer. */
   #isSilent = false;
   #isClosed = false;
 
@@ -161,7 +161,7 @@ class OpenedLocalLink implements LocalLink {
     const error = new Lost("The connection to the process that keeps the store was lost", { cause });
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();
-    // A new keeper admits nothing until it knows what this worker knows of the counts.
+    // A new keeper admits nothing until this worker has told it the counts that it remembers.
     if (!this.#isClosed && this.#options.hello) this.#reopen();
   }
 

@@ -32,7 +32,7 @@ export function createLocalStore(link: LocalLink): Store {
           const { result } = await call("replace", [key], ...before ? [after, before] : [after]);
           if (result === true) return;
         } catch (error) {
-          // Nobody knows whether the change was made, and to make it again could count twice.
+          // It is unknown whether the change was made, and making it again could count twice.
           if (error instanceof Refusal || isSame(await read(key), before)) throw error;
           return;
         }
@@ -52,7 +52,7 @@ export function isSame(one: Uint8Array | undefined, other: Uint8Array | undefine
   return one && other ? builtin("node:buffer").Buffer.compare(one, other) === 0 : one === other;
 }
 
-/** JSON has no number for "never". */
+/** In JSON, null stands for `Infinity`. */
 function timeOf(expiresAt: number): number | null {
   return expiresAt === Infinity ? null : expiresAt;
 }

@@ -1,4 +1,4 @@
-/** What the gateways of one machine use, counted in the memory of one process. What a key uses of its day is in the store, too. */
+/** Counts what the gateways of one machine use, in the memory of one process. The daily tokens of keys are in the store, too. */
 import type { Quota } from "../../contract/allowance.ts";
 import type { Settlement, Taken } from "../../contract/shared_counts.ts";
 import { type Beat, KEPT_MS, type Taking } from "../counter.ts";
@@ -7,27 +7,27 @@ import { Leases } from "./leases.ts";
 import { type Level, type Used, withTimes } from "./used.ts";
 
 export interface TallyOptions {
-  /** Milliseconds since the epoch, by which days end. */
+  /** Milliseconds since the epoch. Days end by this clock. */
   now(): number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
   days: Ledger;
-  /** The store did not say what was used of a day: nothing, as far as is known. */
+  /** Called if the store did not say what was used that day. It counts as nothing. */
   onFailure?(failure: unknown): void;
 }
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** When to ask again where too many requests run, in milliseconds: one of them may end at any time. */
+/** When to retry if too many requests run, in milliseconds: one of them may end at any time. */
 const BUSY_MS = 1_000;
-/** After how long an account is forgotten that nobody uses: whatever its limits, its minute is over. In milliseconds. */
+/** After how long an unused account is forgotten, in milliseconds. Its per-minute limits are free by then. */
 const IDLE_MS = 10 * MINUTE_MS;
 
 class Account {
   used: Used = { changes: 0 };
   usedAt = 0;
   readonly leases = new Leases();
-  /** Requests that were settled though it was unknown whether they were counted, each with when. */
+  /** Requests that were settled although it was unknown whether they were counted, each with the time of settlement. */
   readonly settled = new Map<string, number>();
 }
 
@@ -35,9 +35,9 @@ export class Tally {
   readonly #options: TallyOptions;
   readonly #accounts = new Map<string, Account>();
   #next = this.#accounts.entries();
-  /** Each with when it is taken for dead. */
+  /** Gateways, each with when it counts as dead. */
   readonly #gateways = new Map<string, number>();
-  /** Targets that rest, each with when that ends. */
+  /** Resting targets, each with when its rest ends. */
   readonly #resting = new Map<string, number>();
 
   constructor(options: TallyOptions) {
@@ -46,7 +46,7 @@ export class Tally {
 
   async take(name: string, quota: Quota, { tokens, id, leaseMs }: Taking): Promise<Taken & { state: Used }> {
     const day = this.#today();
-    // The first of a day waits until the store has said what was used before.
+    // The first request of a day waits until the store has said what was used before.
     const failure = quota.tokensPerDay === undefined ? undefined : await this.#options.days.open(dayName(name), day);
     if (failure !== undefined) this.#options.onFailure?.(failure);
     const now = this.#options.monotonic();
@@ -72,7 +72,7 @@ export class Tally {
     return { reached, waitMs, used, state: this.#shown(account, now) };
   }
 
-  /** The first limit that one more request would exceed, and how many milliseconds it remains so. */
+  /** The first limit that one more request would exceed, and for how many milliseconds it would. */
   #reached(
     { requestsPerMinute, tokensPerMinute, tokensPerDay, concurrentRequests }: Quota,
     used: Taken["used"],
@@ -86,7 +86,7 @@ export class Tally {
     }
     const requestWaitMs = waitOf(used.requests + 1, requestsPerMinute);
     if (requestWaitMs > 0) return { reached: "requestsPerMinute", waitMs: requestWaitMs };
-    // More than a minute's worth is served when all of that is there.
+    // A request for more than a minute's tokens is served once a whole minute's tokens are free.
     const wanted = Math.min(Math.max(tokens, 1), tokensPerMinute ?? 0);
     const tokenWaitMs = waitOf(used.tokens + wanted, tokensPerMinute);
     return tokenWaitMs > 0 ? { reached: "tokensPerMinute", waitMs: tokenWaitMs } : { waitMs: 0 };
@@ -109,7 +109,7 @@ export class Tally {
     return this.#shown(account, now);
   }
 
-  /** Adds to what is used of the limits of a minute, or takes off it. */
+  /** Adds to the usage of the per-minute limits. Negative numbers reduce it. */
   #use(
     account: Account,
     { requestsPerMinute, tokensPerMinute }: Quota,
@@ -120,7 +120,7 @@ export class Tally {
       this.#set(account, now, { requests: Math.max(0, before + requests) });
     }
     if (tokensPerMinute === undefined || tokens === 0) return;
-    // An answer puts nobody into debt by more than a minute's worth.
+    // One answer creates a debt of a minute's tokens at most.
     const before = levelOf(account.used.tokens, tokensPerMinute, now, agoMs);
     const amount = Math.max(0, Math.min(before + tokens, Math.max(before, 2 * tokensPerMinute)));
     this.#set(account, now, { tokens: amount });
@@ -152,14 +152,14 @@ export class Tally {
     this.#gateways.delete(gateway);
   }
 
-  /** Ends the leases whose ids begin so: whoever held them is gone. What they used may still be settled. */
+  /** Ends the leases of a gateway that is gone. Its requests may still be settled. */
   abandon(holder: string): void {
     this.leave(holder);
     const now = this.#options.monotonic();
     for (const { leases } of this.#accounts.values()) leases.abandon(`${holder}:`, now);
   }
 
-  /** Takes over what another one that is gone had counted, as one who asked it knows: whoever asked it last knows best. */
+  /** Takes over the counts of an earlier keeper from a worker's memory. The worker that asked it last knows best. */
   recall(name: string, known: Used): void {
     const now = this.#options.monotonic();
     const account = this.#accountOf(name, now);
@@ -192,7 +192,7 @@ export class Tally {
     return account;
   }
 
-  /** Callers may be any number, so two accounts are looked at for each new one. */
+  /** There may be any number of callers, so each new account has two others checked. */
   #forgetIdle(now: number): void {
     for (let looked = 0; looked < 2; looked++) {
       const { value, done } = this.#next.next();
@@ -211,7 +211,7 @@ export class Tally {
   }
 }
 
-/** What is used of a minute's limit, to add what was used so long ago: below nothing where the bucket has drained since. */
+/** The level of a per-minute limit, for adding what was used `agoMs` ago. It is negative if the bucket has drained since then. */
 function levelOf(level: Level | undefined, perMinute: number | undefined, now: number, agoMs = 0): number {
   if (perMinute === undefined) return 0;
   const rate = perMinute / MINUTE_MS;
@@ -223,7 +223,7 @@ function waitOf(wanted: number, perMinute: number | undefined): number {
   return waitMs > 0.001 ? waitMs : 0;
 }
 
-/** Those of keys are kept under the names that a single process keeps them under. */
+/** The daily tokens of keys have the names under which a single process keeps them. */
 function dayName(account: string): string {
   return account.replace(/^key /, "");
 }

@@ -1,12 +1,12 @@
-/** What is used of limits per minute, as it passes between the keeper and the workers. */
+/** The usage of per-minute limits, as the keeper and the workers exchange it. */
 
-/** What is in a bucket that drains evenly, and when that was so. */
+/** The content of a bucket that drains evenly, and the time at which it was so. */
 export interface Level {
   amount: number;
   at: number;
 }
 
-/** What is used of the limits of a minute, after so many changes. Between processes each level has its age for a time. */
+/** The usage of per-minute limits after `changes` changes. Between processes, levels have ages instead of times. */
 export interface Used {
   changes: number;
   requests?: Level;

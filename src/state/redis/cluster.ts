@@ -1,23 +1,23 @@
-/** The way to a cluster: a link to each of its nodes, so that one that fails costs no more than what lies on it. */
+/** A link to a cluster. It has a link to each node, so that a failed node affects only the keys on it. */
 import type { Link } from "./link.ts";
 import { REPLY_MS } from "./link.ts";
 import type { Script } from "./scripts.ts";
 import type { Command } from "./wire.ts";
 
 export interface ClusterOptions {
-  /** Nodes that are asked first what the others are. */
+  /** The nodes that are asked first which nodes there are. */
   seeds: readonly Node[];
   open(node: Node): Link;
 }
 
-/** How often a command goes on to another node. */
+/** How often a command is redirected to another node. */
 const MOST_REDIRECTS = 4;
-/** How long the parts of a cluster are not asked for again, in milliseconds. */
+/** How long the slots of a cluster are not read again, in milliseconds. */
 const REST_MS = 250;
-/** How long a part that has no node, or moves, is waited for before a command is tried again, in milliseconds. */
+/** The wait before a command is retried if its slot has no node or is moving, in milliseconds. */
 const RETRY_MS = 50;
 
-/** `send` takes commands whose first argument is a key; all keys of one command lie on one node. */
+/** `send` takes commands whose first argument is a key. All keys of one command are on one node. */
 export function createClusterLink(options: ClusterOptions): Link {
   return new ClusterLink(options);
 }
@@ -28,7 +28,7 @@ type Ask = (link: Link, isAsking: boolean) => Promise<unknown>;
 class ClusterLink implements Link {
   readonly #options: ClusterOptions;
   readonly #links = new Map<string, { node: Node; link: Link }>();
-  #stretches: readonly Stretch[] = [];
+  #ranges: readonly SlotRange[] = [];
   #reading: Promise<void> | undefined;
   #readAt = -Infinity;
   #isClosed = false;
@@ -47,7 +47,7 @@ class ClusterLink implements Link {
   async run(script: Script, keys: readonly string[], args: Command, limitMs = REPLY_MS): Promise<unknown> {
     return await this.#ask(keys[0]!, limitMs, async (link, isAsking) => {
       if (isAsking) {
-        // What is allowed next is one command, which has to be known.
+        // ASKING allows only one command, so the script has to be loaded before it.
         await link.send(["SCRIPT", "LOAD", script.text], limitMs).catch(() => {});
         link.send(["ASKING"], limitMs).catch(() => {});
       }
@@ -89,9 +89,9 @@ class ClusterLink implements Link {
   }
 
   async #linkOf(slot: number): Promise<Link> {
-    if (this.#stretches.length === 0) await this.#read(true);
-    const stretch = this.#stretches.find(({ from, to }) => slot >= from && slot <= to);
-    if (stretch) return this.#linkTo(stretch.primary);
+    if (this.#ranges.length === 0) await this.#read(true);
+    const range = this.#ranges.find(({ from, to }) => slot >= from && slot <= to);
+    if (range) return this.#linkTo(range.primary);
     void this.#read().catch(() => {});
     throw new Error("No node of the cluster has this slot");
   }
@@ -108,7 +108,7 @@ class ClusterLink implements Link {
     return [...this.#links.values()].find((one) => one.link === link)!.node;
   }
 
-  /** Asks the nodes that are known which of them has what. One time at once, and not again right after unless it `isFirst`. */
+  /** Asks the known nodes for their slots. Only one read runs at a time, and none right after it unless `isFirst`. */
   #read(isFirst = false): Promise<void> {
     if (this.#reading) return this.#reading;
     if (!isFirst && performance.now() - this.#readAt < REST_MS) return Promise.resolve();
@@ -120,19 +120,19 @@ class ClusterLink implements Link {
     const known = [...this.#links.values()].map(({ node }) => node);
     const nodes = new Map([...this.#options.seeds, ...known].map((node) => [`${node.host}:${node.port}`, node]));
     const ask = async (node: Node) => {
-      const stretches = readSlots(await this.#linkTo(node).send(["CLUSTER", "SLOTS"]), node);
-      if (stretches.length === 0) throw new Error("The cluster has no slots yet");
-      return stretches;
+      const ranges = readSlots(await this.#linkTo(node).send(["CLUSTER", "SLOTS"]), node);
+      if (ranges.length === 0) throw new Error("The cluster has no slots yet");
+      return ranges;
     };
     try {
-      this.#stretches = await Promise.any([...nodes.values()].map(ask));
+      this.#ranges = await Promise.any([...nodes.values()].map(ask));
     } catch (error) {
       throw error instanceof AggregateError ? error.errors.at(-1) : error;
     }
-    this.#closeUnused([...this.#options.seeds, ...this.#stretches.map(({ primary }) => primary)]);
+    this.#closeUnused([...this.#options.seeds, ...this.#ranges.map(({ primary }) => primary)]);
   }
 
-  /** Nodes that are gone for good are not to be tried for ever. */
+  /** Nodes that are gone for good must not be tried for ever. */
   #closeUnused(used: readonly Node[]): void {
     const names = new Set(used.map(({ host, port }) => `${host}:${port}`));
     for (const [name, { link }] of this.#links) {
@@ -143,21 +143,19 @@ class ClusterLink implements Link {
   }
 }
 
-/** Where a part is now, or is on its way to. */
+/** The error that names the node to which a slot has moved, or is moving. */
 const REDIRECT = /^(MOVED|ASK) \d+ (.*):(\d+)$/;
-/** What soon ends by itself. */
+/** Errors that soon end by themselves. */
 const IN_BETWEEN = /^(TRYAGAIN|CLUSTERDOWN)\b/;
 
-/** Whether a node refused the command itself, which says nothing of the cluster. */
+/** Whether a node refused the command itself, which says nothing about the cluster. */
 function isOfCommand(message: string): boolean {
   return /^[A-Z]+ /.test(message) && !/^(MOVED|CLUSTERDOWN|READONLY|MASTERDOWN|LOADING)\b/.test(message);
 }
 
-/** Which part of a cluster a key belongs to. */
-
 const SLOTS = 16_384;
 
-/** What of a key decides: what stands in its first braces, or else all of it. */
+/** The part of a key that decides its slot: the text in its first braces, or else the whole key. */
 function tagOf(key: string): string {
   const from = key.indexOf("{");
   const to = from < 0 ? -1 : key.indexOf("}", from + 1);
@@ -171,7 +169,7 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** By CRC-16 in the form of XMODEM. */
+/** The slot of a key, by CRC-16/XMODEM. */
 export function slotOf(key: string): number {
   let crc = 0;
   for (const byte of new TextEncoder().encode(tagOf(key))) crc = (crc << 8 ^ TABLE[(crc >> 8 ^ byte) & 0xff]!) & 0xffff;
@@ -183,15 +181,15 @@ interface Node {
   port: number;
 }
 
-/** A stretch of slots, and who has it. */
-interface Stretch {
+/** A range of slots, and the node that has it. */
+interface SlotRange {
   from: number;
   to: number;
   primary: Node;
 }
 
-/** What `CLUSTER SLOTS` replies, asked of `asked`: a node that knows no name of its own leaves it out. */
-export function readSlots(reply: unknown, asked: Node): Stretch[] {
+/** Reads the reply of the node `asked` to `CLUSTER SLOTS`. A node that does not know its own name leaves it out. */
+export function readSlots(reply: unknown, asked: Node): SlotRange[] {
   return (reply as [unknown, unknown, [unknown, unknown]][]).map(([from, to, [host, port]]) => ({
     from: Number(from),
     to: Number(to),

@@ -1,32 +1,32 @@
 /**
- * What the server counts of an account, each step in one script and by the server's clock.
+ * The scripts that count for an account on the server. Each script is one step, by the server's clock.
  *
- * A minute's limit is a bucket that drains evenly (the generic cell rate algorithm, kept as what is in it and when that was so:
- * a clock that steps back then holds nobody up, and a burst is counted in whole numbers). A request that runs holds a lease,
+ * A per-minute limit is a bucket that drains evenly, by the generic cell rate algorithm. It is stored as a level and its time,
+ * so that a clock that steps back blocks nobody, and a burst is counted in whole numbers. A running request holds a lease,
  * which is renewed while its gateway lives.
  *
- * Each script first removes something, if only what has run out: a server that is full lets such a script write.
+ * Each script first removes something, if only expired entries: a server whose memory is full lets such a script write.
  */
 import { KEPT_MS } from "../counter.ts";
 import { script } from "./scripts.ts";
 
-/** How long an account is kept that nobody uses, in milliseconds. */
+/** How long an unused account is kept, in milliseconds. */
 const IDLE_MS = 172_800_000;
-/** The form of what is used. A script leaves the fields alone that it does not know. */
+/** The version of the usage record. A script keeps fields that it does not know. */
 const VERSION = 1;
 
-/** What both use: `requests` and `tokens` of the minute, and `dayTokens` of the day. */
+/** The functions of both scripts. The fields are `requests` and `tokens` of the minute, and `dayTokens` of the day. */
 const COUNTS = `
 local function limit(index) return tonumber(ARGV[index]) end
 local today = math.floor(now / 86400000)
 
--- What else lies there is nobody's count: it could hold up all requests for good.
+-- Anything else is not a count, and could block all requests for good.
 local function count(text)
   local number = tonumber(text)
   if number and number >= 0 and number < 1e15 then return number end
 end
 
--- What is used of a minute's limit, to add what was used so long ago: below nothing where the bucket has drained since.
+-- The level of a per-minute limit, for adding what was used agoMs ago. It is negative if the bucket has drained since then.
 local function used(name, perMinute, agoMs)
   if not perMinute then return 0 end
   local was = redis.call('HMGET', KEYS[1], name, name .. 'At')
@@ -51,9 +51,9 @@ local function saveDay(amount) save('day', today, 'dayTokens', math.max(0, amoun
 `;
 
 /**
- * KEYS: what is used, the leases, the mark of the settlement. ARGV from 2: requests a minute, tokens a minute, tokens a day,
- * requests at once (each empty where there is no limit), tokens, id (may be empty), length of a lease. What has been settled
- * already, because it took so long to get here, counts nothing.
+ * KEYS: the usage, the leases, the mark of the settlement. ARGV from 2: requests a minute, tokens a minute, tokens a day,
+ * requests at once (each empty if there is no limit), tokens, id (may be empty), length of a lease. A request that was settled
+ * before this script ran is not counted.
  */
 export const TAKE = script(`${COUNTS}
 local perMinute, tokensPerMinute, perDay, atOnce = limit(2), limit(3), limit(4), limit(5)
@@ -66,7 +66,7 @@ end
 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now - ${KEPT_MS})
 if atOnce then
-  -- A lease that ends later than any could was given by a clock that has been set back since.
+  -- A lease that ends too late was given before the clock was set back.
   for _, one in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now + leaseMs + 1000, '+inf')) do
     redis.call('ZADD', KEYS[2], now + leaseMs, one)
   end
@@ -75,7 +75,7 @@ end
 if perDay and day >= perDay then check(2, (today + 1) * 86400000 - now) end
 if perMinute then check(3, (requests + 1 - perMinute) * 60000 / perMinute) end
 if tokensPerMinute then
-  -- More than a minute's worth is served when all of that is there.
+  -- A request for more than a minute's tokens is served once a whole minute's tokens are free.
   local wanted = math.min(math.max(cost, 1), tokensPerMinute)
   check(4, (tokens + wanted - tokensPerMinute) * 60000 / tokensPerMinute)
 end
@@ -94,8 +94,8 @@ return {reached, tostring(waitMs), tostring(requests), tostring(tokens), tostrin
 `);
 
 /**
- * KEYS: what is used, the leases, the mark of this settlement. ARGV from 2: the first three limits, id, tokens that were counted,
- * tokens that were used, how many milliseconds ago, and of what may not have been counted how many requests it is; else empty.
+ * KEYS: the usage, the leases, the mark of this settlement. ARGV from 2: the first three limits, id, tokens that were counted,
+ * tokens that were used, how many milliseconds ago, and the number of requests if they may not have been counted (else empty).
  */
 export const SETTLE = script(`${COUNTS}
 local perMinute, tokensPerMinute, perDay = limit(2), limit(3), limit(4)
@@ -113,7 +113,7 @@ if isCounted then
 end
 if perMinute and requests ~= 0 then saveMinute('requests', math.max(0, used('requests', perMinute, agoMs) + requests)) end
 if tokensPerMinute and amount ~= 0 then
-  -- An answer puts nobody into debt by more than a minute's worth.
+  -- One answer creates a debt of a minute's tokens at most.
   local before = used('tokens', tokensPerMinute, agoMs)
   saveMinute('tokens', math.max(0, math.min(before + amount, math.max(before, 2 * tokensPerMinute))))
 end
@@ -123,8 +123,8 @@ return 1
 `);
 
 /**
- * KEYS: the leases. ARGV from 2: length of a lease, ids. One with a question mark before it may not have been counted: its lease
- * is another one then, so that its settlement can tell.
+ * KEYS: the leases. ARGV from 2: length of a lease, ids. A question mark before an id marks a request that may not have been
+ * counted. If it was not, its lease is kept under the marked id, by which its settlement can tell.
  */
 export const RENEW = script(`
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${KEPT_MS})
@@ -139,9 +139,9 @@ return 1
 `);
 
 /**
- * A gateway lives. KEYS: the gateways, the targets that rest. ARGV from 2: how long it is taken to live, its id, then targets with
- * how long each rests. Returns how many gateways live, and the targets that rest: each with when that ends and how long it is
- * until then.
+ * Records that a gateway lives. KEYS: the gateways, the resting targets. ARGV from 2: how long it counts as living, its id, then
+ * targets, each with how long it rests. Returns how many gateways live, and the resting targets, each with when its rest ends
+ * and how long it is until then.
  */
 export const BEAT = script(`
 local function sweep(key, longestMs)

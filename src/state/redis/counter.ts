@@ -1,4 +1,4 @@
-/** What a server counts, by its scripts. */
+/** A counter on a server, by means of scripts. */
 import type { Quota } from "../../contract/allowance.ts";
 import type { Taken } from "../../contract/shared_counts.ts";
 import { builtin } from "../../util/builtin.ts";
@@ -6,7 +6,7 @@ import type { Counter } from "../counter.ts";
 import { BEAT, RENEW, SETTLE, TAKE } from "./count_scripts.ts";
 import type { Link } from "./link.ts";
 
-/** In the order of the scripts. */
+/** In the order of the scripts' arguments. */
 const LIMITS = ["requestsPerMinute", "tokensPerMinute", "tokensPerDay", "concurrentRequests"] as const;
 const REACHED = [undefined, "concurrentRequests", "tokensPerDay", "requestsPerMinute", "tokensPerMinute"] as const;
 const GATEWAYS = "laneway:{gateways}:living";
@@ -24,7 +24,7 @@ export function createRedisCounter(link: Link): Counter {
       try {
         await link.run(SETTLE, keysOf(account, id), [...limitsOf(quota).slice(0, 3), ...used]);
       } catch (error) {
-        // Where something else lies it cannot be counted at any time.
+        // Under a key of another type nothing can ever be counted, so a retry would not help.
         if (!/^WRONGTYPE\b/.test((error as Error).message)) throw error;
       }
     },
@@ -61,7 +61,7 @@ function takenFrom([reached, ...rest]: readonly unknown[]): Taken {
   return { reached: REACHED[Number(reached)], waitMs, used: { requests, tokens, dayTokens } };
 }
 
-/** What is used, the leases and the mark of a settlement: all of one account are on one server of a cluster. */
+/** The keys of the usage, the leases and the mark of a settlement. Those of one account are on one node of a cluster. */
 function keysOf(account: string, id = ""): [string, string, string] {
   const hash = builtin("node:crypto").hash("sha256", JSON.stringify(["limits", account]), "base64url");
   return [`laneway:{${hash}}:used`, `laneway:{${hash}}:leases`, `laneway:{${hash}}:settled:${id}`];

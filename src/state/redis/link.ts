@@ -1,6 +1,6 @@
 /**
- * The way to a server: opened at the first need, and opened again whenever it is lost. A server that does not answer is taken
- * for lost too, and while it is nobody waits for it. Nobody waits for one that is slow either, who could not wait long enough.
+ * A link to a server. It is opened at the first use, and again whenever it is lost. A server that does not answer counts as
+ * lost, and calls to a lost server fail at once. So do calls whose limit is too short for a slow server.
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import { failAfter, failAfterAwake } from "../../util/timeout.ts";
@@ -9,36 +9,36 @@ import type { Command, Wire } from "./wire.ts";
 
 export interface Link {
   /**
-   * The reply, texts in it as bytes. Throws where none comes within `limitMs`: at once, where the server has lately taken as
+   * The reply, with its texts as bytes. Throws if none comes within `limitMs`, and at once if the server has lately taken as
    * long for less.
    */
   send(command: Command, limitMs?: number): Promise<unknown>;
   /**
-   * Runs a script that changes something. One that the server takes up after the time in which any command is answered changes
-   * nothing: whoever asked for it has gone another way by then. Who waits less than that has to take both into account.
+   * Runs a script that changes something. A script that the server starts after the longest time that a reply may take changes
+   * nothing, because its caller has gone another way by then. A caller with a shorter limit cannot know whether it ran.
    */
   run(script: Script, keys: readonly string[], args: Command, limitMs?: number): Promise<unknown>;
   /**
-   * Whether somebody who waits so long is likely to get an answer, as far as is known. Who is in a hurry is not to wait for a
-   * server that goes on being slow, though each of its answers would come in time.
+   * Whether an answer within `limitMs` is likely, as far as is known. A call with a limit below `REPLY_MS` should not wait for a
+   * server that stays slow, even if each of its answers would come in time.
    */
   isReady(limitMs: number): boolean;
   close(): void;
 }
 
-/** How long a reply may take, in milliseconds. A server that takes longer is taken for lost. */
+/** How long a reply may take, in milliseconds. A server that takes longer counts as lost. */
 export const REPLY_MS = 800;
 /** How long it may take to open a connection, in milliseconds. */
 export const OPEN_MS = 800;
-/** What a large command adds to its time: bytes per millisecond. */
+/** A large command may take longer: one more millisecond for this many bytes. */
 const BYTES_PER_MS = 20_000;
-/** The wait before a lost server is tried again, and how often one is looked at that nobody asks, in milliseconds. */
+/** The wait before a lost server is tried again, and how often a server is checked, in milliseconds. */
 const RETRY_MS = 250;
 const LOOK_MS = 1_000;
-/** A server that takes longer to tell its time, so many times one after the other, is slow; in milliseconds. */
+/** A server is slow if it takes this many milliseconds to tell its time, `SLOW_TIMES` times in a row. */
 const SLOW_MS = 100;
 const SLOW_TIMES = 2;
-/** How exactly it is known how long this process was there to read a reply, in milliseconds. */
+/** The precision of the measure of how long this process was free to read a reply, in milliseconds. */
 const AWAKE_MS = 20;
 
 export function createLink(open: () => Promise<Wire>): Link {
@@ -50,18 +50,18 @@ class OpenedLink implements Link {
   #wire: Wire | undefined;
   #opening: Promise<Wire> | undefined;
   #openingSince = 0;
-  /** Why there is no connection, where there was one or an attempt. */
+  /** Why there is no connection, if one was lost or could not be opened. */
   #failure: Error | undefined;
   #isClosed = false;
   #cancelNext: (() => void) | undefined;
-  /** What the server's clock is ahead of this process's at least, in milliseconds: what is late is not to be done. */
+  /** The least by which the server's clock is ahead of this process's, in milliseconds. The deadlines of scripts depend on it. */
   #ahead = 0;
-  /** How long the server took when it was last asked its time, or at least takes: whoever waits no longer is refused at once. */
+  /** How long the server took to tell its time, or longer if a call has timed out since. Calls with no longer limit fail at once. */
   #takesMs = 0;
-  /** How often it has been slow, one time after the other. */
+  /** How many times in a row it has been slow. */
   #slowTimes = 0;
   #isLooking = false;
-  /** Whether scripts go out whole, because the server lets nobody name them. */
+  /** Whether scripts are sent in full, because the server does not allow calling them by their hash. */
   #isSpelledOut = false;
 
   constructor(open: () => Promise<Wire>) {
@@ -80,7 +80,7 @@ class OpenedLink implements Link {
         return late(allowedMs);
       });
     } catch (error) {
-      // A server that was demoted says so, before version 7 in the midst of a script's error; the next connection may find the one that took its place.
+      // A demoted server says so, before version 7 inside the error of a script. The next connection may find its successor.
       const isLost = isLate ? isPatient : isDemotion(error);
       if (isLost) this.#lose(wire, error as Error);
       else if (isLate) this.#suspect(wire, limitMs);
@@ -89,14 +89,14 @@ class OpenedLink implements Link {
   }
 
   async run(script: Script, keys: readonly string[], args: Command, limitMs = REPLY_MS): Promise<unknown> {
-    await this.#current(limitMs); // which knows the server's clock
+    await this.#current(limitMs); // opening the connection reads the server's clock
     for (let isSecond = false;; isSecond = true) {
       const aliveMs = Math.max(limitMs, REPLY_MS) + bytesOf(args) / BYTES_PER_MS;
       const until = Math.ceil(performance.now() + this.#ahead + aliveMs);
       const reply = await this.#runBefore(until, script, keys, args, limitMs);
       const [mark, at] = Array.isArray(reply) ? reply : [];
       if (mark !== TOO_LATE) return reply;
-      // The clock may be another server's than the one that was read.
+      // The clock that was read may have been another server's.
       const ahead = Number(at) - performance.now();
       const isOtherClock = ahead > this.#ahead + limitMs;
       this.#ahead = ahead;
@@ -111,7 +111,7 @@ class OpenedLink implements Link {
         return await this.send(["EVALSHA", script.sha1(), ...rest], limitMs);
       } catch (error) {
         const reason = (error as Error).message;
-        // An administrator may have closed the command, or renamed it.
+        // An administrator may have forbidden or renamed the command.
         if (/^NOPERM|^ERR unknown command/.test(reason)) this.#isSpelledOut = true;
         else if (!reason.startsWith("NOSCRIPT")) throw error;
       }
@@ -134,13 +134,13 @@ class OpenedLink implements Link {
   async #current(limitMs: number): Promise<Wire> {
     if (this.#wire) return this.#wire;
     const opened = this.#opened();
-    // An attempt has its own limits, and a machine that has just started is busy.
+    // Opening a connection has limits of its own, and a machine that has just started is busy.
     if (limitMs >= REPLY_MS) return await opened;
     const leftMs = limitMs - (performance.now() - this.#openingSince);
     return await failAfter(Math.max(0, leftMs), opened, () => late(limitMs));
   }
 
-  /** The connection, where one is being opened for the first time. Throws at once where the last attempt failed. */
+  /** Waits for the first connection. Throws at once if the last attempt failed. */
   async #opened(): Promise<Wire> {
     if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
     if (this.#failure) throw this.#failure;
@@ -183,7 +183,7 @@ class OpenedLink implements Link {
     }
   }
 
-  /** A server that is frozen keeps its connections, so it is asked something now and then, and oftener while it is slow. */
+  /** A frozen server keeps its connections, so the server is asked something now and then, and more often while it is slow. */
   async #look(wire: Wire): Promise<void> {
     this.#isLooking = true;
     try {
@@ -196,7 +196,7 @@ class OpenedLink implements Link {
     }
   }
 
-  /** Until the server has answered something small, those who wait no longer than `ms` do not wait. */
+  /** Until the server has answered something small, calls with a limit up to `ms` fail at once. */
   #suspect(wire: Wire, ms: number): void {
     if (this.#wire !== wire) return;
     this.#takesMs = Math.max(this.#takesMs, ms);
@@ -212,7 +212,7 @@ class OpenedLink implements Link {
       const answered = performance.now();
       const [seconds, microseconds] = (reply as unknown[]).map(String).map(Number) as [number, number];
       this.#ahead = seconds * 1_000 + microseconds / 1_000 - answered;
-      // While this process was busy with something else the reply may have waited for it.
+      // The reply may have waited while this process was busy with something else.
       this.#takesMs = Math.min(answered - asked, awakeMs);
       this.#slowTimes = this.#takesMs < SLOW_MS ? 0 : this.#slowTimes + 1;
     } finally {
@@ -234,7 +234,7 @@ class OpenedLink implements Link {
   }
 }
 
-/** What a script returns first that was taken up too late; then comes the server's time. */
+/** The first value that a script returns if it started too late. The second is the server's time. */
 const TOO_LATE = -1;
 
 function late(ms: number): Error {

@@ -10,11 +10,11 @@ import { openWire, type Wire } from "./wire.ts";
 export { loadClient } from "./wire.ts";
 
 export interface RedisPlace {
-  /** Of the server; of the sentinels, or of nodes of the cluster. */
+  /** The address of the server, of the sentinels, or of nodes of the cluster. */
   address: RedisAddress;
-  /** The certificates of who may sign the server's, in PEM; the system's where it is absent. */
+  /** The certificate authorities for the server's certificate, in PEM. If absent, the system's. */
   ca?: string;
-  /** What sentinels call the primary, where the address is theirs, and their own password. */
+  /** The sentinels' name for the primary and their own password, if the address is that of sentinels. */
   sentinel?: { name: string; password?: string };
   isCluster?: boolean;
 }
@@ -24,7 +24,7 @@ export interface RedisServerOptions extends RedisPlace {
   now(): number;
 }
 
-/** The way to a server, to which a connection is opened at the first need. */
+/** A link to a server. It connects at the first use. */
 export function openLink({ address, ca, sentinel, isCluster }: RedisPlace): Link {
   const connectMs = OPEN_MS;
   if (sentinel) {
@@ -43,18 +43,18 @@ export function openRedisStore({ now, ...place }: RedisServerOptions): Store {
   return createRedisStore({ link: openLink(place), now });
 }
 
-/** The counts on a server, by a connection of their own: a large value on the store's would hold them up. */
+/** The counts on a server. They have a connection of their own: a large value on the store's would hold them up. */
 export function openRedisCounts(place: RedisPlace, options: Omit<CountsOptions, "counter">): CommonCounts {
   return createCounts({ ...options, counter: createRedisCounter(openLink(place)) });
 }
 
-/** Servers that sentinels watch: those know which one is the primary now. */
+/** Servers that sentinels watch. The sentinels know which one is the primary. */
 interface WatchedServers {
-  /** Its hosts are the sentinels; the rest is of the servers. */
+  /** The hosts are the sentinels. Everything else is for the servers. */
   address: RedisAddress;
   /** What the sentinels call the primary. */
   name: string;
-  /** The sentinels' own, where they have one. */
+  /** The password of the sentinels, if they have one. */
   sentinelPassword?: string;
   ca?: string;
   connectMs: number;
@@ -65,7 +65,7 @@ async function openPrimary(servers: WatchedServers): Promise<Wire> {
   const { address, ca, connectMs } = servers;
   const wire = await openWire({ address: { ...address, hosts: [await primaryOf(servers)] }, ca, connectMs });
   try {
-    // A sentinel that has lost the others may name one that is the primary no more.
+    // A sentinel that has lost the others may name a server that is no longer the primary.
     const [role] = await wire.send(["ROLE"]) as [unknown];
     if (String(role) === "master") return wire;
   } catch (error) {
@@ -77,7 +77,7 @@ async function openPrimary(servers: WatchedServers): Promise<Wire> {
   throw new Error("The server that the sentinels name is not the primary");
 }
 
-/** The address that the first sentinel gives which knows one. */
+/** The primary's address, from the first sentinel that knows it. */
 async function primaryOf({ address, name, sentinelPassword: password, ca, connectMs }: WatchedServers) {
   const { hasTls, hosts } = address;
   const ask = async (host: RedisAddress["hosts"][number]) => {

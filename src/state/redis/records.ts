@@ -1,4 +1,4 @@
-/** A value as a server keeps it: a head of a fixed length, then the JSON text, compressed where that makes it shorter. */
+/** The record of a value on a server: a head of a fixed length, then the JSON text, compressed if that makes it shorter. */
 import { parseExactly } from "../../canonical/raw_number.ts";
 import { builtin } from "../../util/builtin.ts";
 import { Slice, yieldToEventLoop } from "../../util/sliced_work.ts";
@@ -6,18 +6,18 @@ import { Slice, yieldToEventLoop } from "../../util/sliced_work.ts";
 /** The digits of `expiresAt`, which scripts read. */
 export const EXPIRY_BYTES = 16;
 const STAMP_BYTES = 12;
-/** What a record begins with. No two records of one key have the same, so that it says which one is there. */
+/** The length of a record's head. No two records of one key have the same head, so that it identifies the record. */
 export const HEAD_BYTES = EXPIRY_BYTES + STAMP_BYTES;
 
-/** The form of what follows the head. */
+/** The format of the bytes after the head. */
 const PLAIN = 0x6a;
 const PACKED = 0x7a;
 
-/** Shorter texts gain little. */
+/** Texts with fewer bytes are not compressed: they would gain little. */
 const LEAST_PACKED = 1_024;
-/** A piece takes a few milliseconds, and between two of them others have a turn. */
+/** The length of a piece, in bytes. Compressing one takes a few milliseconds, and other work runs in between. */
 const PIECE_BYTES = 262_144;
-/** Before each piece: its length, and that of the text in it. The decoder says nothing of a piece that is cut. */
+/** Before each piece come its length and that of its text, because the decoder does not report a piece that was cut. */
 const LENGTHS_BYTES = 8;
 
 /** The first bytes of a record. `expiresAt`: milliseconds since the epoch. */
@@ -35,7 +35,7 @@ export async function writeRecord(value: unknown, expiresAt: number): Promise<Ui
   return Buffer.concat([Buffer.from(expiryOf(expiresAt) + stamp), Buffer.of(form), ...(packed ?? [text])]);
 }
 
-/** The pieces; nothing where they are no shorter. */
+/** The compressed pieces. Absent if they are no shorter. */
 async function pack(text: Uint8Array): Promise<Uint8Array[] | undefined> {
   const { zstdCompressSync } = builtin("node:zlib");
   const pieces: Uint8Array[] = [];
@@ -72,7 +72,7 @@ async function unpack(body: Uint8Array): Promise<string> {
   let text = "";
   for (let at = 0; at < body.length;) {
     const from = at + LENGTHS_BYTES;
-    // What somebody else has put there must not fill the memory.
+    // A value that another program has written must not fill the memory.
     const plain = zstdDecompressSync(body.subarray(from, from + view.getUint32(at)), { maxOutputLength: PIECE_BYTES });
     if (plain.length !== view.getUint32(at + 4)) throw new Error("A stored value is incomplete");
     text += decoder.decode(plain, { stream: true });

@@ -1,15 +1,15 @@
-/** By what a server may lose what it is given, before it expires. */
+/** The settings by which a server may lose values before they expire. */
 import { openLink, type RedisPlace } from "./open.ts";
 
 export interface StoreRisk {
-  /** What was found, as a name that never changes. */
+  /** The name of the risk, which never changes. */
   name: "store-evicts" | "store-not-persistent";
   /** One sentence without a full stop at its end. */
   message: string;
   cure: string;
 }
 
-/** What one node of the server says of itself. Throws where it does not answer, or lets nobody ask. */
+/** Asks one node of the server for its risks. Throws if it does not answer, or forbids the question. */
 export async function readRisks(place: RedisPlace): Promise<StoreRisk[]> {
   const link = openLink(place);
   try {
@@ -38,11 +38,11 @@ export async function readRisks(place: RedisPlace): Promise<StoreRisk[]> {
   }
 }
 
-/** Whether it makes no snapshots. Where nobody may ask, it is taken to make some. */
+/** Whether the server makes no snapshots. If it forbids the question, it is assumed to make some. */
 async function savesNothing(link: ReturnType<typeof openLink>): Promise<boolean> {
   try {
     const reply = await link.send(["CONFIG", "GET", "save"]);
-    // A map in the newer protocol.
+    // The reply is a map in the newer protocol.
     const values = Array.isArray(reply) ? reply : Object.values(reply as object);
     return String(values.at(-1)) === "";
   } catch {

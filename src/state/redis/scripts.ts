@@ -3,13 +3,13 @@ import { builtin } from "../../util/builtin.ts";
 
 export interface Script {
   text: string;
-  /** What the server knows it by. */
+  /** The hash by which the server knows it. */
   sha1(): string;
 }
 
 /**
- * A script in Lua. It has `now`, the server's time in milliseconds, and runs only until the time that is its first argument:
- * its own begin with the second.
+ * A script in Lua. It can read `now`, the server's time in milliseconds. Its first argument is a deadline, after which it does
+ * nothing. Its own arguments begin with the second.
  */
 export function script(body: string): Script {
   const text = `${BEFORE}${body}`;

@@ -11,11 +11,11 @@ export interface RedisStoreOptions {
   now(): number;
 }
 
-/** How many positions of a list are read by one command; those of a long list go out together. */
+/** How many positions of a list one command reads. The commands for a long list are sent together. */
 const POSITIONS_PER_READ = 500;
-/** A script holds up the server's other clients. */
+/** How many keys one script renews: a script blocks the server's other clients. */
 const KEYS_PER_RENEWAL = 500;
-/** How long after its end the server keeps what has expired: its clock may be another one than the gateways'. */
+/** How long the server keeps expired values, in milliseconds: its clock may differ from the gateways'. */
 const GRACE_MS = 60_000;
 
 /** A store on a server that any number of gateways use at once. */
@@ -80,13 +80,13 @@ export function createRedisStore({ link, now }: RedisStoreOptions): Store {
   };
 }
 
-/** How long a value is asked for whose replacement got no reply, and how often, in milliseconds. */
+/** How long and how often a value is read whose replacement got no reply, in milliseconds. */
 const DOUBT_MS = 60_000;
 const ASK_AGAIN_MS = 1_000;
 
 /**
- * Whether a value was replaced, though nobody knows whether the command arrived: whoever adds to it again would count twice. It
- * is read once the server answers again, and by then that command is too late.
+ * Whether a value was replaced by a command that got no reply: repeating the command could count twice. The value is read once
+ * the server answers again, and by then the command is too late to run.
  */
 async function isReplaced(
   read: (name: string) => Promise<Uint8Array | null>,
@@ -105,7 +105,7 @@ async function isReplaced(
   }
 }
 
-/** Whether the server itself replied so, and did nothing. */
+/** Whether the error is the server's own reply, so that nothing was done. */
 function isRefusal(error: unknown): boolean {
   return /^[A-Z]+ /.test((error as Error).message);
 }
@@ -165,8 +165,8 @@ function namesOf(keys: readonly StoreKey[]): string[] {
 }
 
 /**
- * The name of a value. What belongs to one owner is on one server of a cluster, so that it can be written as one step: the second
- * text says whose it is.
+ * The name of a value. The second text of its key names the owner. The values of one owner are on one node of a cluster, so that
+ * they can be written in one step.
  */
 function nameOf(key: StoreKey): string {
   const position = key.at(-1);

@@ -1,4 +1,4 @@
-/** One connection to a server, for as long as it lasts. */
+/** One connection to a server, which is not opened again once it is lost. */
 import type { RedisAddress } from "../../config/redis_url.ts";
 import { builtin } from "../../util/builtin.ts";
 import { failAfterAwake } from "../../util/timeout.ts";
@@ -7,26 +7,26 @@ import { failAfterAwake } from "../../util/timeout.ts";
 export type Command = readonly (string | Uint8Array)[];
 
 export interface Wire {
-  /** The reply, texts in it as bytes. Throws what the server refuses, and where the connection is lost before. */
+  /** The reply, with its texts as bytes. Throws the server's error, and if the connection is lost before the reply. */
   send(command: Command): Promise<unknown>;
-  /** Resolves to why, once the connection is lost. */
+  /** Resolves to the reason once the connection is lost. */
   readonly lost: Promise<Error>;
-  /** What was sent and not answered fails. */
+  /** Closes the connection. Commands without a reply fail. */
   destroy(): void;
 }
 
 export interface WireOptions {
   address: RedisAddress;
-  /** The certificates of who may sign the server's, in PEM; the system's where it is absent. */
+  /** The certificate authorities for the server's certificate, in PEM. If absent, the system's. */
   ca?: string;
   /** How long it may take to connect and to be greeted, in milliseconds. */
   connectMs: number;
 }
 
-/** After so many times as long the package gives up a host that does not answer at all: until then it cannot be stopped. */
+/** The package gives up a silent host after this many times `connectMs`. Until then it cannot be stopped. */
 const GIVEN_UP_AFTER = 10;
 
-/** The package takes a tenth of a second to load, hence nobody does who has no such server. */
+/** The package takes a tenth of a second to load, so it is loaded only for such a server. */
 export const loadClient = () => import("redis-client");
 
 export async function openWire({ address, ca, connectMs }: WireOptions): Promise<Wire> {
@@ -35,7 +35,7 @@ export async function openWire({ address, ca, connectMs }: WireOptions): Promise
   const client = createClient({
     ...credentialsOf(address),
     RESP: 2,
-    // A command fails at once where there is no connection. Whoever holds this one opens the next.
+    // A command fails at once without a connection. The owner of this connection opens the next one.
     disableOfflineQueue: true,
     socket: {
       host: host.replace(/^\[|\]$/g, ""),
@@ -48,7 +48,7 @@ export async function openWire({ address, ca, connectMs }: WireOptions): Promise
   });
   const { promise: lost, resolve } = Promise.withResolvers<Error>();
   client.on("error", resolve);
-  // The package counts the time in which this process is busy, and waits for ever for a server that is frozen.
+  // The package's own time-out counts time in which this process is busy, and it waits for ever for a frozen server.
   const connecting = client.connect();
   try {
     await failAfterAwake(connectMs, connecting, () => new Error(`The store did not answer within ${connectMs} ms`));
