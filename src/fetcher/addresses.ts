@@ -1,18 +1,18 @@
-/** Which URLs are fetched, as far as a URL itself says; its host's addresses are judged by whoever connects to them. */
+/** Decides from a URL whether it may be fetched. The host's IP addresses are checked when the connection is made. */
 import { isPublicAddress } from "../platform/public_address.ts";
 import { mayReachHost } from "../platform/guarded_agent.ts";
 import { Refusal } from "./refusal.ts";
 
-/** A place that may be asked for its page. */
+/** A URL that may be fetched. */
 export interface Address {
   url: URL;
-  /** Whether the configuration names it, so that it may be inside. */
+  /** Whether the configuration lists it, so that it may be on the internal network. */
   isListed: boolean;
 }
 
 const MOST_CHARACTERS = 2_000;
 
-/** `allow`: origins of hosts inside; `*.` stands for all names below one. Throws a `Refusal`. */
+/** `allow`: origins of internal hosts. `*.` stands for all names below a domain. Throws a `Refusal`. */
 export function addressOf(text: string, allow: readonly string[], base?: URL): Address {
   if (text.length > MOST_CHARACTERS) throw new Refusal("too_long", "The URL is too long");
   const url = URL.parse(text, base);
@@ -23,7 +23,7 @@ export function addressOf(text: string, allow: readonly string[], base?: URL): A
   if (url.username + url.password !== "") throw new Refusal("not_allowed", "The URL holds a name or a password");
   url.hash = "";
   if (isListed(url, allow)) return { url, isListed: true };
-  // The usual port of the other protocol is odd, too.
+  // This refuses the other protocol's default port, too: it is just as suspicious.
   if (url.port !== "") throw new Refusal("not_allowed", `Port ${url.port} is not allowed`);
   if (!mayReachHost(url.hostname, isPublicAddress)) throw new Refusal("not_allowed", "The address is not public");
   return { url, isListed: false };

@@ -1,4 +1,4 @@
-/** What the bytes of an answer are: their type, and their letters. */
+/** The type and the character set of an answer's bytes. */
 
 export type Kind = "html" | "pdf" | "text";
 
@@ -15,7 +15,7 @@ export function contentTypeOf(header: string | null): ContentType {
   return { mediaType: type.trim().toLowerCase(), ...(charset && { charset }) };
 }
 
-/** How the bytes are read; nothing where nobody here can. An answer without a type is what it looks like. */
+/** How the bytes are read. Absent if they cannot be read here. The kind of an answer without a type is guessed from its bytes. */
 export function kindOf(mediaType: string, bytes: Uint8Array): Kind | undefined {
   if (mediaType === "application/pdf") return startsWith(bytes, "%PDF-") ? "pdf" : undefined;
   if (mediaType === "" && startsWith(bytes, "%PDF-")) return "pdf";
@@ -25,12 +25,12 @@ export function kindOf(mediaType: string, bytes: Uint8Array): Kind | undefined {
   return mediaType === "" && /^\s*<(!doctype html|html|head|body)\b/i.test(latin1(bytes, 500)) ? "html" : undefined;
 }
 
-/** A PDF may stand a little after the beginning. */
+/** A PDF's mark may come a little after the beginning. */
 function startsWith(bytes: Uint8Array, text: string): boolean {
   return latin1(bytes, 1_024).includes(text);
 }
 
-/** Text holds no zero bytes, but for that of 16 bits. */
+/** Text holds no zero bytes, except in 16-bit encodings. */
 function isText(bytes: Uint8Array): boolean {
   return markOf(bytes) !== undefined || !bytes.subarray(0, 2_048).includes(0);
 }
@@ -42,7 +42,7 @@ function markOf([a, b, c]: Uint8Array): string | undefined {
   return undefined;
 }
 
-/** The text in the bytes: by their mark, else by the header, else by the page itself, else as UTF-8 or what was usual before it. */
+/** Decodes the bytes by their byte order mark, else by the header, else by the page itself, else as UTF-8 or Windows-1252. */
 export function textOf(bytes: Uint8Array, charset: string | undefined, kind: Kind): string {
   const named = [markOf(bytes), charset, kind === "html" ? charsetInPage(latin1(bytes, 4_096)) : undefined];
   for (const label of named) {
@@ -66,7 +66,7 @@ function decoderFor(label: string): TextDecoder | undefined {
 
 function charsetInPage(head: string): string | undefined {
   const label = /<meta\b[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w-]{1,40})/i.exec(head)?.[1];
-  // Who could be read so far is not of 16 bits, whatever it says.
+  // A page that could be read this far is not in a 16-bit encoding, whatever it says.
   return label && /^utf-?16/i.test(label) ? "utf-8" : label;
 }
 

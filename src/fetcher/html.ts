@@ -1,4 +1,4 @@
-/** What stands on a page, as Markdown. */
+/** Turns a page into Markdown. */
 import { parseHTML } from "linkedom";
 import { Readability } from "readability";
 import { type Element, toMarkdown } from "./markdown.ts";
@@ -9,12 +9,12 @@ export interface PageText {
   text: string;
 }
 
-/** A larger or deeper tree would take seconds, or more stack than there is. The rest of a page is read without one. */
+/** The largest tree: a larger or deeper one would take seconds, or overflow the stack. The rest of a page is read without a tree. */
 const TREE: TreeLimits = { elements: 4_000, length: 1_000_000, depth: 60 };
-/** An article that is shorter is none: then the page is an index, or something else that has no article. */
+/** The fewest characters of an article. A page with less is an index, or something else without an article. */
 const LEAST_ARTICLE = 500;
 
-/** `most`: characters of text. `isHasty`: there is no time for a tree. */
+/** `most`: the limit on the text, in characters. `isHasty`: whether there is no time for a tree. */
 export function readHtml(html: string, url: string, most: number, isHasty: boolean): PageText {
   if (isHasty) return plainText(html, most);
   const { lean, rest } = leanOf(html, TREE);
@@ -37,7 +37,7 @@ function readTree(html: string, url: string): PageText {
   const document = parse(html);
   const base = URL.parse(document.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? new URL(url);
   const ownTitle = document.querySelector("title")?.textContent?.replace(/\s+/g, " ").trim();
-  // Readability would take this program's own place for theirs.
+  // Readability would resolve links against this program's own location.
   for (const link of document.querySelectorAll("a[href]")) {
     const href = link.getAttribute("href") ?? "";
     if (!href.startsWith("#")) link.setAttribute("href", URL.parse(href, base)?.href ?? "");
@@ -48,12 +48,12 @@ function readTree(html: string, url: string): PageText {
   }).parse();
   const title = article?.title || ownTitle;
   const text = article?.content ? toMarkdown(article.content, base) : "";
-  // The tree is spent: Readability takes out what it does not like.
+  // The page is parsed again, because Readability has removed parts of the tree.
   const chosen = text.length >= LEAST_ARTICLE ? text : toMarkdown(parse(html).body, base);
   return { ...(title && { title }), text: chosen };
 }
 
-/** What has no document around it is given one: the parser would take the first element for it. */
+/** A fragment is wrapped in a document: otherwise the parser would take its first element for the document. */
 function parse(html: string): Document {
   const start = html.slice(0, 20_000);
   const isWhole = /<html[\s>]/i.test(start) && /<body[\s>]/i.test(html);

@@ -1,6 +1,6 @@
 /**
- * Fetches pages for the gateway, as a process of its own: the only one that may connect to any host, and one that knows no
- * secret but the token that the gateway shows.
+ * Fetches pages for the gateway, as a process of its own. Only this process may connect to any host, and the only secret that
+ * it knows is the gateway's token.
  */
 import type { AddressInfo } from "node:net";
 import process from "node:process";
@@ -13,11 +13,11 @@ import { Reader } from "./reader.ts";
 import { createFetcherServer } from "./server.ts";
 
 const LEAST_TOKEN = 16;
-/** How long pages may take to be fetched once the process is to stop, in milliseconds. */
+/** How long pages may still be fetched once the process has to stop, in milliseconds. */
 const STOP_MS = 10_000;
-/** The same where a thread is at work that cannot be ended, and where it also holds too much memory. */
+/** How long they may if a thread works that cannot be ended, and if that thread also holds too much memory. */
 const [SPOILED_MS, FULL_MS] = [3_000, 200];
-/** With this exit code the process asks to be started anew. */
+/** The exit code by which the process asks to be restarted. */
 const ANEW = 75;
 
 function main(args: string[]): void {
@@ -28,7 +28,7 @@ function main(args: string[]): void {
       port: { type: "string", default: "0" },
       allow: { type: "string", multiple: true, default: [] },
       "ignore-robots": { type: "boolean", default: false },
-      // Ends with its standard input: whoever started it has gone then, by whatever signal.
+      // The process ends with its standard input, because the gateway that started it is gone then.
       held: { type: "boolean", default: false },
     },
   });
@@ -57,7 +57,7 @@ function main(args: string[]): void {
     setTimeout(() => process.exit(code), ms).unref();
   };
   if (held) {
-    // A terminal's signals reach the gateway, too, whose requests may yet need a page.
+    // A terminal sends its signals to the gateway, too, whose requests may still need a page.
     process.on("SIGINT", () => {});
     process.on("SIGTERM", () => stop(0, STOP_MS));
     process.stdin.on("end", () => process.exit(0)).on("error", () => process.exit(0)).resume();

@@ -1,6 +1,6 @@
-/** A tree of HTML as Markdown: what a reader sees, with links, in as few characters as may be. */
+/** Turns a tree of HTML into Markdown: what a reader sees, with links, in as few characters as possible. */
 
-/** As much of the DOM as is looked at. */
+/** The part of the DOM that is used here. */
 export interface Node {
   nodeType: number;
   textContent: string | null;
@@ -25,7 +25,7 @@ const BLOCKS: ReadonlySet<string> = new Set(
     "main nav p section summary").split(" "),
 );
 
-/** `base`: what links are relative to. */
+/** `base`: the URL that links are relative to. */
 export function toMarkdown(node: Node, base: URL): string {
   const lines = write(node, base).split("\n").map((line) => line.trimEnd());
   return lines.filter((line, index) => line !== "" || lines[index - 1] !== "").join("\n").trim();
@@ -92,7 +92,7 @@ function link(element: Element, base: URL): string {
   const text = content(element, base);
   const url = URL.parse(element.getAttribute("href") ?? "", base);
   const isPage = url?.protocol === "https:" || url?.protocol === "http:";
-  // A place on the same page is no other page.
+  // A link within the page leads to no other page.
   if (!isPage || element.getAttribute("href")?.startsWith("#") || text.trim() === "") return text;
   return text.includes("\n") ? text : `[${oneLine(text)}](${url.href.replace(/[()]/g, escape)})`;
 }
@@ -117,7 +117,7 @@ function listOf(list: Element, base: URL, mark: (number: number) => string): str
   return block(items.join("\n"));
 }
 
-/** A table whose cells hold no blocks; of one that only places things, what it places. */
+/** A table whose cells hold no blocks stays a table. A table that is used for layout becomes the text of its cells. */
 function table(element: Element, base: URL): string {
   const rows = [...rowsIn(element)].map((row) => [...elementsIn(row)].map((cell) => content(cell, base).trim()));
   const filled = rows.filter((row) => row.some((cell) => cell !== ""));

@@ -1,4 +1,4 @@
-/** Fetches one page for a model: where it may be asked for, within limits, as text. */
+/** Fetches one page for a model as text, if it may be fetched, and within limits. */
 import type { Page } from "../canonical/hosted.ts";
 import { isDecoded } from "../platform/decoding.ts";
 import { type Transport, TransportError, type TransportResponse } from "../platform/transport.ts";
@@ -12,13 +12,13 @@ import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
 import { type Caller, Turns } from "./turns.ts";
 
 export interface PageFetcherOptions {
-  /** Origins of hosts inside that may be asked, too; `*.` stands for all names below one. */
+  /** The origins of internal hosts that may be fetched from, too. `*.` stands for all names below a domain. */
   allow: readonly string[];
-  /** Whether what sites ask of programs is heeded. */
+  /** Whether robots.txt is obeyed. */
   obeysRobots: boolean;
-  /** Connects to public addresses alone. */
+  /** Connects to public addresses only. */
   outside: Transport;
-  /** Connects to those inside, too. */
+  /** Connects to internal addresses, too. */
   inside: Transport;
   reader: Reader;
   /** Milliseconds since the epoch. */
@@ -59,7 +59,7 @@ export class PageFetcher {
     this.#robots = new Robots((origin) => this.#robotsOf(origin), options.now);
   }
 
-  /** `most`: characters of text. Throws a `Refusal`, and the reason of `signal`. */
+  /** `most`: the limit on the text, in characters. Throws a `Refusal`, or the reason of `signal`. */
   async fetch(url: string, most: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage> {
     const place = addressOf(url, this.#options.allow);
     const late = () => new Refusal("not_accessible", "The page took too long");
@@ -97,7 +97,7 @@ export class PageFetcher {
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof TransportError)) throw thrown;
-      // Whether a name is unknown or one of an inner network makes no difference that a page could learn from.
+      // An unknown name and a name of the internal network look the same, so that a page learns nothing from the error.
       throw new Refusal("not_accessible", "The page cannot be reached", { cause: thrown });
     }
   }
@@ -162,10 +162,10 @@ interface Taken {
   type: string | null;
 }
 
-/** What a page is given as, whatever it was. */
+/** The media type that the text of a page is reported as, if it is not the page's own. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = { html: "text/markdown", pdf: "application/pdf" };
 
-/** Where an answer sends its reader; the answer is over then. */
+/** The target of a redirect, whose body is not read. */
 function redirectOf({ status, headers, body }: TransportResponse): string | undefined {
   const target = [301, 302, 303, 307, 308].includes(status) ? headers.get("location") : null;
   if (target === null) return undefined;
@@ -179,7 +179,7 @@ async function robotsIn(response: TransportResponse): Promise<RobotsFile> {
   return response.status >= 400 && response.status < 500 ? "none" : "unreachable";
 }
 
-/** The first bytes, and whether they are all. */
+/** The first bytes, and whether that is all of them. */
 async function readUpTo({ body }: TransportResponse, most: number): Promise<{ bytes: Uint8Array; isWhole: boolean }> {
   const buffer = new ByteBuffer(0, most);
   if (!body) return { bytes: buffer.take(), isWhole: true };

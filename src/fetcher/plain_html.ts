@@ -1,25 +1,25 @@
-/** The text of a page without a tree of it: for pages that no tree can be made of in time. All in one pass. */
+/** Reads the text of a page in one pass without building a tree, for pages whose tree would take too long. */
 
-/** Elements whose content nobody reads. */
+/** Elements whose content is not read. */
 const UNREAD = /^(script|style|noscript|template|svg|title|iframe|object|textarea|select)$/;
 /** Elements inside a line. */
 const INLINE =
   /^(a|abbr|b|bdi|bdo|cite|code|data|dfn|em|font|i|kbd|label|mark|q|s|samp|small|span|strong|sub|sup|time|tt|u|var|wbr)$/;
-/** Elements whose text shares a line with that of the next one. */
+/** Elements whose text shares a line with the next one's. */
 const CELL = /^t[dh]$/;
-/** Elements without an end, or whose end is mostly left out. */
+/** Elements without an end tag, or whose end tag is mostly left out. */
 const UNNESTED =
   /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dt|dd|tr|td|th|option|thead|tbody|tfoot)$/;
 
 interface Tag {
   name: string;
   isEnd: boolean;
-  /** Where it begins, and what comes after it. */
+  /** Where it begins, and where the text after it begins. */
   from: number;
   to: number;
 }
 
-/** Every tag, comments left out, and of elements that nobody reads only the beginning. */
+/** Every tag and comment. An element that is not read, with its content, is one tag. */
 function* tagsIn(html: string): Generator<Tag> {
   const endless = new Set<string>();
   for (let from = html.indexOf("<"); from >= 0;) {
@@ -54,8 +54,8 @@ function after(html: string, text: string, from: number): number {
 }
 
 /**
- * The end of an element whose content is no tags; without one it ends where it begins. `endless`: those that have none up to the
- * end of the page, which is looked through once for each.
+ * The end of an element whose content has no tags. Without an end tag, it ends where it begins. `endless`: the names that have no
+ * end tag in the rest of the page, which is searched once for each name.
  */
 function afterElement(html: string, name: string, from: number, endless: Set<string>): number {
   if (endless.has(name)) return from;
@@ -71,11 +71,11 @@ export interface TreeLimits {
   elements: number;
   /** In characters. */
   length: number;
-  /** How deep elements may stand. */
+  /** How deep elements may be nested. */
   depth: number;
 }
 
-/** The beginning of the page, of which a tree is made, without what nobody reads; and the rest as it is. */
+/** Splits a page into the part for the tree, without elements that are not read, and the rest as it is. */
 export function leanOf(html: string, limits: TreeLimits): { lean: string; rest: string } {
   const room = new Room(html, limits);
   const pieces: string[] = [];
@@ -99,11 +99,11 @@ export function leanOf(html: string, limits: TreeLimits): { lean: string; rest: 
   return { lean: pieces.join(""), rest: html.slice(end) };
 }
 
-/** What makes text into several nodes of a tree. A node of text costs less than an element does. */
+/** Characters that split text into several nodes of a tree. A text node costs less than an element does. */
 const PIECES = /[&<>]/g;
 const PIECE = 1 / 4;
 
-/** What a tree may still take. */
+/** The space that is left in the tree. */
 class Room {
   readonly #html: string;
   readonly #left: TreeLimits;
@@ -115,7 +115,7 @@ class Room {
     this.#depth = limits.depth;
   }
 
-  /** Where the text ends, or the room for it. */
+  /** Takes space for text. Returns where the text or the space ends. */
   takeText(from: number, to: number): number {
     let end = Math.min(to, from + this.#left.length);
     for (const { index } of this.#html.slice(from, end).matchAll(PIECES)) {
@@ -128,7 +128,7 @@ class Room {
     return end;
   }
 
-  /** Whether there was room for it. */
+  /** Takes space for a tag. Returns whether there was enough. */
   takeTag({ name, isEnd, from, to }: Tag): boolean {
     const left = this.#left;
     left.length -= to - from;
@@ -138,17 +138,17 @@ class Room {
   }
 }
 
-/** What the attributes of a tag cost beside it, in elements. Those of most tags cost nothing. */
+/** The extra cost of a tag with many attributes, in elements. Most tags have none. */
 function manyAttributes(tag: string): number {
   if (tag.length < 200) return 0;
   const marks = tag.match(/[\s="'/]/g)?.length ?? 0;
   return Math.floor(Math.max(0, marks - 64) / 16);
 }
 
-/** What comes after so many tags is left, too: there is little text between them. */
+/** The text after this many tags is left out, too: there is little text between so many. */
 const MOST_TAGS = 500_000;
 
-/** `most`: characters of text, after which the rest is left. */
+/** `most`: the limit on the text, in characters. */
 export function plainText(html: string, most: number): { title?: string; text: string } {
   const title = /<title[^>]{0,200}>([^<]{0,2000})/i.exec(html.slice(0, 100_000))?.[1];
   const pieces: string[] = [];

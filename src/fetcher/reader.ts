@@ -10,22 +10,22 @@ import type { Done, Job } from "./worker.ts";
 export interface ReaderPace {
   /** How long one page may take, in milliseconds, not counting the start of a thread. */
   pageMs: number;
-  /** How long a thread that nobody needs is kept, with the memory that it holds. */
+  /** How long an idle thread is kept with its memory, in milliseconds. */
   idleMs: number;
-  /** How much memory the process may hold; above it, what is being read is given up. */
+  /** How much memory the process may hold. Above it, pages that are being read are given up. */
   memoryBytes: number;
 }
 
 const PACE: ReaderPace = { pageMs: 8_000, idleMs: 30_000, memoryBytes: 2 ** 30 };
 const THREADS = 2;
-/** How often the memory is looked at, in milliseconds. */
+/** How often the memory is checked, in milliseconds. */
 const LOOK_MS = 50;
-/** What a thread holds after a larger page goes back to the system only with the thread. */
+/** After a larger page, the thread is ended: its memory goes back to the system only then. */
 const LARGE_BYTES = 2 ** 20;
 
 /** A page that was read. */
 export interface ReadPage extends PageText {
-  /** Whether it cost a thread, and with it the process: it should not be tried again soon. */
+  /** Whether the page cost a thread, and so the process. It should not be tried again soon. */
   isSpoiling?: true;
 }
 
@@ -36,8 +36,8 @@ interface Thread {
 }
 
 /**
- * Reads as many pages at once as it has threads; others wait. A thread that is given up goes on: Deno (2.9.6) ends none that is at
- * work. It ends with the process, so `onSpoiled` is called, which is to bring that about.
+ * Reads as many pages at once as it has threads. Other pages wait. A thread that is given up goes on, because Deno (2.9.6) cannot
+ * end a busy thread. It ends with the process, so `onSpoiled` is called to end the process.
  */
 export class Reader {
   readonly #pace: ReaderPace;
@@ -51,14 +51,14 @@ export class Reader {
   }
 
   /**
-   * Throws a `Refusal` where the page cannot be read, and the reason of `signal` where its turn has not come by then. A page that is
-   * being read is read to its end, though nobody wants it any more: to give it up would cost the process.
+   * Throws a `Refusal` if the page cannot be read, or the reason of `signal` if it is aborted while the page waits. Once reading has
+   * begun, the page is read to its end even if it is no longer wanted: giving it up would cost the process.
    */
   async read(job: Omit<Job, "isHasty">, signal: AbortSignal, caller?: Caller): Promise<ReadPage> {
     return await this.#slots.run(caller, signal, async () => {
       const page = await this.#try({ ...job, isHasty: false });
       if (page) return page;
-      // What took too long is read once more in the way that takes no time.
+      // A page that took too long is read once more, in the way that takes no time.
       const isWorthIt = job.kind === "html" && !this.#holdsMuch();
       const hasty = isWorthIt ? await this.#try({ ...job, isHasty: true }) : undefined;
       if (!hasty) throw new Refusal("too_large", "The page takes too much to read", { isSpoiling: true });
@@ -70,7 +70,7 @@ export class Reader {
     for (const thread of this.#idle.splice(0)) end(thread);
   }
 
-  /** Nothing where it took too long, or more than a thread may have. */
+  /** Absent if the page took too long or too much memory. */
   async #try(job: Job): Promise<PageText | undefined> {
     const thread = this.#idle.pop() ?? start();
     thread.cancelRest?.();
@@ -115,7 +115,7 @@ export class Reader {
 
 function start(): Thread {
   const options = { type: "module", deno: { permissions: "none" } } as const;
-  // A literal, so that what makes one file of the program sees it.
+  // A literal, so that the bundler sees it.
   const worker = new Worker(new URL("./worker.ts", import.meta.url), options);
   const { promise, resolve } = Promise.withResolvers<void>();
   worker.onmessage = () => resolve();

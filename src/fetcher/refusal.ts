@@ -1,9 +1,9 @@
 import type { HostedErrorCode } from "../canonical/hosted.ts";
 
-/** There is no page to give. The code is for the gateway, the message for people. */
+/** The reason why there is no page. The code is for the gateway, and the message is for people. */
 export class Refusal extends Error {
   readonly code: HostedErrorCode;
-  /** Whether the page cost a thread, and with it the process. */
+  /** Whether the page cost a thread, and so the process. */
   readonly isSpoiling: boolean;
 
   constructor(code: HostedErrorCode, message: string, options: ErrorOptions & { isSpoiling?: boolean } = {}) {

@@ -1,20 +1,20 @@
-/** What sites ask programs to leave alone: robots.txt, by RFC 9309. */
+/** The rules of sites for programs: robots.txt, by RFC 9309. */
 import { BoundedMap } from "../util/bounded_map.ts";
 
 /** The name by which sites know this program. */
 export const AGENT = "Laneway";
 
-/** The rest of a longer file is not read. */
+/** The most bytes of a file that are read. */
 export const ROBOTS_BYTES = 500 * 1024;
 const MOST_RULES = 2_000;
 
 interface Rule {
   allows: boolean;
-  /** A path, with `*` for any text, and `$` at its end where nothing may follow. */
+  /** A path with `*` for any text. A `$` at the end means that nothing may follow. */
   pattern: string;
 }
 
-/** The rules that hold for this program: those of the groups that name it, else those for all. */
+/** The rules for this program: those of the groups that name it, or else those for all programs. */
 export function rulesIn(text: string): Rule[] {
   const own: Rule[] = [];
   const common: Rule[] = [];
@@ -45,7 +45,7 @@ export function rulesIn(text: string): Rule[] {
   return namesOwn ? own : common;
 }
 
-/** Whether the rules let a path be fetched, its query included: the longest pattern that fits decides. */
+/** Whether the rules permit a path with its query. The longest matching pattern decides. */
 export function permits(rules: readonly Rule[], path: string): boolean {
   const wanted = normal(path);
   let [length, allows] = [-1, true];
@@ -56,7 +56,7 @@ export function permits(rules: readonly Rule[], path: string): boolean {
   return allows;
 }
 
-/** In time that grows with both lengths together, however many stars there are. */
+/** Takes time proportional to the sum of both lengths, however many stars there are. */
 function fits(pattern: string, path: string): boolean {
   const isWhole = pattern.endsWith("$");
   const [first = "", ...pieces] = (isWhole ? pattern.slice(0, -1) : pattern).split("*");
@@ -72,7 +72,7 @@ function fits(pattern: string, path: string): boolean {
   return last === undefined ? at === path.length : path.length - last.length >= at && path.endsWith(last);
 }
 
-/** One way to write each path: what is not ASCII is escaped, and what need not be escaped is not. */
+/** Normalizes a path: non-ASCII characters are escaped, and needless escapes are removed. */
 function normal(path: string): string {
   return path.replace(/%[\da-f]{2}|[^\x21-\x7e]/gi, (found) => {
     if (found.length < 3) return encodeURIComponent(found.toWellFormed());
@@ -81,33 +81,33 @@ function normal(path: string): string {
   });
 }
 
-/** What came of asking for a site's file. */
+/** The result of fetching a site's robots.txt. */
 export type RobotsFile = { text: string } | "none" | "unreachable";
 
 const KEPT_SITES = 500;
 const KEPT_MS = 60 * 60_000;
-/** A site whose file cannot be had is asked again soon. */
+/** A site whose file cannot be fetched is asked again this soon, in milliseconds. */
 const UNREACHABLE_MS = 60_000;
 
 interface Known {
-  /** Nothing where the site cannot be reached: then all of it is left alone. */
+  /** Absent if the site cannot be reached. Nothing is fetched from it then. */
   rules: Promise<Rule[] | undefined>;
   until: number;
 }
 
-/** The rules of sites, each asked for once in a while. */
+/** Keeps the rules of sites, and fetches them again once in a while. */
 export class Robots {
   readonly #ask: (origin: string) => Promise<RobotsFile>;
   readonly #now: () => number;
   readonly #known = new BoundedMap<string, Known>(KEPT_SITES);
 
-  /** `ask` never throws, and takes no longer than it may. */
+  /** `ask` never throws, and has a time limit of its own. */
   constructor(ask: (origin: string) => Promise<RobotsFile>, now: () => number) {
     this.#ask = ask;
     this.#now = now;
   }
 
-  /** Nothing where the site's rules cannot be had. */
+  /** Absent if the site's rules cannot be fetched. */
   async permits({ origin, pathname, search }: URL): Promise<boolean | undefined> {
     const rules = await this.#rulesOf(origin).rules;
     return rules && permits(rules, pathname + search);

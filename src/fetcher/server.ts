@@ -1,4 +1,4 @@
-/** The fetcher's own HTTP: `POST /fetch` with a token, and `GET /healthz`. */
+/** The fetcher's HTTP server: `POST /fetch` with a token, and `GET /healthz`. */
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -9,10 +9,10 @@ import { Refusal } from "./refusal.ts";
 import type { Caller } from "./turns.ts";
 
 export interface FetcherServerOptions {
-  /** What every request for a page has to show. */
+  /** The token that every request for a page must have. */
   token: string;
   fetch(url: string, mostCharacters: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage>;
-  /** Takes what went wrong here. */
+  /** Takes messages about failures. */
   say(text: string): void;
 }
 
@@ -57,7 +57,7 @@ function askedIn(body: unknown): { url: string; most: number; caller: Caller } |
   return { url, most: Math.min(most, MOST_CHARACTERS), caller: typeof caller === "string" ? caller : undefined };
 }
 
-/** In a time that does not depend on where the texts differ. */
+/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)));
 }

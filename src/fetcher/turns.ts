@@ -1,14 +1,14 @@
-/** How many fetches run at once, in all and at one host, and how callers share that. */
+/** Limits how many fetches run at once, in all and at one host, and shares them among callers. */
 import { Shares, Slots } from "../util/shares.ts";
 import { Refusal } from "./refusal.ts";
 
-/** Whose page it is: what a gateway tells its callers apart by. Absent where it has only one. */
+/** The caller of the gateway that wants the page. Absent if the gateway has only one caller. */
 export type Caller = string | undefined;
 
 export interface TurnLimits {
-  /** Further ones are refused. */
+  /** How many fetches run at once. Further ones are refused. */
   inAll: number;
-  /** Further ones wait. */
+  /** How many requests run at one host at once. Further ones wait. */
   atHost: number;
 }
 
@@ -21,7 +21,7 @@ export class Turns {
     this.#limits = limits;
   }
 
-  /** Runs a fetch, whatever hosts it comes to. Throws a `Refusal` where too many run, or too many of the caller's. */
+  /** Runs a fetch, whatever hosts it leads to. Throws a `Refusal` if too many run, or too many of the caller's. */
   async run<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
     const owner = caller ?? "";
     const capacity = { total: this.#limits.inAll, isShared: caller !== undefined };
@@ -36,7 +36,7 @@ export class Turns {
     }
   }
 
-  /** Makes a request to a host in its turn. Throws the reason of `signal` where it does not get one in time. */
+  /** Makes a request to a host in its turn. Throws the reason of `signal` if its turn does not come in time. */
   async at<T>(host: string, caller: Caller, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const slots = this.#hosts.get(host) ?? new Slots(this.#limits.atHost);
     this.#hosts.set(host, slots);

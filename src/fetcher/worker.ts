@@ -1,6 +1,6 @@
 /**
- * Reads pages, in a thread of its own that may touch nothing: what strangers send can be made to take long, or much memory, and
- * then the thread is ended.
+ * Reads pages in a thread without any permissions. A page from a stranger may take long or much memory, and then the thread is
+ * ended.
  */
 import { textOf } from "./content.ts";
 import { type PageText, readHtml } from "./html.ts";
@@ -11,18 +11,18 @@ export interface Job {
   bytes: Uint8Array;
   charset?: string;
   url: string;
-  /** Characters of text. */
+  /** The limit on the text, in characters. */
   most: number;
   /** Whether there is little time left. */
   isHasty: boolean;
 }
 
-/** The text, or nothing where the bytes are not what they are called. The first message is that the thread is up. */
+/** The text. Absent if the bytes are not of the type that they claim. The first message says that the thread is up. */
 export type Done = { page?: PageText } | "up";
 
 const port = self as unknown as { postMessage(done: Done): void; onmessage: (event: MessageEvent<Job>) => void };
 
-// It gives all that a few bytes stand for at once (Deno 2.9.6), and nothing could end it. The reader of PDFs has one of its own.
+// Deno's (2.9.6) gives everything that a few bytes expand to at once, and nothing could stop it. The PDF reader has its own.
 delete (globalThis as { DecompressionStream?: unknown }).DecompressionStream;
 
 port.onmessage = async ({ data: { kind, bytes, charset, url, most, isHasty } }) => {
@@ -38,10 +38,10 @@ port.onmessage = async ({ data: { kind, bytes, charset, url, most, isHasty } }) 
 
 port.postMessage("up");
 
-/** The text of a PDF. */
+/** The most pages of a PDF that are read. */
 const MOST_PAGES = 2_000;
 
-/** `most`: characters; pages after them are not looked at. Throws where it is no PDF, or one that is locked. */
+/** `most`: the limit on the text, in characters. Later pages are not read. Throws if it is not a PDF, or a locked one. */
 async function readPdf(bytes: Uint8Array, most: number): Promise<PageText> {
   const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
   try {

@@ -1,16 +1,16 @@
-/** Which addresses a request lets hosted tools look at. An address and an entry of a list are compared in one normal form. */
+/** Which URLs a request lets hosted tools use. A URL and an entry of a list are compared in one normal form. */
 import type { Domains } from "../canonical/hosted.ts";
 import { embedded } from "../platform/public_address.ts";
 
 /** How many entries a list may have. Each one is parsed. */
 const MOST_ENTRIES = 1_000;
 
-/** Whether the address is on an allowed domain, or on none that is blocked. */
+/** Whether the URL is on an allowed domain, if there are any, and not on a blocked one. */
 export function isWithin(address: string, domains?: Domains): boolean {
   return filterOf(domains)(address);
 }
 
-/** The same for many addresses. */
+/** The filter for many URLs, with the lists parsed once. */
 export function filterOf({ allowed = [], blocked = [] }: Domains = {}): (address: string) => boolean {
   const [within, without] = [allowed.map(entryOf), blocked.map(entryOf)];
   return (address) => {
@@ -22,8 +22,8 @@ export function filterOf({ allowed = [], blocked = [] }: Domains = {}): (address
 }
 
 /**
- * The lists as search services are given them: hosts, with the path that follows. Undefined if there are too many entries, or one
- * cannot be read: without it the filter would let through what it should not.
+ * The lists in the form for search services: hosts, with a path if there is one. Absent if there are too many entries, or if one
+ * cannot be read: without that one, the filter would let through what it should not.
  */
 export function plainDomains({ allowed, blocked }: Domains = {}): Domains | undefined {
   const entries = [...allowed ?? [], ...blocked ?? []];
@@ -36,13 +36,13 @@ interface UrlScope {
   host: string;
   /** Empty for all ports. */
   port: string;
-  /** Its segments are decoded and in small letters. Empty for the whole host. */
+  /** The path with decoded segments in lower case. Empty for the whole host. */
   path: string;
 }
 
 /**
- * `example.com` covers the hosts below it, as `*.example.com` does, and `example.com/docs` the paths below that; one `*` may stand
- * for any text in the path.
+ * `example.com` covers the hosts below it, as `*.example.com` does. `example.com/docs` covers the paths below it. One `*` in the
+ * path stands for any text.
  */
 function covers(entry: UrlScope | undefined, { host, port, path }: UrlScope): boolean {
   if (!entry || host !== entry.host && !host.endsWith(`.${entry.host}`)) return false;
@@ -55,13 +55,13 @@ function covers(entry: UrlScope | undefined, { host, port, path }: UrlScope): bo
 
 function entryOf(domain: string): UrlScope | undefined {
   const url = urlOf(domain, "http");
-  // The usual port of a scheme is no part of its URLs.
+  // URLs leave out the default port of their scheme.
   return url && !url.hostname.includes("*") && url.pathname.split("*").length <= 2
     ? placeOf(url, url.port || urlOf(domain, "https")!.port)
     : undefined;
 }
 
-/** The entry as a URL. Its own scheme says nothing: the lists are of hosts. */
+/** The entry as a URL. Its own scheme is ignored, because the lists are of hosts. */
 function urlOf(domain: string, scheme: string): URL | null {
   const bare = domain.trim().replace(/^([a-z][a-z\d+.-]*:)?[\\/]{2}/i, "").replace(/^\*?\./, "");
   return /^[\\/]/.test(bare) ? null : URL.parse(`${scheme}://${bare}`);
@@ -77,12 +77,12 @@ function placeOf({ hostname, pathname }: URL, port: string): UrlScope | undefine
   return host === "" ? undefined : { host, port, path: normalPath(pathname) };
 }
 
-/** The dot at the end of a name says that it is whole. */
+/** Removes the dot at the end of a fully qualified name. */
 function withoutEnd(hostname: string): string {
   return hostname.replace(/\.+$/, "");
 }
 
-/** The path without what says nothing: escapes, the size of letters, empty segments and ways back. */
+/** Normalizes the path: without escapes, upper case, empty segments and `..`. */
 function normalPath(pathname: string): string {
   const segments: string[] = [];
   for (const segment of decoded(pathname).normalize("NFC").toLowerCase().split(/[\\/]/)) {
@@ -92,7 +92,7 @@ function normalPath(pathname: string): string {
   return segments.map((segment) => `/${segment}`).join("");
 }
 
-/** An escape that stands for no text stays as it is, and leaves its neighbours their meaning. */
+/** An escape that is not valid UTF-8 stays as it is, and the others are decoded. */
 function decoded(text: string): string {
   return text.replace(/%[0-7][\da-f]|(%[89a-f][\da-f])+/gi, (escapes) => {
     try {

@@ -1,4 +1,4 @@
-/** Opening pages by the fetcher, which is a process of its own. */
+/** Opens pages by way of the fetcher, which is a process of its own. */
 import type { HostedErrorCode, HostedResult, Page } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Reply } from "../contract/call.ts";
@@ -10,7 +10,7 @@ import { abortAfter, delay } from "../util/timeout.ts";
 import type { OpenPage } from "./runner.ts";
 
 export interface FetchPageOptions {
-  /** The fetcher; nothing where none runs. */
+  /** The fetcher. Absent if none runs. */
   service?: Callee;
   /** How long one page may take, in milliseconds. */
   timeoutMs: number;
@@ -21,13 +21,13 @@ export interface FetchPageOptions {
 }
 
 const ANSWER_BYTES = 8 * 2 ** 20;
-/** Roughly, of English. */
+/** Roughly right for English. */
 const CHARACTERS_PER_TOKEN = 4;
-/** A fetcher that a page has brought down is up again within a moment, in milliseconds. */
+/** The waits for a fetcher that a page has brought down, in milliseconds. It is up again within a moment. */
 const WAITS_MS = [300, 1_000, 2_500];
-/** How often it may be lost with one page before the page is the likely reason. */
+/** How often the fetcher may be lost with one page before the page is the likely cause. */
 const MOST_LOST = 2;
-/** How long a page that brought the fetcher down is not tried again, in milliseconds; and how many are remembered. */
+/** How long a page that brought the fetcher down is not tried again, in milliseconds, and how many such pages are remembered. */
 const [SPOILING_MS, SPOILING] = [5 * 60_000, 1_000];
 
 export function createOpenPage({ service, timeoutMs, characters, now }: FetchPageOptions): OpenPage {
@@ -36,7 +36,7 @@ export function createOpenPage({ service, timeoutMs, characters, now }: FetchPag
   const remember = (page: string) => spoiling.set(page, now() + SPOILING_MS);
   return async (named, { maxTokens }, { signal, onFailure, owner }) => {
     const [url = named] = named.split("#", 1);
-    // What was lost with the fetcher may have been another page: that is remembered for its own caller alone.
+    // If the fetcher was lost, another page may have been the cause, so the page is then blocked for its own caller only.
     const own = JSON.stringify([owner, url]);
     if (isSpoiling(url) || isSpoiling(own)) return { kind: "error", code: "too_large" };
     const most = maxTokens === undefined
@@ -60,7 +60,7 @@ export function createOpenPage({ service, timeoutMs, characters, now }: FetchPag
   };
 }
 
-/** As often as the fetcher may be about to come back: nothing is changed by asking again. */
+/** Asks again while the fetcher may be restarting. Repeating the call changes nothing. */
 async function ask(body: JsonObject, service: Callee, signal: AbortSignal, onLost: () => void): Promise<Reply> {
   for (let tries = 0, lost = 0;; tries++) {
     try {
@@ -75,7 +75,7 @@ async function ask(body: JsonObject, service: Callee, signal: AbortSignal, onLos
   }
 }
 
-/** Whether the fetcher was there and has gone. */
+/** Whether the fetcher ended during the call. */
 function isLost(reason: unknown): boolean {
   if (!(reason instanceof GatewayError) || reason.code !== "upstream_error") return false;
   return !reason.details.notProcessed && reason.details.retryable !== false;

@@ -1,4 +1,4 @@
-/** A server of the Model Context Protocol, over HTTP: its list of tools, and calls of them. */
+/** A client for a server of the Model Context Protocol over HTTP: it lists the tools and calls them. */
 import type { HostedResult, RemoteTool } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
@@ -22,28 +22,28 @@ import {
 import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 
 export interface RemoteServerOptions {
-  /** With the origin of the server's address as its base URL, and what only this server may have among its headers. */
+  /** The base URL is the origin of the server's address. The headers include those that only this server may get. */
   service: Callee;
-  /** What stands after the origin in the server's address. */
+  /** The part of the server's address after the origin. */
   path: string;
-  /** Returns what hides these secrets in a text. */
+  /** Returns a function that hides these secrets in a text. */
   maskerFor(secrets: readonly string[]): (text: string) => string;
   /** Milliseconds by a monotonic clock. */
   now(): number;
 }
 
 const ANSWER_BYTES = 4 * 2 ** 20;
-/** What one call may give a model to read, in characters. */
+/** The most text of one result, in characters. */
 const RESULT_CHARACTERS = 100_000;
 const MOST_PAGES = 20;
 const MOST_TOOLS = 500;
-/** How much all tools of a server may say of themselves: each request to the model repeats it. In characters. */
+/** The most characters of all tool definitions of a server: each request to the model repeats them. */
 const LIST_CHARACTERS = 500_000;
-/** How long a list of tools holds where the server does not say, and at most, in milliseconds. */
+/** How long a list of tools is valid if the server does not say so, and at most, in milliseconds. */
 const LIST_MS = 5 * 60_000;
 const MOST_LIST_MS = 60 * 60_000;
 
-/** What is known of a server from its answers. */
+/** A connection to a server, and what its answers have told about it. */
 export class RemoteServer {
   readonly #options: RemoteServerOptions;
   readonly #hide: (text: string) => string;
@@ -59,7 +59,7 @@ export class RemoteServer {
     this.#hide = options.maskerFor(credentialsOf(options.service, options.path));
   }
 
-  /** Throws where the server does not answer as it must. */
+  /** Throws if the server does not answer as the protocol requires. */
   async list(signal: AbortSignal): Promise<readonly RemoteTool[]> {
     const now = this.#options.now();
     if (this.#listed && this.#listed.until > now) return this.#listed.tools;
@@ -77,7 +77,7 @@ export class RemoteServer {
     return this.#listed.tools;
   }
 
-  /** Throws where the server does not answer as it must; what the tool itself fails with is a result. */
+  /** Throws if the server does not answer as the protocol requires. A failure of the tool itself is a result. */
   async call(name: string, input: string, signal: AbortSignal): Promise<HostedResult> {
     const fields = parseJson(input);
     if (!isJsonObject(fields)) return { kind: "error", code: "invalid_input" };
@@ -102,7 +102,7 @@ export class RemoteServer {
     }
   }
 
-  /** Of calls that run side by side, one begins the session for all. One whose caller leaves it takes no other along. */
+  /** Among concurrent calls, one begins the session for all. If its caller leaves, another call begins the session. */
   async #begin(signal: AbortSignal): Promise<void> {
     while (this.#beginning) {
       const isDone = await this.#beginning.then(() => true, () => false);
@@ -117,7 +117,7 @@ export class RemoteServer {
     try {
       await this.#agree(signal);
     } catch (thrown) {
-      // A server that was only down for a while is met again as if for the first time.
+      // The server may only be down for a while, so the next call begins again with the modern era.
       [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
       throw thrown;
     }
@@ -153,7 +153,7 @@ export class RemoteServer {
     return await send({ path, method: "POST", headers, body }, service, signal);
   }
 
-  /** The response in the body, whether it is all of that or stands at the end of a stream. */
+  /** The response in the body, which is a single message or a stream that ends with it. */
   async #answerOf(response: TransportResponse, id: number, signal: AbortSignal): Promise<JsonObject> {
     const isStream = response.headers.get("content-type")?.includes("event-stream");
     if (isStream && response.body) return await this.#readStream(response.body, id, signal);
@@ -187,7 +187,7 @@ export class RemoteServer {
   }
 }
 
-/** Without those that would make the list too long. */
+/** Leaves out the tools that would make the list too long. */
 function fitting(tools: readonly RemoteTool[]): RemoteTool[] {
   let left = LIST_CHARACTERS;
   return tools.filter((tool) => {
@@ -198,17 +198,17 @@ function fitting(tools: readonly RemoteTool[]): RemoteTool[] {
   });
 }
 
-/** Whether the server is one of the older era that is met for the first time, or that has forgotten the session. */
+/** Whether the server turns out to be of the legacy era, or has forgotten the session. */
 function mustInitialize(era: Era, session: string | undefined, status: number, body: unknown): boolean {
-  // Many servers answer 400 where the specification wants 404.
+  // Many servers answer 400 although the specification requires 404.
   if (era === "legacy") return (status === 404 || status === 400) && session !== undefined;
   return status >= 400 && status < 500 && !OTHER_REFUSALS.has(status) && !isModernFault(body);
 }
 
-/** Refusals that say nothing of the protocol. */
+/** Refusals that say nothing about the protocol. */
 const OTHER_REFUSALS: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 413, 429]);
 
-/** The credentials that go out with each request to a server. */
+/** The credentials that are sent with each request to a server. */
 function credentialsOf({ baseUrl, secret, headers }: Callee, path: string): string[] {
   return [
     ...secret === undefined ? [] : [secret, ...coresOf(secret)],
@@ -217,7 +217,7 @@ function credentialsOf({ baseUrl, secret, headers }: Callee, path: string): stri
   ];
 }
 
-/** What of a credential a server may name alone: each word, the value of a cookie, the password of "Basic". */
+/** The parts of a credential that a server may repeat alone: each word, the value of a cookie, the password of "Basic". */
 function coresOf(value: string): string[] {
   return value.split(/[\s;,]+/).flatMap((word) => {
     const [, core] = /^[^=]+=(.*[^=].*)$/.exec(word) ?? [];

@@ -1,19 +1,19 @@
 /**
- * The Model Context Protocol's messages, as far as tools need them. Sources: its specification of 2025-11-25 and of 2026-07-28,
- * which has neither a beginning nor sessions.
+ * The messages of the Model Context Protocol that tools need. Sources: its specifications of 2025-11-25 and of 2026-07-28. The
+ * latter has neither `initialize` nor sessions.
  */
 import type { HostedResult, RemoteContent, RemoteTool } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
-/** Which of the two a server speaks. */
+/** Which of the two versions a server speaks. */
 export type Era = "modern" | "legacy";
 
 export const VERSIONS: Record<Era, string> = { modern: "2026-07-28", legacy: "2025-11-25" };
 
 const CLIENT = { name: "laneway", version: "1" };
 
-/** A request. In the modern era each one says what the older one agreed on at its beginning. */
+/** A request. In the modern era, each request contains what the legacy era agreed on by `initialize`. */
 export function requestOf(id: number, method: string, params: JsonObject, era: Era): JsonObject {
   const meta = {
     "io.modelcontextprotocol/protocolVersion": VERSIONS.modern,
@@ -26,7 +26,7 @@ export function requestOf(id: number, method: string, params: JsonObject, era: E
 export const INITIALIZE: JsonObject = { protocolVersion: VERSIONS.legacy, capabilities: {}, clientInfo: CLIENT };
 export const INITIALIZED: JsonObject = { jsonrpc: "2.0", method: "notifications/initialized" };
 
-/** The headers that a request has beside its message. */
+/** The headers of a request. */
 export function headersOf(era: Era, method: string, name: string | undefined, version: string): Record<string, string> {
   const common = { accept: "application/json, text/event-stream", "content-type": "application/json" };
   if (era === "legacy") return method === "initialize" ? common : { ...common, "mcp-protocol-version": version };
@@ -38,13 +38,13 @@ export function headersOf(era: Era, method: string, name: string | undefined, ve
   };
 }
 
-/** A value that no header can carry goes as base64, as the specification has it. */
+/** A value that a header cannot hold is sent as base64, by the specification. */
 function toHeader(name: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(name)) return name;
   return `=?base64?${new TextEncoder().encode(name).toBase64()}?=`;
 }
 
-/** The codes with which a server of the modern era finds fault with a request. */
+/** The error codes by which a server of the modern era refuses a request. */
 const MODERN_FAULTS: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
 
 /** Whether a refusal comes from a server of the modern era. */
@@ -52,7 +52,7 @@ export function isModernFault(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.error) && MODERN_FAULTS.has(body.error.code);
 }
 
-/** The value with each of its texts, keys included, as `hide` returns it. Secrets of digits alone may have become numbers. */
+/** Applies `hide` to each text of the value, keys included, and to numbers, because a secret of digits may have become one. */
 export function hiddenIn(value: JsonValue, hide: (text: string) => string): JsonValue {
   if (typeof value === "string") return hide(value);
   if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));
@@ -61,18 +61,18 @@ export function hiddenIn(value: JsonValue, hide: (text: string) => string): Json
   return Object.fromEntries(Object.keys(value).map((key) => [hide(key), hiddenIn(value[key] ?? null, hide)]));
 }
 
-/** What a server asks in the middle of its answer, and what it is told: that it lives, and that there is nothing more. */
+/** The reply to a request that a server makes during its answer. It may only ping: other methods are not found. */
 export function replyTo({ id, method }: JsonObject): JsonObject | undefined {
   if (typeof method !== "string" || id === undefined) return undefined;
   if (method === "ping") return { jsonrpc: "2.0", id, result: {} };
   return { jsonrpc: "2.0", id, error: { code: -32601, message: "Method not found" } };
 }
 
-/** The result in a message. Throws where it is an error of the protocol. */
+/** The result in a message. Throws if the message is a protocol error. */
 export function resultIn(message: JsonObject): JsonObject {
   const { result, error } = message;
   if (isJsonObject(error)) {
-    // Its message is the server's own text, which may repeat anything that it was sent: none for a log.
+    // The server's own text may repeat anything that it was sent, so it must not get into a log.
     const code = typeof error.code === "number" ? ` ${error.code}` : "";
     throw new GatewayError("upstream_error", `The server answered with error${code}`);
   }
@@ -86,7 +86,7 @@ export function resultIn(message: JsonObject): JsonObject {
 export interface ToolPage {
   tools: RemoteTool[];
   cursor?: string;
-  /** How long the list holds, in milliseconds, where the server says so. */
+  /** How long the list is valid, in milliseconds, if the server says so. */
   ttlMs?: number;
 }
 
@@ -108,7 +108,7 @@ function toolIn({ name, description, inputSchema, annotations }: JsonObject): Re
   }];
 }
 
-/** What a call came to. `mostCharacters`: of all its texts together. */
+/** The result of a call. `mostCharacters`: the limit on all its texts together. */
 export function contentIn({ content, structuredContent, isError }: JsonObject, mostCharacters: number): HostedResult {
   const blocks = Array.isArray(content) ? content.filter(isJsonObject) : [];
   const parts = blocks.flatMap(partIn);

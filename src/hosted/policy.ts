@@ -1,4 +1,4 @@
-/** What the configuration lets keys do with the tools of its MCP servers. */
+/** Decides which keys may call which tools of the configured MCP servers. */
 import type { RemoteWork } from "../canonical/hosted.ts";
 import { createFinder, matchesAny } from "../lanes/patterns.ts";
 
@@ -8,7 +8,7 @@ export interface ToolRule {
   approval?: boolean;
 }
 
-/** By the names or patterns of tools. A tool that none of them fits is not to be called. */
+/** Rules by the names or patterns of tools. A tool that none of them fits must not be called. */
 export type ToolRules = Readonly<Record<string, ToolRule>>;
 
 export type Permission = "no" | "with approval" | "yes";
@@ -25,7 +25,7 @@ export type PermissionsOf = (work: RemoteWork, key: string) => Permissions;
 
 const ALL: Permissions = { some: true, of: () => "yes" };
 
-/** `servers`: those of the configuration. One that a request names by its address is called with the caller's own credentials. */
+/** `servers`: the configured ones. A server that a request names by its URL has no rules: it gets the caller's own credentials. */
 export function permissionsBy(servers: Readonly<Record<string, { tools?: ToolRules }>>): PermissionsOf {
   return ({ server, url }, key) => {
     const rules = url === undefined && Object.hasOwn(servers, server) ? servers[server]!.tools : undefined;

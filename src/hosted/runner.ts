@@ -10,37 +10,37 @@ import { RemoteServer, type RemoteServerOptions } from "./mcp.ts";
 import type { Permissions, PermissionsOf } from "./policy.ts";
 import { search, type SearchOptions } from "./search.ts";
 
-/** What runs hosted tools. */
+/** Runs hosted tools. */
 export interface HostedRunner {
-  /** Whether there is something here that does such work. */
+  /** Whether this gateway can run this kind of tool. */
   runs(work: HostedWork): boolean;
-  /** What a key may do with the tools of a remote server. */
+  /** Which tools of a remote server a key may call. */
   permissions(...args: Parameters<PermissionsOf>): Permissions | Promise<Permissions>;
-  /** Runs a call. What fails is a result; throws only where `signal` is aborted. */
+  /** Runs a call. A failure is a result. It throws only if `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
 }
 
-/** What a call is to know of its request. */
+/** The facts of the request that a call needs. */
 export interface CallFacts {
   /** The name of the caller's key. */
   key: string;
-  /** Whose share of limited things the call uses; absent where the gateway has one caller. */
+  /** The caller whose share of limited resources the call uses. Absent if the gateway has only one caller. */
   owner?: string;
   signal: AbortSignal;
-  /** Given the reason of a failure, which is for the log alone. */
+  /** Takes the reason of a failure, which is for the log only. */
   onFailure(reason: unknown): void;
-  /** Whether the conversation has named this address: no other one is opened, so that no page learns what it should not. */
+  /** Whether the conversation has named this URL. No other URL is opened, so that the model cannot send data to a page in a URL. */
   isNamed(url: string): boolean;
 }
 
-/** Opens one page. Throws where nobody waits any more; what fails is a result. */
+/** Opens one page. A failure is a result. It throws only if `signal` is aborted. */
 export type OpenPage = (
   url: string,
   limits: { maxTokens?: number },
   facts: Pick<CallFacts, "signal" | "onFailure" | "owner">,
 ) => Promise<HostedResult>;
 
-/** A server that the configuration has. */
+/** A configured server. */
 export interface ConfiguredServer {
   service: Callee;
   path: string;
@@ -49,18 +49,18 @@ export interface ConfiguredServer {
 export interface HostedRunnerOptions extends Pick<RemoteServerOptions, "maskerFor" | "now"> {
   search?: SearchOptions;
   openPage?: OpenPage;
-  /** By the names that requests call them by. */
+  /** The servers by the names that requests use. */
   servers: ReadonlyMap<string, ConfiguredServer>;
-  /** How a server is reached that a request names; nothing where the configuration does not allow its address. */
+  /** How to reach a server that a request names. Absent if the configuration does not allow its URL. */
   serverAt(url: string): ConfiguredServer | undefined;
   /** How long one call of a remote tool may take, in milliseconds. */
   callMs: number;
   permissions: PermissionsOf;
 }
 
-/** Addresses are as long as browsers take them. */
+/** The longest URL, which is about as long as browsers accept. */
 const URL_CHARACTERS = 2_000;
-/** How many servers are remembered that requests name. */
+/** How many servers are remembered. */
 const SERVERS = 1_000;
 
 export function createHostedRunner(options: HostedRunnerOptions): Omit<HostedRunner, "runs"> {
@@ -86,7 +86,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
       case "web-fetch":
         return await this.#open(call.url, work, facts);
       case "find-in-page":
-        return placesIn(await this.#open(call.url, work, facts), call.pattern);
+        return matchesIn(await this.#open(call.url, work, facts), call.pattern);
       case "mcp-list":
         return await this.#askRemote(work, facts, ({ some }) => some, async (server, signal, { of }) => ({
           kind: "tools",
@@ -116,7 +116,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
     const refused = refusalOf(url, work, facts);
     if (refused) return refused;
     const opened = await this.#options.openPage(url, limits, facts);
-    // A redirect leads nowhere where the request would not have gone itself.
+    // A redirect must not lead to a domain that the request does not allow.
     const isOutside = opened.kind === "page" && !isWithin(opened.page.url, work.domains);
     return isOutside ? { kind: "error", code: "not_allowed" } : opened;
   }
@@ -142,7 +142,7 @@ class Runner implements Omit<HostedRunner, "runs"> {
     }
   }
 
-  /** Nothing of one caller's server is known to another caller. */
+  /** Callers share a server only if their credentials are the same, so that no caller learns of another's tools. */
   #serverOf(work: RemoteWork): RemoteServer | undefined {
     const place = placeOf(work, this.#options);
     if (!place) return undefined;
@@ -159,7 +159,7 @@ function placeOf(
   { server, url, token, headers }: RemoteWork,
   options: HostedRunnerOptions,
 ): ConfiguredServer | undefined {
-  // A server of the configuration has the configuration's secret, and nothing of the request's.
+  // A configured server gets the configured secret, and nothing from the request.
   if (url === undefined) return options.servers.get(server);
   const place = options.serverAt(url);
   return place && {
@@ -168,7 +168,7 @@ function placeOf(
   };
 }
 
-/** What a request may add: nothing that says where the call goes, where it ends, or what the protocol says by it. */
+/** The headers that a request may add: none for routing, framing or the protocol itself. */
 function ownHeaders(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name, value]) =>
@@ -193,19 +193,19 @@ function refusalOf(
   return isNamed(url) ? undefined : { kind: "error", code: "not_in_conversation" };
 }
 
-/** How many places are shown, and how much around each, in characters. */
-const PLACES = 10;
+/** How many matches are shown, and how much text around each, in characters. */
+const MATCHES = 10;
 const AROUND = 300;
 
-/** The places of a page where the text stands. */
-function placesIn(opened: HostedResult, pattern: string): HostedResult {
+/** The matches of the text in a page. */
+function matchesIn(opened: HostedResult, pattern: string): HostedResult {
   if (opened.kind !== "page") return opened;
   const { text } = opened.page;
   const [inText, wanted] = [text.toLowerCase(), pattern.toLowerCase()];
-  const places: string[] = [];
-  for (let at = inText.indexOf(wanted); at >= 0 && places.length < PLACES; at = inText.indexOf(wanted, at + AROUND)) {
-    places.push(text.slice(Math.max(0, at - AROUND), at + wanted.length + AROUND).toWellFormed());
+  const matches: string[] = [];
+  for (let at = inText.indexOf(wanted); at >= 0 && matches.length < MATCHES; at = inText.indexOf(wanted, at + AROUND)) {
+    matches.push(text.slice(Math.max(0, at - AROUND), at + wanted.length + AROUND).toWellFormed());
   }
-  const found = places.length === 0 ? "The page does not contain this text." : places.join("\n\n…\n\n");
+  const found = matches.length === 0 ? "The page does not contain this text." : matches.join("\n\n…\n\n");
   return { kind: "page", page: { ...opened.page, text: found } };
 }

@@ -1,4 +1,4 @@
-/** Searching the web for a model, by the service that the configuration names. */
+/** Searches the web for a model by the configured service. */
 import type { HostedResult, SearchHit, SearchWork } from "../canonical/hosted.ts";
 import type { FoundPage, SearchBackend, SearchQuery } from "../contract/search.ts";
 import { GatewayError } from "../errors.ts";
@@ -12,21 +12,21 @@ export interface SearchOptions {
   timeoutMs: number;
 }
 
-/** Searches are sentences; what is longer is no query. */
+/** The longest query, in characters. A query is a sentence or so. */
 const QUERY_CHARACTERS = 1_000;
 const ANSWER_BYTES = 4 * 2 ** 20;
 
-/** How much the model is given of what was found: pages, and characters of each. */
+/** How much of the results the model gets: pages, and characters of each. */
 const AMOUNTS = {
   low: { count: 5, characters: 500 },
   medium: { count: 8, characters: 1_500 },
   high: { count: 12, characters: 4_000 },
 } as const;
 
-/** Finds pages. Throws a `GatewayError` where it cannot. */
+/** Finds pages. Throws a `GatewayError` if it cannot. */
 export type FindPages = (query: SearchQuery, signal: AbortSignal) => Promise<FoundPage[]>;
 
-/** Finds pages by a service of the web. */
+/** Finds pages by a web service. */
 export function findBy(backend: SearchBackend, service: Callee): FindPages {
   return async (query, signal) => {
     const reply = await readReply(await send(backend.request(query), service, signal), ANSWER_BYTES);
@@ -39,7 +39,7 @@ export function findBy(backend: SearchBackend, service: Callee): FindPages {
   };
 }
 
-/** What the search brings. A failure is a result, too; `onFailure` is given its reason, which is for the log alone. */
+/** Searches. A failure is a result, too. `onFailure` takes its reason, which is for the log only. */
 export async function search(
   query: string,
   { domains, location, size = "medium" }: SearchWork,
@@ -73,7 +73,7 @@ function unique(pages: readonly FoundPage[]): FoundPage[] {
   return [...new Map(pages.toReversed().map((page) => [page.url, page])).values()].reverse();
 }
 
-/** Whoever has the conversation numbers the hits. */
+/** The number of the hit is set later, where the conversation is known. */
 function hitOf({ url, title, text, age }: FoundPage, characters: number): SearchHit {
   const line = (text: string, most: number) => plain(text).replace(/\s+/g, " ").slice(0, most).toWellFormed();
   return {
@@ -85,13 +85,13 @@ function hitOf({ url, title, text, age }: FoundPage, characters: number): Search
   };
 }
 
-/** Without characters that only terminals obey, and some servers of models choke on. */
+/** Removes control characters, which some model servers cannot handle. */
 function plain(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "").toWellFormed();
 }
 
-/** Addresses are as long as browsers take them, and hold nothing that could pass for another line. */
+/** Whether it is a URL of a length that browsers accept, without anything that could look like another line. */
 function isAddress(url: string): boolean {
   return url.length <= 2_000 && /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu.test(url);
 }

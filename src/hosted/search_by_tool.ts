@@ -1,4 +1,4 @@
-/** Searching the web by a tool of a server of the Model Context Protocol. */
+/** Searches the web by a tool of an MCP server. */
 import type { HostedResult } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import type { FoundPage } from "../contract/search.ts";
@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { RemoteServer } from "./mcp.ts";
 import type { FindPages } from "./search.ts";
 
-/** Finds pages by the tool, which takes a `query` and answers with JSON that holds a list of pages. */
+/** Finds pages by the tool, which takes a `query` and answers with JSON that contains a list of pages. */
 export function findByTool(server: RemoteServer, tool: string): FindPages {
   return async ({ query }, signal) => pagesIn(await server.call(tool, JSON.stringify({ query }), signal));
 }
@@ -21,7 +21,7 @@ function pagesIn(result: HostedResult): FoundPage[] {
   return list.flatMap(pageOf);
 }
 
-/** The first list of objects, however deep it stands. */
+/** The first list in the value, at any depth. */
 function listIn(value: unknown): JsonObject[] | undefined {
   if (Array.isArray(value)) return value.filter(isJsonObject);
   if (!isJsonObject(value)) return undefined;
@@ -32,7 +32,7 @@ function listIn(value: unknown): JsonObject[] | undefined {
   return undefined;
 }
 
-/** The names that services have for the fields of a page. */
+/** Reads a page, whose fields have different names at different services. */
 function pageOf(entry: JsonObject): FoundPage[] {
   const text = (...names: string[]) =>
     names.map((name) => entry[name]).find((one) => typeof one === "string" && one !== "");

@@ -1,4 +1,4 @@
-/** The span of one target that is asked. */
+/** The span of one attempt. */
 import { type Context, context, type Span, SpanKind, trace } from "@opentelemetry/api";
 import type { GenerateEvent, OutputPart } from "../canonical/generate.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";

@@ -1,31 +1,31 @@
-/** The audit log: who was given, used or was refused a key, and what of the configuration changed. It holds no secret and no content. */
+/** The audit log: keys that were made, used or refused, and changes of the configuration. It holds no secret and no content. */
 import { builtin } from "../util/builtin.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { createOutput, type Output } from "./output.ts";
 
 export type AuditEvent =
   | { event: "started"; version: string }
-  /** `by`: who ran the command, or the operator at the console. */
+  /** `by`: the user who ran the command, or the operator at the console. */
   | { event: "key made" | "key limited" | "key revoked"; key: string; by?: string }
   | { event: "key used first"; key: string; address?: string }
   | { event: "key refused"; code: string; key?: string; reason?: string; address?: string }
-  /** `paths`: what differs, never how. `by`: the operator at the console. */
+  /** `paths`: the settings that differ, without their values. `by`: the operator at the console. */
   | { event: "configuration changed"; paths: readonly string[]; morePaths?: number; by?: string }
-  /** It is served by after the next start. */
+  /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
   | { event: "configuration refused" };
 
 export interface Audit {
   write(event: AuditEvent): void;
-  /** Writes what is still due, for `ms` at most. */
+  /** Writes the lines that are still due, for `ms` milliseconds at most. */
   flush(ms: number): Promise<void>;
 }
 
-/** How long refusals that are alike are one line, in milliseconds: whoever guesses keys fills no disk. */
+/** How long refusals of one kind share a line, in milliseconds, so that guessing keys does not fill the disk. */
 const ALIKE_MS = 60_000;
 const MOST_KINDS = 1_000;
 
-/** Appends lines of JSON to a file, which may be renamed at any time. Where it cannot, it says so once, and what it has is lost. */
+/** Appends lines of JSON to a file, which may be renamed at any time. If that fails, it says so once, and the lines are lost. */
 export function createAudit(file: string, { say, now }: { say(text: string): void; now(): number }): Audit {
   const output = createOutput({
     write: (bytes) => append(file, bytes),
@@ -38,7 +38,7 @@ export function createAudit(file: string, { say, now }: { say(text: string): voi
 class FileAudit implements Audit {
   readonly #output: Output;
   readonly #now: () => number;
-  /** Refusals of the last minute, and how often each came again. */
+  /** The refusals of the last minute, and how often each was repeated. */
   readonly #refusals = new BoundedMap<string, { at: number; again: number }>(MOST_KINDS);
 
   constructor(output: Output, now: () => number) {
@@ -58,7 +58,7 @@ class FileAudit implements Audit {
     return this.#output.flush(ms);
   }
 
-  /** How often it came since its last line; nothing where it needs no line now. */
+  /** How often the refusal was repeated since its last line. Absent if it needs no line now. */
   #countRefusal(kind: string, at: number): number | undefined {
     const known = this.#refusals.get(kind);
     if (known && at - known.at < ALIKE_MS) {
@@ -77,7 +77,7 @@ async function append(file: string, bytes: Uint8Array): Promise<number> {
 
 const MOST_PATHS = 100;
 
-/** What differs between two configurations, by its place. */
+/** The paths of the settings that differ between two configurations. */
 export function changeOf(before: unknown, after: unknown): AuditEvent & { event: "configuration changed" } {
   const paths = [...pathsOf(before, after, "")];
   const more = paths.length - MOST_PATHS;

@@ -1,28 +1,28 @@
-/** What an answer cost. */
+/** The cost of an answer. */
 import type { Usage } from "../canonical/usage.ts";
 import type { Price } from "../contract/planned_target.ts";
 import { formatDollars, picoDollars } from "../util/dollars.ts";
 
 export interface Cost {
   pico: bigint;
-  /** Whether it rests on tokens that the gateway estimated. */
+  /** Whether it is based on tokens that the gateway estimated. */
   isEstimated: boolean;
 }
 
-/** No answer costs more, in pico-dollars: what seems to rests on counts or amounts that are wrong. */
+/** The most that an answer can cost, in pico-dollars. A higher cost would come from wrong counts or prices. */
 const MOST = 100_000n * 10n ** 12n;
 
-/** For clients: `0.00125`, or `0.00125; estimated`. */
+/** The text for clients: `0.00125`, or `0.00125; estimated`. */
 export function formatCost({ pico, isEstimated }: Cost): string {
   return `${formatDollars(pico)}${isEstimated ? "; estimated" : ""}`;
 }
 
-/** What lists of prices say, for an input of so many tokens. */
+/** The price in public lists, which may depend on the number of input tokens. */
 export type ListedPrice = (inputTokens: number) => Price | undefined;
 
 /**
- * By the configured price where there is one, else what the upstream reported, else by the listed price. Nothing where none is
- * known: an upstream that reports 0 for tokens has not said what they cost.
+ * The cost by the configured price, or else as the upstream reported it, or else by the listed price. Absent if none of them is
+ * known. A reported cost of 0 counts as unknown.
  */
 export function costOf(
   usage: Usage,
@@ -42,7 +42,7 @@ function inBounds(pico: bigint, { estimated }: Pick<Usage, "estimated">): Cost |
   return pico <= MOST ? { pico, isEstimated: estimated === true } : undefined;
 }
 
-/** The same of sound that is paid by its length. */
+/** The cost of audio that is billed by its length. */
 export function costOfSound(seconds: number, { audioMinute, request }: Price): Cost | undefined {
   if (audioMinute === undefined) {
     return request === undefined ? undefined : { pico: amount(request), isEstimated: false };
@@ -51,7 +51,7 @@ export function costOfSound(seconds: number, { audioMinute, request }: Price): C
   return inBounds(amount(audioMinute) * BigInt(Math.round(seconds * 1_000)) / 60_000n + amount(request), {});
 }
 
-/** What several answers cost together. Where one of them has no price the sum is no more than an estimate. */
+/** The cost of several answers together. If one of them has no price, the sum is an estimate. */
 export function addCosts(answers: readonly { usage?: Usage; cost?: Cost }[]): Cost | undefined {
   let sum: Cost | undefined;
   let lacksPrice = false;
@@ -62,12 +62,12 @@ export function addCosts(answers: readonly { usage?: Usage; cost?: Cost }[]): Co
   return sum && lacksPrice ? { ...sum, isEstimated: true } : sum;
 }
 
-/** In pico-dollars; nothing where a part of it has no price. */
+/** The cost in pico-dollars. Absent if a part of the usage has no price. */
 export function priceOf(usage: Usage, price: Price): bigint | undefined {
   let sum = amount(price.request) + amount(price.search) * BigInt(usage.hostedUses?.webSearch ?? 0);
   for (const [tokens, perMillion] of partsOf(usage, price)) {
     if (tokens === 0) continue;
-    // Who pays by the request pays nothing for tokens.
+    // With a price per request, tokens without a price are free.
     const isFree = perMillion === undefined && price.request !== undefined;
     if (!Number.isSafeInteger(tokens) || (perMillion === undefined && !isFree)) return undefined;
     sum += BigInt(tokens) * amount(perMillion) / 1_000_000n;
@@ -75,7 +75,7 @@ export function priceOf(usage: Usage, price: Price): bigint | undefined {
   return sum;
 }
 
-/** The tokens of each kind, and what a million of them costs. */
+/** The tokens of each kind, and the price of a million of them. */
 function partsOf(usage: Usage, { input, output, cached = input, cacheWrite = input, reasoning = output }: Price) {
   const { cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0, inputTokens, outputTokens } = usage;
   const read = Math.min(cachedInputTokens, inputTokens);

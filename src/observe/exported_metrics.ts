@@ -1,8 +1,8 @@
-/** What is counted, by instruments of OpenTelemetry: under the same names and labels, as OpenTelemetry writes them. */
+/** Exports the metrics by OpenTelemetry. Names and labels are those of the Prometheus page, in OpenTelemetry's spelling. */
 import type { Attributes, MeterProvider } from "@opentelemetry/api";
 import type { Family, Labels, Sink, Take } from "./exposition.ts";
 
-/** `gauges`: what is read at the moment of each export. */
+/** `gauges`: the values that are read at each export. */
 export function sinkTo(provider: MeterProvider, version: string, gauges: () => Promise<readonly Family[]>): Sink {
   const meter = provider.getMeter("laneway", version);
   const made = new Map<string, Take>();
@@ -35,7 +35,7 @@ export function sinkTo(provider: MeterProvider, version: string, gauges: () => P
   return sink;
 }
 
-/** Names of the conventions; ours begin with `laneway.` and go on as they are. */
+/** Names in OpenTelemetry's conventions. Our own names only get the prefix `laneway.`. */
 const CONVENTIONAL: Readonly<Record<string, string>> = {
   gen_ai_client_token_usage: "gen_ai.client.token.usage",
   gen_ai_client_operation_duration_seconds: "gen_ai.client.operation.duration",
@@ -43,14 +43,14 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   gen_ai_server_time_per_output_token_seconds: "gen_ai.server.time_per_output_token",
 };
 
-/** A collector that exports to Prometheus puts unit and `total` back at the end of a name. */
+/** Removes the unit and `total` from a name: a collector that exports to Prometheus appends them again. */
 function namesOf(name: string, description: string): [string, { description: string; unit?: string }] {
   const own = name.replace(/^(laneway|process)_/, "$1.").replace(/_total$|_seconds$/, "");
   const unit = name.endsWith("_seconds") ? "s" : name === "gen_ai_client_token_usage" ? "{token}" : undefined;
   return [CONVENTIONAL[name] ?? own, { description, ...(unit !== undefined && { unit }) }];
 }
 
-/** Labels are made once for each series. */
+/** The attributes of each series. A series keeps one object of labels. */
 const known = new WeakMap<Labels, Attributes>();
 
 function attributesOf(labels: Labels): Attributes {
@@ -64,7 +64,7 @@ function attributesOf(labels: Labels): Attributes {
   return attributes;
 }
 
-/** `gen_ai_request_model` as `gen_ai.request.model`. */
+/** Turns `gen_ai_request_model` into `gen_ai.request.model`. */
 function conventional(label: string): string {
   if (label === "error_type") return "error.type";
   return label.startsWith("gen_ai_") ? `gen_ai.${label.slice("gen_ai_".length).replace("_", ".")}` : label;

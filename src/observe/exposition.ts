@@ -1,4 +1,4 @@
-/** Counters and histograms, and how they stand in the text format of Prometheus (0.0.4). */
+/** Counters and histograms, and their text in the format of Prometheus (0.0.4). */
 
 export type Labels = Readonly<Record<string, string | undefined>>;
 
@@ -8,27 +8,27 @@ export interface Cell {
   readonly labels: Labels;
 }
 
-/** A histogram of one set of labels. `counts` has one more than the bounds: those above all of them. */
+/** A histogram of one set of labels. `counts` has one more entry than there are bounds, for values above all of them. */
 export interface Buckets {
   counts: number[];
   sum: number;
   readonly labels: Labels;
 }
 
-/** Takes what is counted or measured, one by one. */
+/** Takes one counted or measured value. */
 export type Take = (value: number, labels: Labels) => void;
 
-/** Where else it goes than to the page. */
+/** A second receiver of the values, besides the page. */
 export interface Sink {
   counter(name: string, help: string): Take;
   gauge(name: string, help: string): Take;
   histogram(name: string, help: string, bounds: readonly number[]): Take;
 }
 
-/** All series of one name. `render` gives whole lines; nothing where there is no series yet. */
+/** All series of one name. `render` gives whole lines, or an empty text if there is no series yet. */
 export interface Family {
   render(): string;
-  /** From now on the sink gets it, too. */
+  /** From now on the sink gets the values, too. */
   connect(sink: Sink): void;
 }
 
@@ -45,7 +45,7 @@ export class Counter implements Family {
     this.#type = type;
   }
 
-  /** The series of these labels, which may be held and added to. */
+  /** The series of these labels. Callers may keep it and add to it. */
   of(labels: Labels = {}): Cell {
     return entry(this.#cells, labelsText(labels), () => ({ value: 0, labels }));
   }
@@ -98,7 +98,7 @@ export class Histogram implements Family {
     this.#take?.(value, buckets.labels);
   }
 
-  /** What was measured before stays on the page alone: only its sums are known. */
+  /** Earlier measurements are not sent to the sink, because only their sums are known. */
   connect(sink: Sink): void {
     this.#take = sink.histogram(this.#name, this.#help, this.#bounds);
   }
@@ -119,7 +119,7 @@ export class Histogram implements Family {
   }
 }
 
-/** A gauge that is read when it is asked for. */
+/** A gauge with the values of this moment. */
 export function gauge(name: string, help: string, values: Iterable<readonly [Labels, number]>): Family {
   const family = new Counter(name, help, "gauge");
   for (const [labels, value] of values) family.add(labels, value);
@@ -143,7 +143,7 @@ function line(name: string, labels: string, value: number): string {
   return `${name}${labels === "" ? "" : `{${labels}}`} ${value}`;
 }
 
-/** `lane="oss",model="m"`: what is absent or empty is left out, which means the same. */
+/** `lane="oss",model="m"`. An absent or empty label is left out, which means the same to Prometheus. */
 function labelsText(labels: Labels): string {
   return Object.entries(labels)
     .filter(([, value]) => value !== undefined && value !== "")

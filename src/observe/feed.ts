@@ -1,43 +1,43 @@
-/** The requests that run, and the latest that ended, for whoever watches. No content and no secret is in it. */
+/** The running requests and the latest that ended, for the console. It holds no content and no secret. */
 import type { LogEntry } from "./log.ts";
 
-/** How many that ended are kept. */
+/** How many ended requests are kept. */
 const MOST_ENDED = 1_000;
 
 const MOST_RUNNING = 10_000;
 
-/** One that ended. Numbers grow by one. */
+/** A request that ended. Its number is one more than that of the one before. */
 export type Ended = Omit<LogEntry, "cause"> & { number: number; client?: string };
 
 export interface RunningFacts {
   entry: Partial<LogEntry>;
-  /** Who was asked last, `upstream/model`. */
+  /** The target that was called last, `upstream/model`. */
   target?: string;
   elapsedMs: number;
   client?: string;
 }
 
-/** Without its facts once the request has ended: see `Dependent` in `src/util/abort.ts`. */
+/** The facts are removed once the request has ended: see `Dependent` in `src/util/abort.ts`. */
 interface Running {
   facts: (() => RunningFacts) | undefined;
 }
 
 export class Feed {
-  /** Tells it from the feed of another process, whose numbers are others. */
+  /** Distinguishes it from the feeds of other processes, whose numbers are their own. */
   readonly id: string = crypto.randomUUID();
   readonly #running = new Map<string, Running>();
-  /** In a ring. */
+  /** A ring buffer. */
   readonly #ended: Ended[] = [];
   #count = 0;
 
-  /** `facts` tells how the request is at that moment. */
+  /** `facts` returns the request's present state. */
   begin(id: string, facts: () => RunningFacts): void {
     this.#running.set(id, { facts });
-    // One that never leaves a line in the log must not stay for ever.
+    // A request that never gets a line in the log must not stay for ever.
     if (this.#running.size > MOST_RUNNING) this.#take(this.#running.keys().next().value!);
   }
 
-  /** What the console itself asked is left out. */
+  /** Requests of the console itself are left out. */
   end(entry: LogEntry): void {
     if (entry.path.startsWith("/console")) return;
     const client = this.#take(entry.id)?.().client;
@@ -64,7 +64,7 @@ export class Feed {
     return this.#count;
   }
 
-  /** Those with a number of at least that, in order, as far as they are kept. */
+  /** The ended requests from this number on, in order, as far as they are kept. */
   since(number: number): Ended[] {
     const first = Math.max(number, this.#count - MOST_ENDED, 0);
     return Array.from(

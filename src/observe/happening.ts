@@ -1,13 +1,13 @@
-/** What is counted, and by what it is counted. */
+/** The events that are counted, and the interface of the metrics. */
 import type { MeterProvider } from "@opentelemetry/api";
 import type { ErrorCode } from "../errors.ts";
 import type { Family, Sink } from "./exposition.ts";
 import type { LogEntry } from "./log.ts";
 
-/** Why a target is asked. */
+/** Why an attempt is made. */
 export type AttemptReason = "first" | "retry" | "failover" | "hedge";
 
-/** One thing that happened. None holds content or a secret. */
+/** One event to count. It never holds content or a secret. */
 export type Happening =
   | { type: "request"; entry: LogEntry }
   | { type: "attempt"; upstream: string; reason: AttemptReason }
@@ -21,18 +21,18 @@ export type Happening =
 
 export interface MetricsFacts {
   version: string;
-  /** What a protocol is for, by its name: `chat`, `embeddings`; absent for those that run no model. */
+  /** The operation of each protocol, by its name: `chat`, `embeddings`. Absent for protocols that run no model. */
   operations: ReadonlyMap<string, string>;
-  /** The names of models that the configuration has, as `lane model`, and of their targets, as `upstream/model`. */
+  /** The configured models as `lane model`, and their targets as `upstream/model`. */
   names(): ReadonlySet<string>;
-  /** Where metrics are exported to, where the process was started with OpenTelemetry. */
+  /** Exports the metrics, if the process was started with OpenTelemetry. */
   exporter?: MeterProvider;
 }
 
 export interface Metrics {
   count(happening: Happening): void;
-  /** From now on the sink gets what is counted, too. */
+  /** From now on the sink gets the values, too. */
   connect(sink: Sink): void;
-  /** In the text format of Prometheus. `gauges`: what is read at this moment. */
+  /** The page in the text format of Prometheus. `gauges`: the values of this moment. */
   render(gauges: readonly Family[]): string;
 }

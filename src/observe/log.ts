@@ -3,9 +3,9 @@ import type { ErrorCode } from "../errors.ts";
 import type { Platform } from "../platform/platform.ts";
 import { visible } from "../util/printable.ts";
 
-/** What is known of one request when it is over. No content and no secret is in it. */
+/** The log entry of a finished request. It holds no content and no secret. */
 export interface LogEntry {
-  /** ISO 8601, when the request came. */
+  /** When the request came, by ISO 8601. */
   time: string;
   id: string;
   method: string;
@@ -14,39 +14,39 @@ export interface LogEntry {
   key?: string;
   lane?: string;
   protocol?: string;
-  /** As the client named it. */
+  /** The model as the client named it. */
   model?: string;
-  /** Who answered, `upstream/model`. */
+  /** The target that answered, `upstream/model`. */
   target?: string;
-  /** Who served there, where the upstream chose among providers and said whom. */
+  /** The provider that the upstream chose, if it named one. */
   provider?: string;
-  /** How often targets were asked, where it was more than once. */
+  /** The number of attempts, if there was more than one. */
   attempts?: number;
   stream?: boolean;
   status: number;
   error?: ErrorCode;
   upstreamStatus?: number;
-  /** What an error of the gateway's own comes from. */
+  /** The cause of the error. */
   cause?: unknown;
-  /** From the request's arrival to the upstream's first event, in milliseconds; of streams only. */
+  /** From the request's arrival to the upstream's first event, in milliseconds. For streams only. */
   firstEventMs?: number;
   durationMs: number;
   usage?: Usage;
-  /** What the answer cost in dollars, as a decimal text; absent where no price is known. */
+  /** The cost of the answer in dollars, as a decimal text. Absent if no price is known. */
   cost?: string;
-  /** Whether the cost rests on tokens that the gateway estimated. */
+  /** Whether the cost is based on tokens that the gateway estimated. */
   costEstimated?: true;
   notes?: readonly string[];
-  /** Whether it is counted, but not printed, because many like it are. */
+  /** Whether the request is counted but not printed, because many like it were printed. */
   isRepeated?: true;
-  /** The trace that its spans are in, where the gateway makes spans. */
+  /** The id of the request's trace, if the gateway makes spans. */
   traceId?: string;
 }
 
-/** What operators should look at. */
+/** Something that operators should look at. */
 export type Warning = BudgetWarning | SocketsWarning;
 
-/** WebSockets were closed because messages that are not complete took too much memory. */
+/** WebSockets were closed because incomplete messages took too much memory. */
 export interface SocketsWarning {
   /** ISO 8601. */
   time: string;
@@ -54,11 +54,11 @@ export interface SocketsWarning {
   /** The name of the key whose WebSockets they were. */
   key: string;
   closed: number;
-  /** What such messages took on all WebSockets, as far as it can be measured. */
+  /** The memory of incomplete messages on all WebSockets, as far as it can be measured. */
   bytes: number;
 }
 
-/** A budget comes to its end. */
+/** A budget is nearly used up. */
 export interface BudgetWarning {
   /** ISO 8601. */
   time: string;
@@ -74,7 +74,7 @@ export interface BudgetWarning {
   resets?: string;
 }
 
-/** The same of a store whose file was removed. */
+/** The file of a store was removed. */
 export interface StoreWarning {
   /** ISO 8601. */
   time: string;
@@ -82,7 +82,7 @@ export interface StoreWarning {
   message: string;
 }
 
-/** One line of JSON, whatever the entry holds, which steers no terminal and reads as it is written. */
+/** Always one line of JSON, whatever the entry holds. It contains no control characters for terminals, and none that reorder text. */
 export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
   const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };
   return visible(JSON.stringify(line));
@@ -94,10 +94,10 @@ export interface Log {
   flush(): void;
 }
 
-/** How long lines are collected, in milliseconds: to print several at once takes less than to print each by itself. */
+/** How long lines are collected, in milliseconds: printing several at once takes less time than printing each by itself. */
 const COLLECT_MS = 20;
 
-/** Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. */
+/** Prints the lines of entries in order, a moment later, so that no client waits for them. */
 export function createLog(print: (line: string) => void, after: Platform["after"]): Log {
   const due: LogEntry[] = [];
   const flush = () => {
@@ -109,7 +109,7 @@ export function createLog(print: (line: string) => void, after: Platform["after"
   return Object.assign(log, { flush });
 }
 
-/** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
+/** The network's message about an upstream. For a failure of our own, only where it happened: its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   if (!(cause instanceof Error)) return typeof cause;
   if (error !== "internal") return withoutCredentials(innermost(cause).message);
@@ -117,13 +117,13 @@ function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   return [cause.name, ...frames.map((line) => line.trim())].join(" ");
 }
 
-/** The platform names the URL of a failed call, whose query may hold credentials, and quotes a header that cannot be sent. */
+/** The platform's messages name the URL of a failed call, whose query may hold credentials, and quote headers that cannot be sent. */
 function withoutCredentials(message: string): string {
   if (/invalid header value/i.test(message)) return "Invalid header value";
   return message.replace(/(https?:\/\/[^\s?)]*)\?[^\s)]*/g, "$1");
 }
 
-/** The platform says "fetch failed", and the reason in the error's cause. */
+/** The platform says only "fetch failed". The reason is in the error's cause. */
 function innermost(error: Error): Error {
   return error.cause instanceof Error ? innermost(error.cause) : error;
 }

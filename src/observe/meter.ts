@@ -1,35 +1,35 @@
-/** What happens and is to be counted. Who counts it is loaded after the first answer, so that no start waits for it. */
+/** Takes the events to count. The code that counts them is loaded after the first answer, so that the start does not wait for it. */
 import type { ErrorCode } from "../errors.ts";
 import type { Family } from "./exposition.ts";
 import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 export interface UpstreamHealth {
-  /** From asking to the answer, in milliseconds: the latest ones weigh most. */
+  /** The time from a call to its answer, in milliseconds. The latest answers weigh most. */
   latencyMs?: number;
   lastError?: { code: ErrorCode; at: number };
 }
 
 export interface Meter {
   count(happening: Happening): void;
-  /** One more stream is open, until the returned function is called. */
+  /** Counts one more open stream until the returned function is called. */
   openStream(): () => void;
-  /** All that was counted, once it is there. */
+  /** The metrics, which are loaded if necessary. */
   metrics(): Promise<Metrics>;
-  /** Reads what is so at this moment, where metrics are exported. */
+  /** Reads the gauges for an export of metrics. */
   gauges?: () => Promise<readonly Family[]>;
   readonly openStreams: number;
-  /** What the latest attempts say of each upstream. */
+  /** The health of each upstream, as the latest attempts found it. */
   readonly upstreams: ReadonlyMap<string, UpstreamHealth>;
-  /** From now on it is measured how late timers come, until the meter is closed. */
+  /** Measures how late timers fire, from now until the meter is closed. */
   watchLoop(): void;
   close(): void;
 }
 
-/** How often it is measured how late a timer comes, in milliseconds. */
+/** How often the delay of a timer is measured, in milliseconds. */
 const LOOP_MS = 500;
 
-/** How much the latest answer counts in the latency. */
+/** The weight of the latest answer in the latency. */
 const WEIGHT = 0.2;
 
 export function createMeter(facts: MetricsFacts): Meter {
@@ -39,7 +39,7 @@ export function createMeter(facts: MetricsFacts): Meter {
 class LazyMeter implements Meter {
   readonly #facts: MetricsFacts;
   gauges?: Meter["gauges"];
-  /** Until there is something that counts. */
+  /** Events that came before the metrics were loaded. */
   #held: Happening[] = [];
   #metrics: Metrics | undefined;
   #loading: Promise<Metrics> | undefined;

@@ -1,9 +1,9 @@
-/** Everything that is counted, and the page on which monitoring reads it. Names of models come from the configuration. */
+/** All metrics, and the page on which monitoring reads them. */
 import type { LogEntry } from "./log.ts";
 import { type Buckets, type Cell, Counter, type Family, Histogram, type Labels, type Sink } from "./exposition.ts";
 import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
 
-/** As the conventions for models recommend, and two more: answers of models take longer than those. */
+/** The bounds that the conventions for models recommend, and two more, because answers take longer than those. In seconds. */
 const DURATIONS = [
   0.01,
   0.02,
@@ -27,7 +27,7 @@ const PER_TOKEN = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const STORE = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Models that no configuration names get a series while there are so few of them; the others share one. */
+/** How many models get a series though no configuration names them. Further ones share a series. */
 const MOST_NAMES = 200;
 const MOST_KINDS = 40;
 const MOST_KEYS = 1_000;
@@ -37,7 +37,7 @@ export function createMetrics(facts: MetricsFacts): Metrics {
   return new RequestMetrics(facts);
 }
 
-/** The series of requests that are alike, found once. */
+/** The series of requests with the same labels, so that each is found only once. */
 interface Series {
   requests: Cell;
   duration?: Buckets;
@@ -51,12 +51,12 @@ interface Series {
 class RequestMetrics implements Metrics {
   readonly #facts: MetricsFacts;
   readonly #series = new Map<string, Series>();
-  /** Of the upstreams that the configuration names. */
+  /** By reason and upstream. */
   readonly #attemptCells = new Map<string, Cell>();
   readonly #upstreamBuckets = new Map<string, Buckets>();
-  /** Models and targets that answered and that the configuration does not name. */
+  /** The models and targets that answered and are not named in the configuration. */
   readonly #found = new Set<string>();
-  /** Whose costs have series of their own. */
+  /** The keys whose costs have series of their own. */
   readonly #keys = new Set<string>();
   readonly #kinds = new Set<string>();
   readonly #requests = new Counter("laneway_requests_total", "Finished requests.");
@@ -248,7 +248,7 @@ class RequestMetrics implements Metrics {
     this.#cost.add({ key: this.#keyOf(entry.key), lane: entry.lane, model: this.#modelOf(entry) }, dollars);
   }
 
-  /** Callers with tokens may be any number. */
+  /** There may be any number of callers with tokens. */
   #keyOf(key: string | undefined): string | undefined {
     if (key === undefined || this.#keys.has(key)) return key;
     if (this.#keys.size >= MOST_KEYS) return OTHER;
@@ -266,7 +266,7 @@ class RequestMetrics implements Metrics {
     return `${target.slice(0, target.indexOf("/"))}/${OTHER}`;
   }
 
-  /** Only what answered counts as a name: anybody can make up others. */
+  /** Only a name that got an answer gets a series, because clients can make up any number of others. */
   #admit(name: string, status: number): boolean {
     if (this.#found.has(name)) return true;
     if (status >= 400 || this.#found.size >= 2 * MOST_NAMES) return false;
@@ -274,7 +274,7 @@ class RequestMetrics implements Metrics {
     return true;
   }
 
-  /** Notes of ours begin with what was done. */
+  /** The gateway's notes begin with a word for what was done. */
   #kindOf(note: string): string {
     const [kind = ""] = /^[a-z]{1,20}(?= )/.exec(note) ?? [];
     if (this.#kinds.has(kind)) return kind;

@@ -1,27 +1,27 @@
-/** What the process says, to readers that may take it slowly or not at all: a pager, a log driver that is stuck, a full disk. */
+/** Writes lines to readers that may be slow or stuck: a pager, a log driver, a full disk. */
 
 import { settleWithin } from "../util/timeout.ts";
 
 export interface Output {
-  /** Takes one or more whole lines, without the last line's end. Never waits: lines that find no room are dropped and counted. */
+  /** Takes one or more whole lines, without the last line's end. It never waits: lines without space are dropped and counted. */
   print(lines: string): void;
-  /** Resolves once all is written, or `ms` later. */
+  /** Resolves once everything is written, or after `ms` milliseconds. */
   flush(ms: number): Promise<void>;
 }
 
 export interface OutputOptions {
-  /** Writes some of the bytes, and says how many. */
+  /** Writes some of the bytes, and returns how many. */
   write(bytes: Uint8Array): Promise<number>;
-  /** The line that stands in place of as many lines that were dropped. */
+  /** The line that replaces `count` dropped lines. */
   dropped(count: number): string;
-  /** Told of the first failure after a success; what could not be written is lost. */
+  /** Called at the first failure after a success. The bytes that could not be written are lost. */
   failed?(thrown: unknown): void;
-  /** How much may wait, in bytes. */
+  /** The most bytes that may wait. */
   limitBytes?: number;
 }
 
 const LIMIT_BYTES = 2 ** 20;
-/** What a pipe takes as a whole or not at all (POSIX has it 512 at least, Linux 4,096): a process that ends leaves no half line. */
+/** A pipe takes this many bytes as a whole or not at all (POSIX: 512, Linux: 4,096), so that no half line is left at the end. */
 const ATOMIC_BYTES = 4_096;
 
 const encoder = new TextEncoder();
@@ -36,7 +36,7 @@ class LineWriter {
   readonly #options: OutputOptions;
   readonly #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  /** Lines that were dropped since the last one that was not. */
+  /** The lines that were dropped since the last one that was kept. */
   #lost = 0;
   #writing: Promise<void> | undefined;
   #hasFailed = false;
@@ -49,7 +49,7 @@ class LineWriter {
   print(lines: string): void {
     const { limitBytes = LIMIT_BYTES } = this.#options;
     for (const line of lines.split("\n")) {
-      // Until a gap is reported, nothing comes after it.
+      // No line follows a gap before the gap is reported.
       const hasNoRoom = this.#lost > 0 || this.#waitingBytes + line.length > limitBytes;
       if (this.#waiting.length > 0 && hasNoRoom) this.#lost++;
       else this.#add(line);
@@ -67,7 +67,7 @@ class LineWriter {
     this.#waitingBytes += bytes.length;
   }
 
-  /** As many lines as a pipe takes as a whole, and one at least. */
+  /** Takes as many lines as a pipe takes as a whole, but at least one. */
   #take(): Uint8Array {
     let length = 0;
     let count = 0;

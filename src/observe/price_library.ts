@@ -1,11 +1,11 @@
-/** Public prices of models at providers that are known by their addresses; they come with the gateway and need no network. */
+/** Public prices of models at providers that are known by their addresses. They come with the gateway and need no network. */
 import { calcPrice, findProvider } from "genai-prices";
 import type { Price } from "../canonical/price.ts";
 
 type Rates = NonNullable<ReturnType<typeof calcPrice>>["model_price"];
 type Rate = Rates[string];
 
-/** The library's names of the rates that the gateway counts by: per million tokens. */
+/** The library's names for the rates that the gateway uses. They are per million tokens. */
 const RATES = {
   input: "input_mtok",
   output: "output_mtok",
@@ -14,11 +14,11 @@ const RATES = {
   reasoning: "output_reasoning_mtok",
 } as const;
 
-/** A price of theirs may hold for a part of the day only. */
+/** A listed price may hold for a part of the day only. */
 const FRESH_MS = 60_000;
 const MOST_KEPT = 500;
 
-/** Each look-up takes a tenth of a millisecond, so those of the last minute are kept. */
+/** A look-up takes a tenth of a millisecond, so the results of the last minute are kept. */
 export class KnownPrices {
   #kept = new Map<string, Rates | undefined>();
   #minute = 0;
@@ -38,15 +38,15 @@ function ratesOf(address: string, model: string, at: number): Rates | undefined 
   const provider = findProvider({ providerApiUrl: address });
   if (!provider || !isAt(address, provider.api_pattern)) return undefined;
   try {
-    // The library checks what is used; without a use it says the rates alone.
+    // The library validates a usage. Without one it returns only the rates.
     return calcPrice({}, model, { provider, timestamp: new Date(at) })?.model_price;
   } catch {
-    // Rates that contradict each other are none.
+    // Rates that contradict each other are ignored.
     return undefined;
   }
 }
 
-/** The library looks at the beginning of an address alone, and another host may begin with the same letters. */
+/** The library compares only the beginning of an address, and another host may begin with the same letters. */
 function isAt(address: string, pattern: string): boolean {
   const end = pattern.endsWith("\\.") ? "[a-z]{2,}(?=[/:]|$)" : "(?:(?<=/)|(?=[/:]|$))";
   return new RegExp(`^(?:${pattern.replaceAll(".*", "[^/]*")})${end}`).test(address);
@@ -63,7 +63,7 @@ function priceBy(rates: Rates, inputTokens: number): Price | undefined {
   return Object.keys(price).length > 0 ? price : undefined;
 }
 
-/** A rate may depend on how long the input is. */
+/** A rate may depend on the length of the input. */
 function amountIn(rate: Rate, inputTokens: number): number | undefined {
   if (rate === undefined || typeof rate === "number") return rate;
   return rate.tiers.filter(({ start }) => inputTokens > start).reduce(

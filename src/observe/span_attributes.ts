@@ -1,21 +1,21 @@
-/** What the conventions for generative AI call what is known of requests and answers. */
+/** Attributes of spans, named by OpenTelemetry's conventions for generative AI. */
 import { type Attributes, type AttributeValue, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
 
-/** How the runtime's exporter takes whole numbers. */
+/** Makes a whole number for the runtime's exporter. */
 type Integer = (value: number) => AttributeValue;
 
 export interface SpanFacts {
   version: string;
-  /** What a protocol serves, by its name: `/:lane/v1/messages`. */
+  /** The route of each protocol, by its name: `/:lane/v1/messages`. */
   routes: ReadonlyMap<string, string>;
-  /** Whether what clients and models write is recorded. */
+  /** Whether the texts of clients and models are recorded. */
   content: boolean;
 }
 
-/** What all spans are made with. */
+/** Everything that all spans share. */
 export interface SpanWorld extends SpanFacts {
   maker: Tracer;
   integer: Integer;
@@ -28,7 +28,7 @@ export function present(attributes: Attributes): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
-/** No message: it may quote the client. */
+/** Sets no message, because it may quote the client. */
 export function fail(span: Span, error: string | undefined): void {
   if (error !== undefined) span.setAttribute("error.type", error);
   span.setStatus({ code: SpanStatusCode.ERROR });
@@ -57,7 +57,7 @@ export function usageAttributes(usage: ReportedUsage, integer: Integer): Attribu
   };
 }
 
-/** What a request asks for, apart from what it is about. */
+/** The parameters of a request, without its content. */
 export function controlAttributes(input: GenerateRequest, integer: Integer): Attributes {
   const { maxOutputTokens, temperature, topP, topK, seed, thinking } = input;
   const whole = (value: number | undefined) =>
@@ -76,7 +76,7 @@ function number(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** Where an upstream is. */
+/** The address of an upstream. */
 export function serverAttributes(baseUrl: string | undefined, integer: Integer): Attributes {
   const url = baseUrl === undefined ? null : URL.parse(baseUrl);
   if (!url) return {};

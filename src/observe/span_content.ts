@@ -1,17 +1,17 @@
-/** What was written, in the form of the conventions for generative AI: only where the configuration wants it recorded. */
+/** The content of conversations by the conventions for generative AI. It is recorded only if the configuration asks for it. */
 import type { Attributes } from "@opentelemetry/api";
 import type { GenerateEvent, GenerateRequest, Message, OutputPart } from "../canonical/generate.ts";
 import type { ToolResultPart } from "../canonical/generate.ts";
 
-/** The most of one attribute, in characters: who receives spans holds many of them in memory. */
+/** The most characters of one attribute: receivers of spans hold many of them in memory. */
 const MOST = 32_768;
-/** Longer than any secret: what is cut off is hidden before that. */
+/** Longer than any secret, so that a secret is hidden before the text is cut. */
 const MARGIN = 4_096;
 
 type Hide = (text: string) => string;
 type Recorded = Record<string, unknown>;
 
-/** What is asked. The latest turns count most, so that the first ones are left out where there is no room for all. */
+/** The messages of a request. If there is no space for all of them, the first ones are left out, because the latest matter most. */
 export function inputContent({ messages, tools }: GenerateRequest, hide: Hide): Attributes {
   const room = new Room(hide);
   const recorded: Recorded[] = [];
@@ -32,7 +32,7 @@ export function inputContent({ messages, tools }: GenerateRequest, hide: Hide): 
   };
 }
 
-/** What a model writes, while it does. */
+/** Collects what a model writes, event by event. */
 export class OutputContent {
   readonly #room: Room;
   readonly #parts: Recorded[] = [];
@@ -70,7 +70,7 @@ export class OutputContent {
   }
 }
 
-/** What is left of an attribute's length. */
+/** The space that is left in an attribute. */
 class Room {
   readonly #hide: Hide;
   #left = MOST;

@@ -1,4 +1,4 @@
-/** Spans by OpenTelemetry: one for each request, each target that is asked and each hosted tool that runs. */
+/** OpenTelemetry's spans: one for each request, each attempt and each hosted tool that runs. */
 import { type Context, context, ROOT_CONTEXT, type Span, SpanKind, trace, TraceFlags } from "@opentelemetry/api";
 import type { Telemetry } from "../platform/platform.ts";
 import type { LogEntry } from "./log.ts";
@@ -14,7 +14,7 @@ export function createTracer(telemetry: Telemetry, facts: SpanFacts): Tracer {
   return { begin: (method, headers) => new RequestSpan(world, method, headers, parentOf(headers)) };
 }
 
-/** The span that the runtime made of the request, where it does; else the caller's. */
+/** The span that the runtime made for the request, if it makes spans, or else the caller's. */
 function parentOf(headers: Headers): Context {
   const current = context.active();
   const remote = trace.getSpan(current) ? undefined : readTraceparent(headers);
@@ -28,7 +28,7 @@ function parentOf(headers: Headers): Context {
   });
 }
 
-/** What a method is called that is none of HTTP's: anybody can make up others. */
+/** Stands for methods that are not HTTP's, because clients can make up any number of them. */
 const OTHER_METHOD = "_OTHER";
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
@@ -104,7 +104,7 @@ class RequestSpan implements RequestTrace {
       "error.type": error,
       ...usage && usageAttributes(usage, integer),
     }));
-    // What the client did wrong is no error of this service's.
+    // A client's mistake is not an error of this service.
     if (status >= 500) fail(this.#span, error);
   }
 }

@@ -1,19 +1,19 @@
-/** The standard streams of the process: stdout has the log of requests, stderr what is said to the person who runs it. */
+/** The standard streams of the process. The log of requests goes to stdout, and messages for the operator go to stderr. */
 import type { Platform } from "../platform/platform.ts";
 import { shown } from "../util/printable.ts";
 import { createLog, type LogEntry, type StoreWarning, type Warning } from "./log.ts";
 import { createOutput } from "./output.ts";
 
 export interface StandardStreams {
-  /** A line of JSON for a request that is over. */
+  /** Writes a line of JSON for a finished request. */
   log(entry: LogEntry): void;
-  /** The same for what operators should look at. */
+  /** Writes a line of JSON for something that operators should look at. */
   warn(warning: Warning | StoreWarning): void;
-  /** To the person who runs it. Where it cannot be written, as to a closed terminal, the gateway goes on all the same. */
+  /** Writes a message for the operator. If it cannot be written, such as to a closed terminal, the gateway goes on. */
   say(text: string): void;
-  /** The answer to a command. */
+  /** Writes the output of a command. */
   print(text: string): void;
-  /** Writes what is still due; for `ms` at most, because nobody may read it. */
+  /** Writes the lines that are still due, for `ms` milliseconds at most, because there may be no reader. */
   flush(ms: number): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ function createStreams(platform: Platform): StandardStreams {
   return {
     log,
     warn: (warning) => stdout.print(shown(JSON.stringify(warning))),
-    // Whoever a command quotes: it steers no terminal, and turns no text around.
+    // A quoted text must not control the terminal or reorder the line.
     say: (text) => stderr.print(shown(text)),
     print: (text) => stdout.print(shown(text)),
     async flush(ms) {

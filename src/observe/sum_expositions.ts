@@ -1,6 +1,6 @@
-/** Pages of metrics of several processes as one page. */
+/** Adds up the metrics pages of several processes. */
 
-/** Each is the same in all processes, or is known to each by itself: the largest is what holds. */
+/** Gauges of which the largest value holds, because all processes have the same value or each finds it out by itself. */
 const LARGEST: ReadonlySet<string> = new Set([
   "laneway_build_info",
   "laneway_breaker_open_targets",
@@ -10,13 +10,13 @@ const LARGEST: ReadonlySet<string> = new Set([
 
 interface Family {
   name: string;
-  /** The lines that say what it is. */
+  /** The lines with its help text and type. */
   head: string[];
   isGauge: boolean;
   series: Map<string, number>;
 }
 
-/** The series of all pages, those that are the same added up. The pages are what `Metrics.render` gives. */
+/** The series of all pages. Equal series are added up. The pages come from `Metrics.render`. */
 export function sumExpositions(pages: readonly string[]): string {
   const families = new Map<string, Family>();
   for (const page of pages) {
@@ -29,7 +29,7 @@ export function sumExpositions(pages: readonly string[]): string {
   return Array.from(families.values(), rendered).join("");
 }
 
-/** The same page without what is so at one moment only, and not any more once its process has gone. */
+/** The page without its gauges, which no longer hold once the process is gone. */
 export function withoutGauges(page: string): string {
   return familiesIn(page).filter(({ isGauge }) => !isGauge).map(rendered).join("");
 }

@@ -1,4 +1,4 @@
-/** What tracing takes and gives. Who makes spans is loaded only where the process was started with OpenTelemetry. */
+/** The interfaces of tracing. The code that makes spans is loaded only if the process was started with OpenTelemetry. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
@@ -8,47 +8,47 @@ import type { AttemptReason } from "./happening.ts";
 import type { LogEntry } from "./log.ts";
 
 export interface Tracing {
-  /** Makes spans, once it is loaded. */
+  /** The tracer, once it is loaded. */
   readonly tracer?: Tracer;
   load(): Promise<Tracer>;
 }
 
 export interface Tracer {
-  /** The span of a request: a part of the caller's trace where its headers name one. */
+  /** Begins the span of a request. It joins the caller's trace if the headers name one. */
   begin(method: string, headers: Headers): RequestTrace;
 }
 
-/** What becomes of one request. */
+/** The trace of one request. */
 export interface RequestTrace {
-  /** Absent where nobody records it. */
+  /** Absent if no span is made. */
   readonly traceId?: string;
   attempt(facts: AttemptFacts): AttemptTrace;
-  /** A hosted tool runs until the returned function is called. */
+  /** Begins the span of a hosted tool, which ends when the returned function is called. */
   tool(kind: string): (error?: string) => void;
-  /** What goes on in the background once the request is over. */
+  /** The trace of work that goes on in the background once the request is over. */
   background(): RequestTrace;
-  /** The request is over. */
+  /** Ends the span of the request. */
   end(entry: LogEntry): void;
 }
 
 export interface AttemptFacts {
   operation: ModelOperation;
   where: PlannedTarget;
-  /** Absent where the driver makes no calls. */
+  /** Absent if the driver makes no calls. */
   baseUrl?: string;
   reason: AttemptReason;
   stream: boolean;
-  /** The conversation, where it is one. */
+  /** The conversation, if the operation has one. */
   input?: GenerateRequest;
-  /** The same text without secrets. */
+  /** Returns the text without secrets. */
   hide(text: string): string;
 }
 
-/** One target that is asked. */
+/** The trace of one attempt. */
 export interface AttemptTrace {
-  /** What tells an upstream which trace its work is a part of. */
+  /** The headers that tell the upstream which trace its work belongs to. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Calls the upstream within the attempt, for a runtime that makes spans of its calls. */
+  /** Calls the upstream within the attempt's span, for a runtime that makes spans of its own calls. */
   readonly within?: <T>(call: () => T) => T;
   see(event: SeenEvent): void;
   end(outcome: AttemptOutcome): void;
@@ -62,11 +62,11 @@ export interface SeenEvent {
 }
 
 export interface AttemptOutcome {
-  /** Why it failed. */
+  /** The error that ended the attempt. */
   error?: { code: ErrorCode; upstreamStatus?: number };
-  /** Nobody wanted its answer any more. */
+  /** Whether the answer was no longer wanted. */
   isAbandoned?: true;
-  /** What a whole answer says. */
+  /** The facts of an answer that was not streamed. */
   answer?: AnswerFacts;
   provider?: string;
 }
