@@ -16,7 +16,7 @@ import type {
   OutputSchema,
   ToolChoice,
 } from "../../src/canonical/generate.ts";
-import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -36,7 +36,9 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const body = validate(requestSchema, toChatShape(wire.body, note));
+  const hasOwnLimit = isJsonObject(wire.body) && wire.body.n_predict !== undefined;
+  const limited = hasOwnLimit ? withOneLimit(wire.body as JsonObject, note) : wire.body;
+  const body = validate(requestSchema, toChatShape(limited, note));
   const { response_format, reasoning_effort, stop, metadata } = body;
   const tools = [...(body.tools ?? []).map(parseTool), ...(body.functions ?? []).map((one) => parseFunction(one))];
   const toolChoice = parseChoice(body);
@@ -95,7 +97,21 @@ const CLOSED: ClosedPlaces = {
   "messages[function]": ["role", "name", "content"],
 };
 
-/** What is said twice counts once, by the newer name. */
+/**
+ * Replaces `n_predict`, llama.cpp's own name for `max_tokens`, by that. An upstream would prefer it to the limit that a budget
+ * pays for. -1 means no limit.
+ */
+function withOneLimit(
+  { n_predict, max_tokens, max_completion_tokens, ...rest }: JsonObject,
+  note: (text: string) => void,
+): JsonObject {
+  const limit = max_completion_tokens ?? max_tokens;
+  const isLimit = typeof n_predict === "number" && n_predict > 0;
+  noteOutweighed(isLimit ? "max_tokens" : "n_predict", isLimit ? limit : n_predict, isLimit ? n_predict : limit, note);
+  return { ...rest, max_tokens: isLimit ? n_predict : limit };
+}
+
+/** A field that occurs under two names counts once, by the newer name. */
 function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   const { max_tokens, max_completion_tokens, function_call, tool_choice, messages } = body;
   noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);

@@ -9,7 +9,6 @@ import { isJsonObject, type JsonObject, type JsonValue, present, withField } fro
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
-import { withOneLimit } from "./legacy.ts";
 import { toolCall } from "./wire.ts";
 
 type Note = (text: string) => void;
@@ -82,7 +81,6 @@ const STORED = ["previous_response_id", "conversation", "prompt"];
 /** The body in this wire's form; itself, where it is that already. */
 export function toChatShape(body: unknown, note: Note): unknown {
   if (!isJsonObject(body)) return body;
-  if (body.n_predict !== undefined) return toChatShape(withOneLimit(body, note), note);
   if (!isShaped(body)) return body;
   const shaped = validate(shapedSchema, body);
   const { input, instructions, tools, max_output_tokens, reasoning, text, messages: _, ...rest } = shaped;

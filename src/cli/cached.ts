@@ -1,9 +1,9 @@
-/** Whether all code is on this machine. It imports nothing, as the launcher that it is for. */
+/** Checks whether all code is on this machine. It is for the launcher, so it imports only files that import nothing. */
 import { isObject } from "../util/merge.ts";
 
 /**
- * Whether Deno's cache has every package that the lock names. It takes a hundredth of the time that Deno itself would, and does
- * not know every place where a cache may be: only a yes means something.
+ * Whether Deno's cache has every package of the lock file. This takes a hundredth of the time that Deno itself takes. It does not
+ * know every folder where a cache may be, so a false result means nothing.
  */
 export function arePackagesThere(lock: unknown): boolean {
   const folder = cacheFolder();
@@ -12,19 +12,19 @@ export function arePackagesThere(lock: unknown): boolean {
   return Object.keys(lock.npm).every((pin) => isThere(`${folder}/npm/registry.npmjs.org/${folderOf(pin)}`));
 }
 
-/** `@org/name@1.2.3_peer@4.5.6` as `@org/name/1.2.3`: with which of its peers a package is used is no part of its version. */
+/** Turns `@org/name@1.2.3_peer@4.5.6` into `@org/name/1.2.3`: the peers of a package are not part of its version. */
 export function folderOf(pin: string): string {
   return pin.replace(/^(.[^@]*)@([^_]*).*$/, "$1/$2");
 }
 
-/** Whether npm is told of a registry other than its own: packages of that one are elsewhere. */
+/** Whether npm is configured with another registry, whose packages are in another folder. */
 function namesRegistry(): boolean {
   if (Deno.env.has("NPM_CONFIG_REGISTRY")) return true;
   return [".npmrc", `${Deno.env.get("HOME")}/.npmrc`].some((path) => {
     try {
       return /^\s*(@[^:]*:)?registry\s*=/m.test(Deno.readTextFileSync(path));
     } catch {
-      return false; // there is none
+      return false; // there is no such file
     }
   });
 }
@@ -39,8 +39,8 @@ function cacheFolder(): string | undefined {
 }
 
 /**
- * Whether all code is there, by Deno itself. `deno cache` alone would ask the registry for every package at each start (Deno
- * 2.9.6), and no other command loads a program without running it or asking anybody.
+ * Asks Deno itself whether all code is there. `deno cache` would ask the registry for every package at each start (Deno 2.9.6), and
+ * no other command loads a program without running it or using the network.
  */
 export async function isCached(...entries: string[]): Promise<boolean> {
   const args = ["test", "--no-run", "--no-check", "--cached-only", ...entries];
@@ -48,7 +48,7 @@ export async function isCached(...entries: string[]): Promise<boolean> {
   return success;
 }
 
-/** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
+/** Whether there is a file at a path. A path that must not be read counts as there: it was when the permissions were given. */
 export function isThere(path: string): boolean {
   try {
     Deno.lstatSync(path);

@@ -31,7 +31,7 @@ export async function writeCatalog(
   return 0;
 }
 
-/** What the lane answers to an agent that asks with its version, asked in this process, where no key is needed. */
+/** The lane's answer to an agent that names its version. The request is made in this process, so that it needs no key. */
 async function readModels(lane: string, config: Config, { platform, plugins }: Program): Promise<unknown[]> {
   const store = createMemoryStore({ now: Date.now, limitBytes: 0 });
   const open = { ...config, keys: [], storedKeys: false, oidc: undefined };

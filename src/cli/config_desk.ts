@@ -1,4 +1,4 @@
-/** The file of the configuration, for operators who change it at the console. */
+/** Reads, checks and replaces the configuration's file for operators who change it at the console. */
 import type { App } from "../app.ts";
 import { ConfigError, type LoadedConfig } from "../config/load.ts";
 import type { Problem } from "../config/check.ts";
@@ -15,12 +15,12 @@ import { reload } from "./reload.ts";
 
 export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
   platform: Pick<Platform, "env" | "os" | "isGranted">;
-  /** Reads and checks the configuration, whose text is what `readText` gives. Throws a `ConfigError`. */
+  /** Loads the configuration from the text that `readText` returns. Throws a `ConfigError`. */
   load(env: Platform["env"], readText?: (path: string) => string): LoadedConfig;
   running: { app(): Pick<App, "audit">; config(): Config; reload(isQuiet: boolean, by: string): void };
 }
 
-/** How long a draft is that of somebody who writes it, in milliseconds. */
+/** How long a draft counts as still being written, in milliseconds. */
 const WRITING_MS = 10_000;
 
 const OFF = 'To change it here, set "console": { "edit": true } in it and restart the gateway. It may then ' +
@@ -50,7 +50,7 @@ export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk 
       }
       const { restart } = checked;
       if (restart !== undefined && !atRestart) return { outcome: "restart", message: restart };
-      // What was before a change is not lost by a change of nothing.
+      // Saving the same text again must not overwrite the former version.
       const isNew = digestOf(text) !== version;
       const failure = isNew ? replace(file!, text, version) : undefined;
       if (failure) return failure;
@@ -62,7 +62,7 @@ export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk 
   };
 }
 
-/** Takes back a text that the gateway cannot serve by: it would stop the gateway at its next start. */
+/** Reloads the configuration. A file that the gateway cannot use is taken back, because the next start would fail with it. */
 function serveBy(file: string, isNew: boolean, reload: () => void): Applied {
   try {
     reload();
@@ -91,7 +91,7 @@ function readDesk(file: string, options: ConfigDeskOptions): ConfigurationFile {
   };
 }
 
-/** What may be written is known from the start. */
+/** Why the file cannot be changed. The permission to write it is decided at the start. */
 function whyFixed(file: string, { running, platform: { isGranted } }: ConfigDeskOptions): string | undefined {
   const { console } = running.config();
   if (!console || !console.edit) return OFF;
@@ -100,7 +100,7 @@ function whyFixed(file: string, { running, platform: { isGranted } }: ConfigDesk
   }
   const found = builtin("node:fs").lstatSync(file);
   if (found.isSymbolicLink()) return LINK;
-  // The folder's permissions would let it be replaced all the same.
+  // A read-only file could still be replaced if its folder is writable.
   return (found.mode & 0o222) === 0 ? READ_ONLY : undefined;
 }
 
@@ -113,14 +113,14 @@ function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions):
   }
 }
 
-/** Where the file does not say what the gateway serves by. */
+/** Why the gateway does not serve by this text yet. Absent if it does. */
 function* whyWaiting(text: string, options: ConfigDeskOptions): SlicedWork<string | undefined> {
   const read = yield* orProblems(readChange(text, options));
   if ("problems" in read) return "It has errors: the gateway keeps the previous configuration.";
   return read.restart;
 }
 
-/** `isLocal`: whether who asks is let in without a key, where there are none. */
+/** `isLocal`: whether the operator's own request would be served without a key, if the configuration has no keys. */
 function checkText(text: string, options: ConfigDeskOptions, isLocal = true): SlicedWork<Checked> {
   return orProblems(checkChange(text, options, isLocal));
 }
@@ -156,7 +156,7 @@ function* orProblems<T>(work: SlicedWork<T>): SlicedWork<T | { problems: readonl
   }
 }
 
-/** Of a change that operators cannot take back at the console. */
+/** The warning about a change that operators cannot take back at the console. */
 function warningOf({ console, keys, storedKeys, oidc }: Config, isLocal: boolean): string | undefined {
   if (console === false) return "The console will be turned off";
   if (!console?.edit) return "The console will no longer be able to change the configuration";
@@ -171,7 +171,7 @@ function warningOf({ console, keys, storedKeys, oidc }: Config, isLocal: boolean
     : "No operator will be able to log in to the console";
 }
 
-/** As it is, so that it is the same once it is written again. */
+/** The exact text, so that it is unchanged when it is written again. */
 function readText(path: string): string {
   const bytes = builtin("node:fs").readFileSync(path);
   try {
@@ -182,8 +182,8 @@ function readText(path: string): string {
 }
 
 /**
- * The file as a whole or not at all, with its mode; what it was before is kept beside it. The draft is there for one at a time, of
- * whichever process. Why not, where it cannot be done.
+ * Replaces the file atomically, with the same mode, and keeps the former text beside it. The draft file is a lock among all
+ * processes. Returns the reason if the file was not replaced.
  */
 function replace(file: string, text: string, version: string): Applied | undefined {
   const { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
@@ -204,7 +204,7 @@ function replace(file: string, text: string, version: string): Applied | undefin
       closeSync(opened);
     }
     giveRights(file, draft);
-    // As late as can be: who edits the file itself does not ask.
+    // As late as possible, because an editor that changes the file itself takes no lock.
     const before = readText(file);
     if (digestOf(before) !== version) return { outcome: "conflict", message: CHANGED };
     rmSync(former, { force: true });
@@ -219,7 +219,7 @@ function replace(file: string, text: string, version: string): Applied | undefin
   }
 }
 
-/** Whoever could read and write the one can do so with the other. Throws where that cannot be. */
+/** Gives a file the owner and the mode of another. Throws if that is not possible. */
 function giveRights(from: string, to: string): void {
   const { chmodSync, chownSync, statSync } = builtin("node:fs");
   const { mode, uid, gid } = statSync(from);
@@ -229,7 +229,7 @@ function giveRights(from: string, to: string): void {
   chmodSync(to, mode & 0o777);
 }
 
-/** Whoever wrote it was stopped in the middle. */
+/** Removes a draft whose writer was stopped in the middle. */
 function removeLeftOver(draft: string): void {
   const { rmSync, statSync } = builtin("node:fs");
   const found = statSync(draft, { throwIfNoEntry: false });

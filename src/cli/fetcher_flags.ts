@@ -1,24 +1,24 @@
-/** What the fetcher may do. The launcher reads this file: it imports nothing but what imports nothing. */
+/** The fetcher's permissions. The launcher loads this file, so it imports only files that import nothing. */
 import { SPECIAL_RANGES } from "../platform/special_ranges.ts";
 
 export interface FetcherPlace {
   /** The address that it listens on. */
   hostname: string;
-  /** Origins inside that it may ask. */
+  /** The origins of internal hosts that it may fetch from. */
   allow: readonly string[];
   /** The folder of its code. */
   code: string;
 }
 
-/** Where hosts inside are that are known by a name: nobody can say in advance which address it stands for. */
+/** The ranges of internal hosts that are listed by name, because a name's address is not known in advance. */
 const INNER_RANGES = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"];
 const LOOPBACK_RANGE = "127.0.0.0/8";
-/** Of IPv6, Deno (2.9.6) denies only single addresses: this machine's, and where a large cloud answers its machines. */
+/** Deno (2.9.6) can deny only single IPv6 addresses: these are this machine's, and the metadata service of a large cloud. */
 const DENIED_V6 = ["[::]", "[::1]", "[fd00:ec2::254]"];
 
 /**
- * The permissions as options of `deno run`. The runtime judges every address that is connected to, whatever name it came by; and
- * the code judges it before, IPv6 included. What is listened on cannot be denied, but for the ports that pages have.
+ * The permissions as options of `deno run`. The runtime checks every address that the fetcher connects to, whatever its name, and
+ * the code checks it before that, IPv6 included. The address that it listens on cannot be denied, except for the ports of pages.
  */
 export function fetcherFlags({ hostname, allow, code }: FetcherPlace): string[] {
   const hosts = allow.flatMap((origin) => URL.parse(origin)?.hostname ?? []);

@@ -1,10 +1,10 @@
-/** The fetcher beside the gateway. The launcher reads this file: it imports nothing but what imports nothing. */
+/** Runs the fetcher's process. The launcher loads this file, so it imports only files that import nothing. */
 import { arePackagesThere, isCached } from "./cached.ts";
 import { fetcherFlags } from "./fetcher_flags.ts";
 
 export interface FetcherSettings {
   hostname: string;
-  /** 0 for a free one. */
+  /** 0 for any free port. */
   port: number;
   allow: readonly string[];
   obeysRobots: boolean;
@@ -16,9 +16,9 @@ export interface FetcherSettings {
 
 export interface FetcherProcess {
   url: string;
-  /** Ends it. Without `isHard`, pages that are being fetched may come to their end. */
+  /** Ends the process. Without `isHard`, pages that are being fetched are finished first. */
   stop(isHard: boolean): void;
-  /** Resolves once it has ended because it was to. */
+  /** Resolves once it has ended after `stop`. */
   ended: Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "")
 const CONFIG = `${PATH}deno.json`;
 const MAIN = new URL("main.ts", FOLDER);
 const WORKER = new URL("worker.ts", FOLDER);
-/** What Deno itself looks at. Neither secrets nor proxies are among them: a proxy would connect to anything. */
+/** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
 const RUNTIME_VARIABLES = [
   "PATH",
   "HOME",
@@ -40,12 +40,12 @@ const RUNTIME_VARIABLES = [
   "DENO_TLS_CA_STORE",
   "NO_COLOR",
 ];
-/** How long it may take to start, and how long it has to live to have started well, in milliseconds. */
+/** How long a start may take, and after how long it counts as successful, in milliseconds. */
 const [START_MS, WELL_MS] = [30_000, 5_000];
-/** How soon it is started again, and how late at most where it ends at once each time, in milliseconds. */
+/** The shortest and the longest wait before a restart, in milliseconds. It grows while the process keeps ending at once. */
 const [SOON_MS, LATE_MS] = [100, 30_000];
 
-/** Starts the fetcher, and starts it again whenever it ends, on the same port. Nothing where it does not start. */
+/** Starts the fetcher, and restarts it on the same port whenever it ends. Absent if it does not start. */
 export async function startFetcher(settings: FetcherSettings): Promise<FetcherProcess | undefined> {
   const { say, readJson } = settings;
   const lock = readJson(new URL("deno.lock", FOLDER));
@@ -88,11 +88,11 @@ function end(child: Deno.ChildProcess, signal: Deno.Signal): void {
   try {
     child.kill(signal);
   } catch {
-    // It has ended by itself meanwhile.
+    // The process has ended by itself meanwhile.
   }
 }
 
-/** The packages are no part of the gateway's own list. */
+/** Downloads the fetcher's packages, which are not in the gateway's own lock file. */
 async function download(): Promise<boolean> {
   const entries = [MAIN.href, WORKER.href];
   if (await isCached("--config", CONFIG, ...entries)) return true;
@@ -121,13 +121,13 @@ function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, po
     args,
     clearEnv: true,
     env: { ...Object.fromEntries(kept), LANEWAY_FETCHER_TOKEN: token },
-    // It ends with its standard input, which ends with this process, however that does.
+    // The fetcher ends with its standard input, which ends with this process, however this one ends.
     stdin: "piped",
     stdout: "piped",
   }).spawn();
 }
 
-/** The port that it writes once it listens. */
+/** The port that the process prints once it listens. */
 async function portOf(child: Deno.ChildProcess): Promise<number | undefined> {
   const written = Promise.withResolvers<string>();
   void drain(child, written.resolve).then(() => written.resolve(""));

@@ -1,9 +1,9 @@
-/** When the launcher starts the fetcher. It imports nothing but what imports nothing, as the launcher that it is for. */
+/** Decides whether the launcher starts the fetcher. It imports only files that import nothing, as the launcher does. */
 import { isObject } from "../util/merge.ts";
 import { isAddress } from "./fetcher_flags.ts";
 import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
 
-/** What is needed of the launcher. */
+/** The functions that the launcher provides. */
 export type FetcherWorld = Pick<FetcherSettings, "env" | "readJson" | "say">;
 
 export interface Beside {
@@ -11,7 +11,7 @@ export interface Beside {
   token: string;
 }
 
-/** What the configuration says of pages, merged but not checked. */
+/** The settings for pages in the configuration, which is merged but not checked. */
 interface WebFetch {
   url?: unknown;
   variable?: string;
@@ -28,7 +28,7 @@ function webFetchOf(config: unknown): WebFetch | undefined {
   return { url, variable, allow: origins, obeysRobots: obeyRobots !== false };
 }
 
-/** The fetcher of a gateway that has none of its own. */
+/** Starts a fetcher beside the gateway, unless the configuration names one that is a service of its own. */
 export async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
   const webFetch = webFetchOf(config);
   if (!webFetch || webFetch.url !== undefined) return undefined;
@@ -38,7 +38,7 @@ export async function startBeside(config: unknown, world: FetcherWorld): Promise
   return process && { process, token: settings.token };
 }
 
-/** The command `fetcher`: one that is a service of its own. Returns what runs, or what is wrong. */
+/** The command `fetcher`, which runs the fetcher as a service of its own. Returns the process, or what is wrong. */
 export async function startService(
   config: unknown,
   { hostname = "127.0.0.1", port }: { hostname?: string; port?: string },

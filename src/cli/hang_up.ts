@@ -1,6 +1,6 @@
 /**
- * SIGHUP while a gateway starts. It means "read the configuration again", and ends each process that does not listen for it yet.
- * The launcher reads this file: it imports nothing but what imports nothing.
+ * SIGHUP while a gateway starts. The signal means "read the configuration again", but it ends a process that does not listen for
+ * it yet. The launcher loads this file, so it imports only files that import nothing.
  */
 import type { Terminal } from "./terminal.ts";
 
@@ -9,10 +9,10 @@ export interface Child {
   kill(signal: Deno.Signal): void;
 }
 
-/** After how long a gateway is taken to listen, in milliseconds. It takes a tenth of that on a machine that is not busy. */
+/** After how long a gateway is assumed to listen, in milliseconds. On an idle machine it takes a tenth of that. */
 const START_MS = 2_000;
 
-/** From now on SIGHUP ends this process only with its terminal. Returns what ends that, for when it is listened for elsewhere. */
+/** From now on SIGHUP ends this process only if its terminal is gone. Returns a function that removes the listener. */
 export function outliveHangUp(terminal: Terminal): () => void {
   const end = () => {
     if (terminal.isGone()) Deno.exit(129);
@@ -22,9 +22,9 @@ export function outliveHangUp(terminal: Terminal): () => void {
 }
 
 /**
- * Starts a gateway that SIGHUP does not end. One that comes soon after the start is held back, and one of several is passed on. A
- * gateway cannot report that it listens: its sandbox lets it signal nobody. So where one is ended all the same, another takes its
- * place, which reads the configuration as it is then, and has twice as long.
+ * Starts a gateway that SIGHUP does not end. A signal that comes soon after the start is held back, and several are passed on as
+ * one. A gateway cannot report that it listens, because its sandbox does not let it send signals. So if a signal ends it anyway,
+ * another one is started. That one reads the configuration as it is then, and has twice as long to start.
  */
 export function keepAtHangUp(spawn: () => Child, terminal: Terminal): Child {
   let [child, since, startMs] = [spawn(), performance.now(), START_MS];

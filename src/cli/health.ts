@@ -4,10 +4,10 @@ import { healthUrl } from "./health_url.ts";
 import type { Listen } from "../programs/flags.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
-/** How long an answer may take, in milliseconds: a gateway whose every thread is busy answers late. */
+/** How long an answer may take, in milliseconds: a busy gateway answers late. */
 const PATIENCE_MS = 5_000;
 
-/** The status of the answer, or why there is none. It uses no proxy, unlike `fetch`. */
+/** The status of the answer, or why there is none. Unlike `fetch`, it uses no proxy. */
 async function ask(url: URL): Promise<number | string> {
   const { get } = await import("node:http");
   return await new Promise((resolve) => {
@@ -37,7 +37,7 @@ export async function health(
   return 1;
 }
 
-/** Whoever breaks the file of a gateway that runs, does not break the gateway: it goes on with what it has. */
+/** A broken file counts as no configuration, because the running gateway goes on with the one that it has. */
 function writtenConfig(path: string | undefined, { env, readText }: Program["platform"]): unknown {
   try {
     return readConfig({ path, env, readText }).written;

@@ -1,16 +1,17 @@
-/** Where the command `health` asks. The launcher reads this file, too: it imports nothing but what imports nothing. */
+/** The URL that the command `health` asks. The launcher loads this file, too, so it imports only files that import nothing. */
 import { isObject } from "../util/merge.ts";
 
-/** What of a configuration says where both listen. It need not be checked. */
+/** The settings that say where the gateway and the fetcher listen. */
 export interface HealthTarget {
+  /** It need not have been checked. */
   config: unknown;
-  /** What the command line sets in place of the configuration. */
+  /** The options of the command line, which override the configuration. */
   listen: { hostname?: string; port?: string | number };
-  /** Whether the fetcher is asked for in place of the gateway. */
+  /** Whether to ask the fetcher instead of the gateway. */
   isFetcher: boolean;
 }
 
-/** Where it is asked, from the same machine. */
+/** The URL to ask on the same machine. */
 export function healthUrl({ config, listen, isFetcher }: HealthTarget): URL {
   const { listen: configured, hostedTools } = fields(config);
   const fetcher = URL.parse(String(fields(fields(hostedTools).webFetch).url));
@@ -22,7 +23,7 @@ export function healthUrl({ config, listen, isFetcher }: HealthTarget): URL {
   return new URL(`http://${hostname}:${port}${isFetcher ? "/healthz" : "/readyz"}`);
 }
 
-/** Nobody can connect to the address that stands for all of them. */
+/** Replaces the address that stands for all of a machine's, because clients cannot connect to it. */
 function reachable(hostname: string): string {
   const bare = hostname.replace(/^\[|\]$/g, "");
   if (bare === "0.0.0.0" || bare === "") return "127.0.0.1";

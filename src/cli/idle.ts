@@ -1,17 +1,17 @@
-/** What can wait is done while nobody asks. */
+/** Waits for idle time, in which deferred work does not delay requests. */
 import { yieldToEventLoop } from "../util/sliced_work.ts";
 
-/** So long after a request, or the start, another one is likely; in milliseconds. */
-const LULL_MS = 50;
-/** A gateway that is always asked does it all the same, after so many milliseconds. */
+/** Within this time after a request or the start, another request is likely, in milliseconds. */
+const QUIET_MS = 50;
+/** The longest wait for idle time, in milliseconds, for a gateway that is always busy. */
 const LONGEST_MS = 2_000;
 
 export interface IdleWatch {
-  /** A request has come. */
+  /** Called when a request has come. */
   broken(): void;
   /**
-   * Resolves to `true` once nothing has been asked for so many milliseconds, by default for a moment; to `false` where that has
-   * not happened within two seconds.
+   * Resolves to `true` once no request has come for `quietMs` milliseconds, by default for a moment. Resolves to `false` if that
+   * has not happened within two seconds.
    */
   begun(quietMs?: number): Promise<boolean>;
 }
@@ -20,7 +20,7 @@ export function createIdleWatch(now: () => number, wait: (ms: number) => Promise
   let brokenAt = now();
   return {
     broken: () => void (brokenAt = now()),
-    async begun(quietMs = LULL_MS) {
+    async begun(quietMs = QUIET_MS) {
       await yieldToEventLoop();
       const latest = now() + LONGEST_MS;
       for (;;) {

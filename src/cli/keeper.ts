@@ -12,11 +12,11 @@ import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts"
 
 /** The keeper's only argument, as JSON. */
 export interface KeeperTask {
-  /** Where it listens. */
+  /** The path of the socket on which it listens. */
   path: string;
-  /** The store's file; without one it is in memory. */
+  /** The store's file. If absent, the store is in memory. */
   file?: string;
-  /** How many workers know what an earlier keeper had counted. */
+  /** How many workers remember the counts of an earlier keeper. */
   remembering: number;
 }
 
@@ -26,7 +26,7 @@ const STORE_MS = 5_000;
 const LOOK_MS = 50;
 
 async function main({ path, file, remembering }: KeeperTask): Promise<void> {
-  // A terminal or a service manager signals all processes, and the keeper is needed until the last worker has ended.
+  // A terminal or a service manager sends signals to all processes, but the keeper is needed until the last worker has ended.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) Deno.addSignalListener(signal, () => {});
   const now = Date.now;
   let losses = 0;
@@ -52,7 +52,7 @@ function say(text: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 
-/** The launcher has ended, or wants this process to. */
+/** Resolves once the launcher has ended, or wants this process to end. */
 async function ended(): Promise<void> {
   const buffer = new Uint8Array(1);
   while (await Deno.stdin.read(buffer).catch(() => null) !== null);

@@ -1,4 +1,4 @@
-/** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
+/** The command `keys`: creates, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
@@ -40,7 +40,7 @@ const PATIENCE_MS = 10_000;
 /** A command line that cannot be understood, or a command that cannot be done. The message is for people. */
 export class KeysError extends Error {}
 
-/** A command that is understood and cannot be done, by what there is. */
+/** A command that is understood but cannot be done in the present state. */
 export class KeysStateError extends KeysError {}
 
 const OPTIONS = {
@@ -63,7 +63,7 @@ const QUOTA_OF = {
   "concurrent-requests": "concurrentRequests",
 } as const;
 
-/** The command, on the store of the configuration. Returns the exit code. Throws `KeysError`. */
+/** Runs the command on the store of the configuration. Returns the exit code. Throws `KeysError`. */
 export async function manageKeys(args: string[], path: string | undefined, program: Program): Promise<number> {
   const { platform, plugins, streams: { print, say } } = program;
   const { env } = platform;
@@ -72,7 +72,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
     print(keysHelp(command).trimEnd());
     return 0;
   }
-  // No secret is needed for it, and whoever manages keys may have none.
+  // The command needs no secrets, and the user who manages keys may have none.
   const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
   const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
   const place = placeOfStore(config.store, platform, env);
@@ -94,7 +94,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   }
 }
 
-/** Has in the audit log what was done, and by whom. */
+/** Writes to the audit log what was done, and by whom. */
 async function auditKeys(
   [command, ...rest]: string[],
   { observe }: Config,
@@ -109,7 +109,7 @@ async function auditKeys(
   await audit.flush(PATIENCE_MS);
 }
 
-/** Reads what was spent. It spends nothing itself. */
+/** Reads budgets without spending from them. */
 function readerOf(store: Store): Spending["read"] {
   return async (wanted) => {
     const [{ createBudgets }, { describe }] = await Promise.all([
@@ -128,19 +128,19 @@ function whyNoStore({ hasDatabase }: Program["platform"]): string {
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
 }
 
-/** What keys may spend together, and what is left of it. */
+/** The budgets of teams, and a function that reads what is left of budgets. */
 interface Spending {
   teams?: Config["teams"];
   read(budgets: readonly Budget[]): Promise<BudgetView[]>;
 }
 
-/** What the configuration has, by name. */
+/** The names of the configured lanes and keys. */
 interface Configured {
   lanes: readonly string[];
   keys: readonly string[];
 }
 
-/** What the command prints. Throws `KeysError`. `program`: how the user starts this one. */
+/** Returns the output of the command. Throws `KeysError`. `program`: how the user starts this program. */
 export async function keysCommand(
   args: string[],
   keyring: Keyring,
@@ -181,7 +181,7 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   if (positionals.length > 0) throw new KeysError(`"list" takes no arguments`);
   const most = countOf("limit", limit);
   if (after !== undefined && !await keyring.has(after)) throw unknownKey(after, program);
-  // One more tells whether there are more.
+  // One more key is read to see whether there are more.
   const found = await keyring.list({ limit: most + 1, after });
   const keys = found.slice(0, most);
   if (keys.length === 0) return `No keys. Create one: ${program} keys create <name>`;
@@ -206,7 +206,7 @@ async function create(args: string[], keyring: Keyring, names: Names, program: s
   if (why !== undefined) throw new KeysError(why);
   for (const lane of values.lane ?? []) refuseUnknown("lane", lane, lanes);
   if (values.team !== undefined) refuseUnknown("team", values.team, teams);
-  // It would share the limits, the usage and the stored conversations of the key in the configuration.
+  // A key of that name would share the limits, usage and conversations of the configured key.
   const key = keys.includes(name) ? undefined : await keyring.create(factsOf(name, values));
   if (key === undefined) throw new KeysStateError(`Key "${name}" already exists`);
   return key;
@@ -243,7 +243,7 @@ function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: 
   try {
     return builtin("node:util").parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
-    // The first sentence says what is wrong; the rest is advice for other commands.
+    // The first sentence says what is wrong. The rest is advice that does not fit this command.
     throw new KeysError((error as Error).message.split(/\.\s/)[0]);
   }
 }
@@ -270,7 +270,7 @@ function budgetIn(text: string): KeyFacts["budget"] {
   throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);
 }
 
-/** What is left of each budget of these keys and their teams, in words. */
+/** Describes in words what is left of the budgets of these keys and their teams. */
 async function leftOf(keys: readonly StoredKey[], { teams = {}, read }: Spending): Promise<(name: string) => string> {
   const own = Object.entries(teams).filter(([team]) => keys.some((key) => key.team === team));
   const states = await read(allBudgets({ teams: Object.fromEntries(own), keys: [] }, keys));

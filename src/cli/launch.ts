@@ -1,6 +1,6 @@
 /**
- * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
- * that no dependency runs with more.
+ * Starts the gateway with exactly the permissions that its configuration needs. It imports only files that import nothing, so that
+ * no dependency runs with more permissions.
  */
 import {
   ARENAS,
@@ -8,7 +8,7 @@ import {
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
-  keptStore,
+  keeperStore,
   type Permissions,
   permissionsOf,
   type PermissionSource,
@@ -23,7 +23,7 @@ import { npmEnded } from "./npm_ancestor.ts";
 import { telemetryVariables } from "./telemetry.ts";
 import { watchTerminal } from "./terminal.ts";
 
-/** The value of an option of the command line, in either of its forms; of several, the last. */
+/** The value of a command-line option in either form. If it occurs several times, the last one counts. */
 function option(name: string): string | undefined {
   const at = Deno.args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
   const found = Deno.args[at];
@@ -34,12 +34,12 @@ function option(name: string): string | undefined {
     : Deno.args[at + 1];
 }
 
-/** What of the command line is no option: a command, and what is its own. */
+/** The arguments that are not options: a command and its own arguments. */
 function commands(): string[] {
   return Deno.args.filter((arg, at) => !arg.startsWith("--") && !isOptionWithValue(Deno.args[at - 1]));
 }
 
-/** Whether there is an option that the fetcher does not have: `--help`, or a mistake that the gateway's parser names. */
+/** Whether there is an option that the fetcher does not have: `--help`, or a mistake that the gateway's parser reports. */
 function wantsOtherThanFetcher(): boolean {
   return Deno.args.some((arg) => arg.startsWith("--") && !/^--(config|hostname|port|main)(=|$)/.test(arg));
 }
@@ -48,14 +48,14 @@ function isOptionWithValue(arg: string | undefined): boolean {
   return ["--config", "--hostname", "--port", "--workers", MAIN].includes(arg ?? "");
 }
 
-/** What the program is given of the command line: all but what only the launcher reads. */
+/** The arguments for the program: all except those that only the launcher reads. */
 function passedOn(): string[] {
   return Deno.args.filter((arg, at) =>
     arg !== WATCH && arg !== MAIN && !arg.startsWith(`${MAIN}=`) && Deno.args[at - 1] !== MAIN
   );
 }
 
-/** A configuration that cannot be read needs no permissions: the gateway says what is wrong with it. */
+/** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
   try {
     return JSON.parse(Deno.readTextFileSync(path).replace(/^\ufeff/, ""));
@@ -68,7 +68,7 @@ const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
-/** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
+/** The unstable features of Deno that the gateway needs, whatever the `deno.json` beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
 
 const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
@@ -77,7 +77,7 @@ const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
 
 const terminal = watchTerminal({ isTerminal: (stream) => Deno[stream].isTerminal() });
 
-/** A gateway is given SIGHUP to read its configuration again; what else runs ends with it, as anything does. */
+/** SIGHUP makes a gateway read its configuration again. It ends any other command, as usual. */
 function outlive(command: string | undefined): () => void {
   return command === undefined && FORWARDED.includes("SIGHUP") ? outliveHangUp(terminal) : () => {};
 }
@@ -104,7 +104,7 @@ async function launch(): Promise<number> {
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf(await forCommand(permissionsOf(place), merged, listen));
-  const start = { flags, main, own, orphaned, handOver, kept: keptStore(place) };
+  const start = { flags, main, own, orphaned, handOver, store: keeperStore(place) };
   try {
     if (!await cache(main)) return 1;
     return await runnerOf(command)(start);
@@ -113,21 +113,21 @@ async function launch(): Promise<number> {
   }
 }
 
-/** What a command needs, for the most part in place of what the gateway does. */
+/** The permissions for a command, which mostly replace those of the gateway. */
 async function forCommand(
   gateway: Permissions,
   config: unknown,
   listen: PermissionSource["listen"],
 ): Promise<Permissions> {
   if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
-  // It looks at what the command connect has left behind, too.
+  // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
 function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
   const [command, subject, output] = commands();
-  // It writes that file, and not the store.
+  // The command writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
   if (command === "probe") return forProbe();
   if (command === "check") return forCheck();
@@ -135,7 +135,7 @@ function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<
   return {};
 }
 
-/** It asks one server, stands in for another on this machine, and writes its reports. */
+/** The command `check` asks one server, plays another one on this machine, and writes its reports. */
 function forCheck(): Partial<Permissions> {
   const port = option("upstream-port");
   const reports = [option("markdown") ?? [], option("junit") ?? []].flat();
@@ -147,13 +147,13 @@ function forCheck(): Partial<Permissions> {
   };
 }
 
-/** The host of the address that is among the arguments. */
+/** The host of the URL among the arguments. */
 function hostAsked(): string {
   const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
   return url ? `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}` : "127.0.0.1";
 }
 
-/** It asks a server that no configuration names yet, and may write the configuration. */
+/** The command `probe` asks a server that is not configured yet, and may write the configuration. */
 function forProbe(): Partial<Permissions> {
   const file = option("config") ?? (Deno.env.get("LANEWAY_CONFIG") || "gateway.json");
   const own = [file, `${file}.laneway-new`];
@@ -165,7 +165,7 @@ function forProbe(): Partial<Permissions> {
   };
 }
 
-/** It changes files of other programs, and runs them, which the gateway never does. */
+/** The command `connect` changes files of other programs and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
   const { connectFlags } = await import("../programs/connect/permissions.ts");
   return connectFlags(Deno.args, await theMachine());
@@ -176,14 +176,14 @@ async function theMachine() {
   return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath: leadsTo, readJson };
 }
 
-/** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */
+/** Starts the fetcher beside the gateway. The code for that is loaded only if it may be needed. */
 async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
   if (!isObject(config) || config.hostedTools === undefined) return undefined;
   const start = await import("./fetcher_start.ts");
   return await start.startBeside(config, world);
 }
 
-/** Sees to it that all code of the gateway is on this machine. */
+/** Makes sure that all code of the gateway is on this machine. */
 async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
@@ -191,7 +191,7 @@ async function cache(main: string): Promise<boolean> {
   return (await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status).success;
 }
 
-/** Runs a fetcher that is a service of its own, until a signal ends it. Returns the exit code. */
+/** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */
 async function serveFetcher(
   config: unknown,
   listen: { hostname?: string; port?: string },
@@ -219,23 +219,23 @@ interface Start {
   /** Deno's options. */
   flags: readonly string[];
   main: string;
-  /** Variables that the gateway is given. */
+  /** Environment variables for the gateway. */
   own: Record<string, string>;
   orphaned: Promise<boolean>;
-  /** The store that the keeper of several workers opens; none where the store is on a server. */
-  kept: ReturnType<typeof keptStore>;
-  /** To be called once SIGHUP is listened for. */
+  /** The store that the keeper of several workers opens. Absent if the store is on a server. */
+  store: ReturnType<typeof keeperStore>;
+  /** Must be called once there is a listener for SIGHUP. */
   handOver(): void;
 }
 
-/** What Deno is run with. */
+/** The arguments for Deno. */
 function argsOf({ flags, main }: Start): string[] {
-  // For those who work on the code: what they change is run anew.
+  // For developers: the process is restarted when the code changes.
   const watch = Deno.args.includes(WATCH) ? [WATCH] : [];
   return ["run", ...UNSTABLE, ...flags, ...watch, main, ...passedOn()];
 }
 
-/** Runs Deno, and passes on to it what ends it. Returns its exit code. */
+/** Runs Deno, and passes signals on to it. Returns its exit code. */
 async function run(start: Start): Promise<number> {
   const child = spawn(argsOf(start), start.own);
   passSignals(start, (signal) => send(child, signal));
@@ -250,10 +250,10 @@ function spawn(args: string[], own: Record<string, string>): Child {
   return commands().length > 0 ? start() : keepAtHangUp(start, terminal);
 }
 
-/** A terminal tells all of them, which a gateway takes as one; what another process sends reaches only this one. */
+/** A terminal sends a signal to all processes, and a gateway takes the two as one. Another process signals only this one. */
 function passSignals({ orphaned, handOver }: Start, pass: (signal: Deno.Signal) => void): void {
   let isOver = false;
-  // Both may happen, where npm was started in a terminal. A second signal would abort the streams.
+  // If npm was started in a terminal, both may happen. A second signal would abort running streams.
   const end = (signal: Deno.Signal) => {
     if (!isOver) pass(signal);
     isOver = true;
@@ -265,7 +265,7 @@ function passSignals({ orphaned, handOver }: Start, pass: (signal: Deno.Signal) 
   orphaned.then((isOrphan) => isOrphan && end("SIGTERM"));
 }
 
-/** What runs one process or several. What cannot be is left to the gateway, which says why. */
+/** Chooses between one process and several. The gateway itself reports a number that is not possible. */
 function runnerOf(command: string | undefined): (start: Start) => Promise<number> {
   const wanted = option("workers");
   if (wanted === undefined || command !== undefined) return run;
@@ -279,18 +279,18 @@ function refuseToWatch(): Promise<number> {
   return Promise.resolve(2);
 }
 
-/** Runs several gateways, each with the place where it finds the others. */
+/** Runs several gateways. */
 async function runWorkers(count: number, start: Start): Promise<number> {
   const { startWorkers } = await import("./start_workers.ts");
   return await startWorkers(count, {
-    kept: start.kept,
+    store: start.store,
     say,
     spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
     passSignals: (pass) => passSignals(start, pass),
   });
 }
 
-/** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */
+/** The command that the user typed. A user of Deno from npm may have no `deno` on the path. */
 function typedCommand(): string {
   return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
 }

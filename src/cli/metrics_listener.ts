@@ -1,4 +1,4 @@
-/** Metrics at an address of their own, for monitoring that has no key: nothing else is served there. */
+/** Serves metrics at an address of their own, for monitoring without a key. Nothing else is served there. */
 import { isLocalCall, isLoopback } from "../http/auth.ts";
 import type { Peer, ServeOptions, Serving } from "../platform/platform.ts";
 import type { Program } from "../programs/program.ts";
@@ -12,7 +12,7 @@ export interface MetricsListener extends Serving {
   url: string;
 }
 
-/** Where it cannot listen, it says why and returns nothing. `page`: what a scrape gets. `shared`: as a server has it. */
+/** If it cannot listen, it says why and returns nothing. `page`: the answer to a scrape. `shared`: as in `ServeOptions`. */
 export async function serveMetrics(
   { hostname, port }: Address,
   { page, shared }: Pick<ServeOptions, "shared"> & { page: () => Promise<Response> },

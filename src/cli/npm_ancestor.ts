@@ -1,9 +1,9 @@
-/** The npm that started the gateway, where one did: `npx deno task start`. It imports nothing, as the launcher that it is for. */
+/** Watches the npm that started the gateway: `npx deno task start`. It is for the launcher, so it imports nothing. */
 
 /**
- * Ends with 0 once a link between this process's parent and the npm above it is broken, and otherwise if there is no npm. Parents
- * tell, because they change even where nobody reaps who has ended. A shell looks, because Deno opens `/proc` to nobody who may
- * not do everything. It asks for names last: they can take long to come, and npm may end meanwhile.
+ * Exits with 0 once a link between this process's parent and the npm above it is broken, and with another code if there is no npm.
+ * It compares parents, because they change even if no process reaps the ended one. A shell does it, because Deno opens `/proc` only
+ * with all permissions. Names are read last: that can take long, and npm may end meanwhile.
  */
 const WATCH = `
 parent() {
@@ -42,16 +42,16 @@ done
 `;
 
 /**
- * Resolves to true within a second after the npm that started this process has ended, or anything between the two; to false
- * where none did. npm passes a signal on to its shell alone, which ends and leaves all below it running.
+ * Resolves to true within a second after the end of the npm that started this process, or of any process between the two. Resolves
+ * to false if there is no npm. npm passes a signal on only to its shell, which ends and leaves everything below it running.
  */
 export async function npmEnded(): Promise<boolean> {
-  // npm says so to whatever it starts.
+  // npm sets this variable for everything that it starts.
   if (Deno.build.os === "windows" || !Deno.env.get("npm_command")) return false;
   try {
     const watching = new Deno.Command("sh", { args: ["-c", WATCH], stdin: "null", stdout: "null", stderr: "null" });
     return (await watching.spawn().status).code === 0;
   } catch {
-    return false; // A machine without a shell has no npm that would run one.
+    return false; // npm runs its scripts by a shell, so without a shell there is no npm
   }
 }

@@ -1,4 +1,4 @@
-/** The command `permissions`: for containers and for the compiled program, which have no launcher. */
+/** The command `permissions` prints Deno's options, for containers and other starts without the launcher. */
 import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import { isThere } from "../config/is_there.ts";
@@ -20,7 +20,7 @@ export function printPermissions(
   return 0;
 }
 
-/** As a shell reads it. */
+/** Quotes an option for a shell. */
 function quoted(option: string): string {
   return /^[\w@%+=:,./-]+$/.test(option) ? option : `'${option.replaceAll("'", "'\\''")}'`;
 }

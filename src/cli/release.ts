@@ -1,12 +1,12 @@
 /**
- * Builds what is published: an executable for each system and architecture, their checksums, and the bill of materials.
+ * Builds the release: an executable for each system and architecture, their checksums, and the bill of materials.
  * `deno task release [folder] [target...]`.
  */
 import manifest from "../../deno.json" with { type: "json" };
 import { folderOf } from "./cached.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** What `deno compile` can build for. */
+/** The targets of `deno compile`. */
 const TARGETS = [
   "x86_64-unknown-linux-gnu",
   "aarch64-unknown-linux-gnu",
@@ -16,7 +16,7 @@ const TARGETS = [
   "aarch64-pc-windows-msvc",
 ];
 
-/** The task `compile`, for a target and into a file, without what nobody runs. */
+/** The arguments of the task `compile` for a target and an output file, without unused files. */
 function compileArgs(target: string, output: string, unused: readonly string[]): string[] {
   const [, ...args] = manifest.tasks.compile.split(" ");
   const at = args.indexOf("--output");
@@ -25,8 +25,8 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
 }
 
 /**
- * Types, sources, source maps, CommonJS twins, and what of packages is for browsers, bundlers, readers or a command line: as large
- * as what runs. Nothing of ours uses zod's former version or its small one, and nothing encrypts or signs tokens.
+ * Types, sources, source maps, CommonJS twins, and files of packages for browsers, bundlers, readers or a command line. Together they
+ * are as large as the code that runs. The gateway uses neither zod's former version nor its small one, and encrypts or signs no tokens.
  */
 const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
@@ -82,18 +82,18 @@ if (import.meta.main) {
   await release(await absolute(folder), targets.length > 0 ? targets : TARGETS);
 }
 
-/** `deno compile` runs in the folder of the source. */
+/** The absolute path, because `deno compile` runs in the folder of the source. */
 async function absolute(folder: string): Promise<string> {
   await Deno.mkdir(folder, { recursive: true });
   return await Deno.realPath(folder);
 }
 
-/** What of `deno.lock` is read: the packages from npm, by `name@version`, and what each needs. */
+/** The part of `deno.lock` that is read: the packages from npm by `name@version`, and their dependencies. */
 export interface Lock {
   npm: Record<string, { integrity: string; dependencies?: string[] }>;
 }
 
-/** The bill as text; the same text for the same lock, so that a build can be compared with another. */
+/** The bill of materials as text. Equal locks give equal texts, so that builds can be compared. */
 export function sbomText(lock: Lock): string {
   const names = Object.keys(lock.npm).toSorted();
   const own = `pkg:npm/${manifest.name.replace("@", "%40")}@${manifest.version}`;
@@ -135,7 +135,7 @@ function namesOf({ name, version }: { name: string; version: string }) {
 }
 
 function split(pin: string): [name: string, version: string] {
-  // After the version stands with which of its peers a package is used.
+  // The version is followed by the peers that the package is used with.
   const [, name = "", version = ""] = /^(.[^@]*)@([^_]*)/.exec(pin) ?? [];
   return [name, version];
 }
@@ -145,7 +145,7 @@ function purlOf(pin: string): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }
 
-/** The lock names the version of a package only where there are several. */
+/** The lock names the version of a dependency only if there are several. */
 function pinned(name: string, pins: readonly string[]): string {
   return pins.includes(name) ? name : pins.find((pin) => split(pin)[0] === name) ?? name;
 }

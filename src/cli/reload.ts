@@ -1,4 +1,4 @@
-/** The configuration of a running gateway, read again: all of it, or nothing. */
+/** Reads the configuration of a running gateway again. It takes effect as a whole or not at all. */
 import type { Config } from "../config/schema.ts";
 import { isThere } from "../config/is_there.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
@@ -6,19 +6,19 @@ import { describePermission, descriptorsOf, metricsAddress, permissionsOf } from
 import type { Platform } from "../platform/platform.ts";
 
 export interface Reloading {
-  /** The configuration to run with now, by variables that `env` gives. Throws where it cannot be used. */
+  /** The new configuration, with variables from `env`. Throws if it cannot be used. */
   load(env: Platform["env"]): { config: Config };
   platform: Pick<Platform, "env" | "os" | "isGranted">;
 }
 
-/** The new configuration, or why the gateway goes on with what it has. */
+/** The new configuration, or why the gateway goes on with the old one. */
 export type Reloaded = { config: Config } | { kept: string };
 
 /** `running`: the configuration that the gateway serves with. */
 export function reload(running: Config, { load, platform: { env, os, isGranted } }: Reloading): Reloaded {
   let config: Config;
   try {
-    // A variable that may not be read is reported below, with every other missing permission.
+    // A variable without the permission to read it is reported below, with the other missing permissions.
     ({ config } = load((name) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET));
   } catch (error) {
     return { kept: (error as Error).message };
@@ -43,7 +43,7 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   return { kept: `New permissions need a restart: ${names}` };
 }
 
-/** What the launcher has started the fetcher by. */
+/** The settings by which the launcher has started the fetcher. */
 function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
   if (!webFetch || webFetch.url !== undefined) return undefined;
   const { allow, obeyRobots } = webFetch;

@@ -1,4 +1,4 @@
-/** The command line: finds the command and does it. */
+/** The command line: finds the command and runs it. */
 import manifest from "../../deno.json" with { type: "json" };
 import type { Plugins } from "../compose/plugins.ts";
 import { ConfigError } from "../config/load.ts";
@@ -57,18 +57,18 @@ Usage: ${program} [options]
 const FLUSH_MS = 1_000;
 
 export interface RunOptions {
-  /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
+  /** Lists that replace the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
   plugins?: Partial<Plugins>;
-  /** What the program runs on; Deno by default. */
+  /** The runtime. Deno by default. */
   platform?: Platform;
 }
 
 /**
- * Runs the command line of this process, as the program `laneway` does, and ends the process: serves until a signal stops it, or
- * does the command that the arguments name. The given plugins are known to all commands, as the built-in ones are.
+ * Runs the command line of this process, as the program `laneway` does, and ends the process. It serves until a signal stops it, or
+ * runs the command that the arguments name. All commands use the given plugins.
  *
- * There is nothing to wait for. While a module waits at its top level Deno (2.9.6) sends each chunk of a stream by itself, where
- * it would send two together: that takes a gateway a fifth more.
+ * It returns no promise. While a module waits at its top level, Deno (2.9.6) sends two chunks of a stream one by one instead of
+ * together, which costs a gateway a fifth more.
  */
 export function run({ plugins = {}, platform = deno }: RunOptions = {}): void {
   void runToEnd({ platform, plugins, streams: standardStreams(platform) });

@@ -1,4 +1,4 @@
-/** The command that is none: serves until a signal stops it. */
+/** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
 import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
@@ -22,9 +22,9 @@ import { warmUp } from "./warm_up.ts";
 import { modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
 
-/** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
+/** When the free descriptors are counted, in milliseconds. Counting takes a while, and must not delay the first client. */
 const COUNT_AFTER_MS = 1_000;
-/** After so many milliseconds without a request, the next one is not expected at once. */
+/** After this many milliseconds without a request, the gateway counts as idle. */
 const IDLE_MS = 1_000;
 
 const AUTOMATIC =
@@ -49,11 +49,11 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const { file } = loaded;
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
-  // A file that has gone is no wish for the built-in configuration.
+  // If the file is removed, the built-in configuration must not take its place.
   const load: Load = (env, readText = platform.readText) =>
     loadConfig({ path: file ?? path, listen, ...facts, env, readText });
   const running = createRunning(loaded, load, { descriptors, worker }, program);
-  // Before the first client is served, and the start-up message is read: what follows it is noticed.
+  // Before the first client is served and the start-up message is printed, so that every later change is noticed.
   const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
   const signals = watchSignals(platform, terminal);
   const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
@@ -77,7 +77,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   return drained ? 0 : 1;
 }
 
-/** What can wait until clients are served. */
+/** The part of the start that can wait until clients are served. */
 async function settleIn(
   { config }: LoadedConfig,
   { descriptors, idleWatch, app, worker }: {
@@ -94,7 +94,7 @@ async function settleIn(
     await loadClient();
     if (!worker || worker.isFirst) void tellRisks(config, program);
   }
-  await warmUp(program, idleWatch.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
+  await warmUp(program, idleWatch.begun).catch(() => {}); // the user's own lists of plugins may lack one that this needs
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
     if (line !== undefined) say(line);
@@ -103,7 +103,7 @@ async function settleIn(
   });
 }
 
-/** A server that does not answer now is the doctor's to find. */
+/** Prints the risks of the store. A server that does not answer now is reported by the command `doctor`. */
 async function tellRisks(config: Config, { platform, streams: { say } }: Program): Promise<void> {
   const risks = await risksOfStore(config, platform, platform.env).catch(() => []);
   for (const { message, cure } of risks) say(`Store: ${message}. ${cure}`);
@@ -112,7 +112,7 @@ async function tellRisks(config: Config, { platform, streams: { say } }: Program
 interface Running {
   app(): App;
   config(): Config;
-  /** Reads the configuration again, and serves by it where that can be. Quiet, it reports only changes. `by`: who changed it. */
+  /** Reads the configuration again, and uses it if possible. `isQuiet`: report only changes. `by`: the operator who changed it. */
   reload(isQuiet?: boolean, by?: string): void;
 }
 
@@ -147,7 +147,7 @@ function createRunning(
         return say(`Kept the running configuration. ${next.kept}`);
       }
       if (JSON.stringify(next.config) === JSON.stringify(running)) {
-        // What was changed at the console is seen as a change of the file, too.
+        // A change at the console is also seen as a change of the file.
         if (!isQuiet && !isOwnChange) say("The configuration has not changed");
         isOwnChange = false;
         return;
@@ -165,7 +165,7 @@ function createRunning(
   return self;
 }
 
-/** Everywhere that is configured; nowhere, where one address cannot be taken. */
+/** Listens on all configured addresses, or on none if one of them fails. */
 async function listenAll(
   loaded: LoadedConfig,
   running: Running,
@@ -191,7 +191,7 @@ async function listenAll(
   };
 }
 
-/** Takes connections and prints the start-up message. Where it cannot, it prints why and returns no server. */
+/** Listens, and prints the start-up message. If it cannot listen, it prints why and returns no server. */
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
@@ -228,13 +228,13 @@ async function listenOn(
   }
 }
 
-/** The server's own way would wait for whoever reads stderr. A client whose answer breaks off has its line in the log. */
+/** The server's own handler would block on stderr. An answer that breaks off has its line in the log already. */
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
   if (thrown instanceof Error) say(`A request failed without a log line: ${placeOf(thrown)}`);
   return new Response(null, { status: 500 });
 }
 
-/** What was thrown, and where. Its message may quote a request. */
+/** The name and the location of an error, without its message, which may quote a request. */
 function placeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return `no error but a value of type ${typeof thrown}`;
   const { name, code, stack } = thrown as Error & { code?: unknown };

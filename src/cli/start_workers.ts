@@ -1,34 +1,39 @@
 /** Starts several workers and their keeper. The launcher loads this file, so it may import only files that import nothing. */
-import { allowed, ARENAS, flagsOf, keeperSocket, type keptStore, type Permissions } from "../config/permissions.ts";
+import {
+  allowed,
+  ARENAS,
+  flagsOf,
+  keeperSocket,
+  type keeperStore,
+  type Permissions,
+  WORKER_PLACE,
+} from "../config/permissions.ts";
 import type { Child } from "./hang_up.ts";
 import { type KeeperChild, makeFolder, removeFolder, supervise, type Supervisor } from "./workers.ts";
 
-type Kept = ReturnType<typeof keptStore>;
+type KeeperStore = ReturnType<typeof keeperStore>;
 
 interface StartOptions {
-  /** The store that the keeper opens; none where the store is on a server, which needs no keeper. */
-  kept: Kept;
-  /** Starts a worker with further options of Deno's and further variables. */
+  /** The store that the keeper opens. Absent if the store is on a server, which needs no keeper. */
+  store: KeeperStore;
+  /** Starts a worker with additional options for Deno and additional variables. */
   spawn(flags: readonly string[], env: Record<string, string>): Child;
-  /** Has the signals that this process gets passed on. */
+  /** Passes the signals of this process on to `pass`. */
   passSignals(pass: Supervisor["forward"]): void;
   say(text: string): void;
 }
 
-/** The variable that tells a worker its folder and its number. */
-const WORKER = "LANEWAY_WORKER";
-
 /** Returns the exit code once all have ended. */
-export async function startWorkers(count: number, { kept, spawn, passSignals, say }: StartOptions): Promise<number> {
+export async function startWorkers(count: number, { store, spawn, passSignals, say }: StartOptions): Promise<number> {
   const folder = await makeFolder();
-  const common = { net: kept ? [`unix:${keeperSocket(folder)}`] : [], read: [folder], write: [folder] };
-  const flags = ["--unstable-net", ...allowed({ ...common, env: [WORKER] })];
+  const common = { net: store ? [`unix:${keeperSocket(folder)}`] : [], read: [folder], write: [folder] };
+  const flags = ["--unstable-net", ...allowed({ ...common, env: [WORKER_PLACE] })];
   try {
     const workers = supervise(folder, {
       count,
       say,
-      spawn: (place) => spawn(flags, { [WORKER]: place }),
-      spawnKeeper: kept && ((task) => spawnKeeper(common, kept, task)),
+      spawn: (place) => spawn(flags, { [WORKER_PLACE]: place }),
+      spawnKeeper: store && ((task) => spawnKeeper(common, store, task)),
     });
     passSignals(workers.forward);
     return await workers.ended;
@@ -40,7 +45,7 @@ export async function startWorkers(count: number, { kept, spawn, passSignals, sa
 /** Starts the keeper, with the permissions for its socket and the file of its store, and no others. */
 function spawnKeeper(
   { net, read, write }: Pick<Permissions, "net" | "read" | "write">,
-  { file, paths }: NonNullable<Kept>,
+  { file, paths }: NonNullable<KeeperStore>,
   task: object,
 ): KeeperChild {
   const flags = flagsOf({ net, env: [], read: [...read, ...paths], write: [...write, ...paths] });

@@ -9,7 +9,7 @@ export interface Startup {
   config: Config;
   /** Where the configuration came from. */
   source: string;
-  /** Where the gateway really listens, which a port of 0 leaves open. */
+  /** The real address, which the configuration leaves open if the port is 0. */
   address: { hostname: string; port: number };
   env(name: string): string | undefined;
   /** The names of secrets that are too short to be masked. */
@@ -20,7 +20,7 @@ export interface Startup {
 
 const WIDTH = 80;
 
-/** What a person reads who has just started the gateway. It never shows a secret. */
+/** The message for the operator who has just started the gateway. It never shows a secret. */
 export function startupMessage({ version, config, source, address, env, unmasked, store }: Startup): string {
   const url = `http://${callable(address.hostname)}:${address.port}`;
   const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
@@ -73,7 +73,7 @@ function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): 
   ];
 }
 
-/** As many names as one line takes, and how many there are where it does not take all. */
+/** As many names as fit in one line, with the number of all names if not all of them fit. */
 function firstFew(names: string[], what: string, width: number): string {
   const all = names.join(", ");
   if (all.length <= width) return all;
@@ -95,7 +95,7 @@ function secretLines(config: Config, env: Startup["env"]): string[] {
   return lines.length === 0 ? [] : ["Upstreams without a secret", ...lines, ""];
 }
 
-/** What an operator is to know of secrets that are as short as plain words. */
+/** Lines that warn of secrets that are as short as plain words. */
 export function unmaskedLines(names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const title = "Secrets shorter than eight characters: not masked if an upstream repeats them";
@@ -116,7 +116,7 @@ function keyLines({ keys, storedKeys, oidc }: Config): string[] {
     : [`Keys: one is required (${firstFew(names, "keys", WIDTH - 25)})`];
 }
 
-/** Two calls to copy, of a model that answers with no secret and no network. */
+/** Two calls to copy, for a model that needs no secret and no network. */
 function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, url: string): string[] {
   for (const [lane, { models }] of Object.entries(lanes)) {
     for (const [model, { task, targets }] of Object.entries(models)) {

@@ -1,22 +1,22 @@
-/** How the gateway ends: a first signal lets what runs come to its end, a second one aborts it. */
+/** Ends the gateway: the first signal lets running requests finish, and a second one aborts them. */
 import type { App } from "../app.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform, Serving, Signal } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** How long aborted requests have to answer their clients. */
+/** How long aborted requests have to answer their clients, in milliseconds. */
 const ABORT_LIMIT_MS = 1_000;
-/** A key press reaches a program both from the terminal and from the task runner that started it. */
+/** Signals within this time are one, in milliseconds: a key press comes both from the terminal and from the task runner. */
 const SAME_SIGNAL_MS = 250;
-/** How often the launcher is looked for, in milliseconds. */
+/** How often it is checked whether the launcher still runs, in milliseconds. */
 const LOOK_MS = 500;
 
-/** The signals that end this process, from when they are watched on. */
+/** The signals that end this process. */
 export interface StopSignals {
   first: Promise<Signal>;
   second: Promise<void>;
-  /** What watches them keeps no process alive any more. */
+  /** Stops watching the launcher, so that no timer keeps the process alive. */
   forget(): void;
 }
 
@@ -24,14 +24,14 @@ export interface Stopping {
   signals: StopSignals;
   server: Serving;
   app(): App;
-  /** By the configuration that is served at the end. */
+  /** The time limits of the configuration in force at the end. */
   patience(): Config["stop"];
   /** Called at the first signal. */
   onStop(): void;
   say(text: string): void;
 }
 
-/** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
+/** Waits for a signal, then ends the server. Returns whether every request finished by itself. */
 export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
   const { signals } = stopping;
   try {
@@ -56,7 +56,7 @@ async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
   return false;
 }
 
-/** To be called before the first client is served: a signal that nobody watches ends the process at once. */
+/** Must be called before the first client is served, because an unwatched signal ends the process at once. */
 export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal: Terminal): StopSignals {
   const first = Promise.withResolvers<Signal>();
   const second = Promise.withResolvers<void>();
@@ -69,12 +69,12 @@ export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal
   };
   for (const name of signals) onSignal(name, () => received(name));
   if (canHangUp(os)) {
-    // The shell, the system and the launcher all send it, and the launcher SIGINT, too: none means it twice.
+    // The shell, the system and the launcher may all send it, and the launcher sends SIGINT, too. They all mean one signal.
     onSignal("SIGHUP", () => {
       if (terminal.isGone()) first.resolve("SIGHUP");
     });
   }
-  // Where the launcher is killed, nobody else could stop this process.
+  // If the launcher is killed, nothing else could stop this process.
   const launcher = Number(env("LANEWAY_LAUNCHER"));
   let timer: ReturnType<typeof setInterval> | undefined;
   const forget = () => clearInterval(timer);
@@ -93,7 +93,7 @@ export function canHangUp(os: string): boolean {
   return os !== "windows";
 }
 
-/** The same, for what nothing waits for where all else is over. */
+/** A delay that does not keep the process alive. */
 function delayWhileAlive(ms: number): Promise<void> {
   return new Promise((resolve) => void callWhileAlive(ms, resolve));
 }

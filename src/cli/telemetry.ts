@@ -1,8 +1,8 @@
-/** How Deno's OpenTelemetry is set up for the gateway. The launcher reads this file: it imports nothing. */
+/** Sets up Deno's OpenTelemetry for the gateway. The launcher loads this file, so it imports nothing. */
 
 /**
- * Spans of Deno's own would double the gateway's, and hold whole URLs; and at the end Deno would wait ten seconds for a collector
- * that does not answer.
+ * Deno's own spans would duplicate the gateway's, and would contain whole URLs. And at the end, Deno would wait ten seconds for a
+ * collector that does not answer.
  */
 const PRESETS = {
   OTEL_SERVICE_NAME: "laneway",
@@ -11,7 +11,7 @@ const PRESETS = {
   OTEL_EXPORTER_OTLP_TIMEOUT: "1000",
 };
 
-/** The task that starts the launcher switches it off there, where it would only export the launcher's own memory. */
+/** The task that starts the launcher switches telemetry off for it, because it would only export the launcher's own memory use. */
 export function telemetryVariables(): Record<string, string> {
   const wanted = Deno.env.get("LANEWAY_TELEMETRY") || Deno.env.get("OTEL_DENO");
   if (!/^(1|true)$/.test(wanted ?? "")) return {};

@@ -4,13 +4,13 @@ import type { Platform } from "../platform/platform.ts";
 const STREAMS = ["stdin", "stdout", "stderr"] as const;
 
 export interface Terminal {
-  /** Whether the terminal is gone that the standard streams were at. */
+  /** Whether the terminal of the standard streams is gone. */
   isGone(): boolean;
 }
 
 /**
- * Tells whether the terminal is gone that the standard streams were at when this was called: what is started in one ends with
- * it, while a service, which has none, takes the same signal as a wish to read its configuration again.
+ * Watches the terminal that the standard streams have at this moment. A gateway that was started in a terminal ends with it. A
+ * service has no terminal, and takes the same signal as a request to read its configuration again.
  */
 export function watchTerminal({ isTerminal }: Pick<Platform, "isTerminal">): Terminal {
   const there = STREAMS.filter((stream) => isTerminal(stream));

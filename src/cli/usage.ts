@@ -1,4 +1,4 @@
-/** The command `usage`: what keys used, as the store has it. */
+/** The command `usage`: prints the usage of keys from the store. */
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
@@ -64,7 +64,7 @@ function optionsIn(args: readonly string[]): { by?: Column; csv?: boolean; help?
   return { by: column, ...flags };
 }
 
-/** The rows as text, under a head: each row, or their sums by one of the columns. */
+/** A table with a header: all rows, or their sums by one of the columns. */
 export function tableOf(rows: readonly UsageRow[], by?: Column): string[][] {
   const columns = by ? [by] : COLUMNS;
   const sums = new Map<string, UsageRow>();
@@ -74,7 +74,7 @@ export function tableOf(rows: readonly UsageRow[], by?: Column): string[][] {
     sums.set(name, sum ? { ...row, ...together(sum, row) } : row);
   }
   const lines = Array.from(sums.values(), (row) => [
-    // A model is called as clients call it.
+    // Clients may call a model anything, so control characters are made visible.
     ...columns.map((column) => visible(row[column])),
     ...[row.requests, row.inputTokens, row.outputTokens].map(String),
     row.unpriced < row.requests ? formatDollars(row.pico) : "",
@@ -87,7 +87,7 @@ function aligned(table: readonly string[][]): string[] {
   return table.map((row) => row.map((cell, at) => cell.padEnd(widths[at]!)).join("  ").trimEnd());
 }
 
-/** What begins like a formula is none to a spreadsheet once a quote stands before it. */
+/** A quote before a cell that begins like a formula keeps spreadsheets from running it. */
 function quoted(cell: string): string {
   const plain = /^[=+@\t\r-]/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;

@@ -1,4 +1,4 @@
-/** What a first request would do for the first time is done before it comes: schemas compile, and the engine sees the code run. */
+/** Does the slow part of a first request in advance: schemas are compiled, and the engine optimizes the code. */
 import { createApp, parseConfig } from "../app.ts";
 import { builtin } from "../util/builtin.ts";
 import type { Program } from "../programs/program.ts";
@@ -6,7 +6,7 @@ import type { Program } from "../programs/program.ts";
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
 const WIRES = ["chat", "messages", "responses"];
 
-/** What requests with keys, other letters than ASCII, compressed bodies or conversations need, and what the descriptors are counted with. */
+/** Modules for requests with keys, non-ASCII text, compressed bodies or conversations, and for counting descriptors. */
 const MODULES = [
   "node:buffer",
   "node:crypto",
@@ -19,8 +19,8 @@ const MODULES = [
 ] as const;
 
 /**
- * A short exchange on each wire, whole and streamed, in a gateway that calls itself: no network, no store, no log. Before each of
- * them it waits until `mayGoOn`: a client that comes meanwhile is answered first.
+ * Runs a short exchange on each wire, whole and streamed, in a gateway that calls itself without network, store or log. It awaits
+ * `mayGoOn` before each step, so that clients are answered first.
  */
 export async function warmUp(
   { platform, plugins }: Pick<Program, "platform" | "plugins">,

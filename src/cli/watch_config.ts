@@ -3,27 +3,27 @@ import { repeat } from "../util/time_limit.ts";
 import { canHangUp } from "./stop.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** How often the file of the configuration is looked at, in milliseconds. Editors replace it, which ends a watch of it. */
+/** How often the file is checked, in milliseconds. A watch would end when an editor replaces the file. */
 const LOOK_MS = 500;
 
 export interface WatchOptions {
   platform: Pick<Platform, "os" | "onSignal" | "modifiedAt">;
-  /** The file of the configuration; none for the built-in one. */
+  /** The file of the configuration. Absent for the built-in one. */
   file: string | undefined;
-  /** When the file was modified that has been read; else what it is now counts as read. */
+  /** The modification time of the file that was read. If absent, the file as it is now counts as read. */
   since?: number;
   terminal: Terminal;
-  /** Called when the configuration is to be read again. */
+  /** Called when the configuration has to be read again. */
   again(): void;
 }
 
-/** Calls `again` at SIGHUP, unless that means a closed terminal, and when the file has changed. Returns what ends that. */
+/** Calls `again` when the file has changed, and at SIGHUP unless the terminal was closed. Returns a function that stops it. */
 export function watchConfig({ platform, file, since, terminal, again }: WatchOptions): () => void {
   let known = since ?? modifiedAt(file, platform);
   let before = known;
   const stop = repeat(LOOK_MS, () => {
     const now = modifiedAt(file, platform);
-    // It is read once it rests: half of a file is no configuration.
+    // A file that is still being written is not read.
     const rests = now === before;
     before = now;
     if (!rests || now === undefined || now === known) return;
@@ -42,7 +42,7 @@ export function watchConfig({ platform, file, since, terminal, again }: WatchOpt
   };
 }
 
-/** In milliseconds since the epoch; nothing where there is no such file. */
+/** The modification time in milliseconds since the epoch. Absent if there is no such file. */
 export function modifiedAt(
   file: string | undefined,
   platform: Pick<Platform, "modifiedAt">,
@@ -50,6 +50,6 @@ export function modifiedAt(
   try {
     return file === undefined ? undefined : platform.modifiedAt(file);
   } catch {
-    return undefined; // Between its removal and its return.
+    return undefined; // the file is being replaced
   }
 }

@@ -1,32 +1,30 @@
-/** One of several processes that serve together: what it knows of the others, by files in a folder that only they open. */
+/** One of several processes that serve together. They exchange reports by files in a folder that only they open. */
 import type { App, OtherWorker, WorkerReport, Workers } from "../app.ts";
 import { ConfigError, type LoadedConfig } from "../config/load.ts";
-import { keeperSocket } from "../config/permissions.ts";
+import { keeperSocket, WORKER_PLACE } from "../config/permissions.ts";
 import { withoutGauges } from "../observe/sum_expositions.ts";
 import { builtin } from "../util/builtin.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
-/** Where the launcher says which one this is: the folder, a slash and the number. */
-const PLACE = "LANEWAY_WORKER";
-/** How often a process reports, and after how long without a report it counts as hung, in milliseconds. */
+/** How often a process reports, and after how long without a report it counts as hanging, in milliseconds. */
 const [REPORT_MS, FRESH_MS] = [1_000, 3_500];
 
 /** This process among several. */
 export interface Worker extends Workers {
-  /** The program, whose messages say which process they are from. */
+  /** The program, with messages that name this process. */
   program: Program;
-  /** Whether none has served before it, in any place. */
+  /** Whether this is worker 1 and no process has served as worker 1 before. */
   isFirst: boolean;
-  /** What the process served by whose place this one has taken; nothing where it is the first there. */
+  /** The configuration of the process that this one replaces. Absent if it replaces none. */
   loaded: LoadedConfig | undefined;
-  /** Throws a `ConfigError` where several processes cannot serve by it. */
+  /** Throws a `ConfigError` if several processes cannot use this configuration. */
   check(loaded: LoadedConfig): void;
-  /** Whoever takes this one's place is going to serve by it. */
+  /** Keeps the configuration for a process that replaces this one. */
   keep(loaded: LoadedConfig): Promise<void>;
-  /** From now on this process serves, and reports. Throws a `UsageError` where the first of its place cannot. */
+  /** Called once this process serves: it begins to report. Throws a `UsageError` if a process that replaces none cannot write. */
   begin(loaded: LoadedConfig, running: Running): Promise<void>;
-  /** Once this process serves no more. */
+  /** Called once this process no longer serves. */
   end(): Promise<void>;
 }
 
@@ -42,7 +40,7 @@ interface Reported extends WorkerReport {
   at: number;
 }
 
-/** Throws a `UsageError` where this process cannot be one of `count`. */
+/** Throws a `UsageError` if this process cannot be one of `count`. */
 export async function joinWorkers(count: number, program: Program): Promise<Worker> {
   const { os, env, isGranted } = program.platform;
   if (os !== "linux") {
@@ -50,7 +48,7 @@ export async function joinWorkers(count: number, program: Program): Promise<Work
       `Cannot use workers "${count}": only Linux distributes connections among processes on one port`,
     );
   }
-  const place = isGranted({ name: "env", variable: PLACE }) ? env(PLACE) : undefined;
+  const place = isGranted({ name: "env", variable: WORKER_PLACE }) ? env(WORKER_PLACE) : undefined;
   const [, folder, number] = /^(.+)\/(\d+)$/.exec(place ?? "") ?? [];
   if (folder === undefined) {
     throw new UsageError(
@@ -96,7 +94,7 @@ function createWorker(
     inherited: withoutGauges(before?.metrics ?? ""),
     loaded,
     check,
-    // A disk that is full now may not be later.
+    // A full disk may have space again later.
     keep: (loaded) => write("config.json", loaded).catch(() => {}),
     publish: (report) => write("json", reported(report)).catch(() => {}),
     others: () => readReports(folder, others),
@@ -107,7 +105,7 @@ function createWorker(
       } catch (error) {
         if (!loaded) throw new UsageError(`Cannot write in "${folder}": ${(error as Error).message}`);
       }
-      // The file may have changed between two processes.
+      // The file may have changed since the replaced process read it.
       if (loaded) running.reload(true);
       if (loaded) named.streams.say("Serves again");
       const report = async () => {
@@ -118,7 +116,7 @@ function createWorker(
     },
     async end() {
       const { parentId, env } = program.platform;
-      // The launcher removes it, unless it was killed.
+      // The launcher removes the folder, unless the launcher was killed.
       if (parentId() !== Number(env("LANEWAY_LAUNCHER"))) await removeFolder(folder);
     },
   };
@@ -138,7 +136,7 @@ function withName(name: string, program: Program): Program {
   return { ...program, streams: { ...streams, say: (text) => streams.say(`${name}: ${text}`) } };
 }
 
-/** A clock that was set may be far from that of the report. */
+/** The difference is absolute, because the clock may have been set back. */
 function isFresh({ at }: Reported): boolean {
   return Math.abs(Date.now() - at) < FRESH_MS;
 }
@@ -153,12 +151,12 @@ async function readJson<T>(path: string): Promise<T | undefined> {
 }
 
 async function removeFolder(folder: string): Promise<void> {
-  await builtin("node:fs/promises").rm(folder, { recursive: true, force: true }).catch(() => {}); // another one does, too
+  await builtin("node:fs/promises").rm(folder, { recursive: true, force: true }).catch(() => {}); // another worker removes it, too
 }
 
 let written = 0;
 
-/** Whoever reads it meanwhile reads the whole of what was there, or of this. */
+/** Replaces the file atomically, so that readers see the old or the new content as a whole. */
 async function writeJson(path: string, value: unknown): Promise<void> {
   const { rename, writeFile } = builtin("node:fs/promises");
   const draft = `${path}.${written++}`;

@@ -1,4 +1,4 @@
-/** Several gateways at one port. The launcher reads this file: it imports nothing but what imports nothing. */
+/** Runs several gateways at one port. The launcher loads this file, so it imports only files that import nothing. */
 import { keeperSocket } from "../config/permissions.ts";
 import { isThere } from "./cached.ts";
 import { type Child, send } from "./hang_up.ts";
@@ -6,35 +6,35 @@ import type { KeeperTask } from "./keeper.ts";
 
 export interface WorkersOptions {
   count: number;
-  /** Starts one. `place` is what it is to find in `LANEWAY_WORKER`. */
+  /** Starts a worker. `place` is the value of its variable `WORKER_PLACE`. */
   spawn(place: string): Child;
-  /** Starts what keeps the store for all; absent where the store is on a server. */
+  /** Starts the keeper. Absent if the store is on a server. */
   spawnKeeper?(task: Pick<KeeperTask, "path" | "remembering">): KeeperChild;
   say(text: string): void;
 }
 
-/** It ends by itself once its standard input has ended. */
+/** The keeper's process. It ends by itself once its standard input has ended. */
 export type KeeperChild = Pick<Deno.ChildProcess, "stdin" | "status" | "kill">;
 
 export interface Supervisor {
-  /** Passes a signal on to all. One that ends them ends what starts them again, too. */
+  /** Passes a signal on to all workers. After a signal that ends them, they are not restarted. */
   forward(signal: Deno.Signal): void;
-  /** The exit code, once all have ended. */
+  /** Resolves to the exit code once all processes have ended. */
   ended: Promise<number>;
 }
 
-/** How often it is looked whether one serves that was started, in milliseconds. */
+/** How often it is checked whether a started worker serves, in milliseconds. */
 const LOOK_MS = 20;
-/** How long one has to live to have started well, in milliseconds. */
+/** After how long a start counts as successful, in milliseconds. */
 const WELL_MS = 5_000;
-/** How long what keeps the store may take to end, in milliseconds: it writes what is not written yet. */
+/** How long the keeper may take to end, in milliseconds: it still writes its counts. */
 const END_MS = 10_000;
-/** How soon one is started again, and how late at most where it ends at once each time, in milliseconds. */
+/** The shortest and the longest wait before a restart, in milliseconds. It grows while a process keeps ending at once. */
 const [SOON_MS, LATE_MS] = [100, 30_000];
 
 /**
- * Makes a folder that only this user opens, in which they find each other. What they may do is known before they start, so the
- * folder has to be there by then, and who makes and removes it is a program: the launcher itself may write nothing.
+ * Makes a folder that only this user can open, in which the workers find each other. It must exist before they start, because their
+ * permissions name it. Other programs make and remove it, because the launcher itself may write nothing.
  */
 export async function makeFolder(): Promise<string> {
   const { success, stdout } = await new Deno.Command("mktemp", { args: ["-d", "-t", "laneway-XXXXXXXXXX"] }).output();
@@ -48,8 +48,8 @@ export async function removeFolder(folder: string): Promise<void> {
 }
 
 /**
- * Starts them, and starts each again whenever it ends. The first one is alone at first: what is wrong with the configuration is
- * reported once. Where one cannot start, all end.
+ * Starts the workers, and restarts each one whenever it ends. The first worker starts alone, so that a mistake in the configuration
+ * is reported once. If one of them cannot start, all end.
  */
 export function supervise(folder: string, options: WorkersOptions): Supervisor {
   const supervised = new Supervised(folder, options);
@@ -99,7 +99,7 @@ class Supervised {
     return child;
   }
 
-  /** Whether it came to serve. One that did not ends all. */
+  /** Starts a worker. Returns whether it came to serve. If it did not, all workers end. */
   async #starts(worker: number): Promise<boolean> {
     if (this.#stop.signal.aborted) return false;
     const { status } = this.#spawn(worker);
@@ -145,7 +145,7 @@ class Supervised {
     });
   }
 
-  /** Starts something again whenever it ends. Resolves to its exit code once it has ended for good. */
+  /** Restarts a process whenever it ends. Resolves to its exit code once it has ended for good. */
   async #restart(
     name: string,
     stop: AbortSignal,

@@ -1,9 +1,9 @@
-/** Writes `package.json`, for Node, from `deno.json`; with `--check` it only says whether that file is current. */
+/** Writes `package.json`, for Node, from `deno.json`. With `--check`, it only reports whether that file is current. */
 import manifest from "../../deno.json" with { type: "json" };
 
 const file = new URL("../../package.json", import.meta.url);
 
-/** What npm and Node need to know: the packages by the names that the source has for them, and what others may import. */
+/** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
   const dependencies = Object.entries(imports).map(([name, specifier]) => [name, versionOf(name, specifier)]);
@@ -21,7 +21,7 @@ export function packageText(): string {
   return JSON.stringify(content, null, 2) + "\n";
 }
 
-/** `npm:zod@4.6.7` is version 4.6.7 of `zod`; under another name it stays an alias of the package. */
+/** `npm:zod@4.6.7` is version 4.6.7 of `zod`. Under another name, the specifier stays as an alias of the package. */
 function versionOf(name: string, specifier: string): string {
   return specifier.startsWith(`npm:${name}@`) ? specifier.slice(`npm:${name}@`.length) : specifier;
 }

@@ -1,10 +1,10 @@
-/** Writes `gateway.schema.json` from the schema; with `--check` it only says whether that file is current. */
+/** Writes `gateway.schema.json` from the schema. With `--check`, it only reports whether that file is current. */
 import { z } from "zod";
 import { configSchema } from "../config/schema.ts";
 
 const file = new URL("../config/gateway.schema.json", import.meta.url);
 
-/** The JSON schema of what people write: fields with a default may be absent. */
+/** The JSON schema of the configuration as people write it: fields with a default may be absent. */
 export function schemaText(): string {
   return JSON.stringify({ title: "Laneway", ...z.toJSONSchema(configSchema, { io: "input" }) }, null, 2) + "\n";
 }

@@ -45,7 +45,10 @@ export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
 /** What the client of a Redis server looks at when it is loaded. */
 const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
 
-/** Where the fetcher is that the launcher has started beside the gateway, and what it wants to be shown. */
+/** The variable that tells a worker its place: the folder that the workers share, a slash and the worker's number. */
+export const WORKER_PLACE = "LANEWAY_WORKER";
+
+/** The variables for the address and the token of a fetcher that the launcher has started beside the gateway. */
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
 
@@ -212,7 +215,7 @@ function storePaths(
 }
 
 /** What a process needs that keeps the store for several gateways; nothing where the store is on a server. */
-export function keptStore(
+export function keeperStore(
   { config, env, os, isThere }: Pick<PermissionSource, "config" | "env" | "os" | "isThere">,
 ): { file?: string; paths: string[] } | undefined {
   const store = fields(fields(config).store);

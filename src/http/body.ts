@@ -85,7 +85,7 @@ export async function readBody(
 
   // A chunked body has no reliable length.
   const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
-  const isSmall = isKnown && declared > 0 && declared <= SMALL_BYTES;
+  const isSmall = isKnown && declared > 0 && declared <= UNCOUNTED_BYTES;
   const bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
   if (isSmall) limits.onLength?.(bytes.length);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
@@ -96,7 +96,7 @@ export async function readBody(
 }
 
 /** The size that fits into the first packets of a connection. */
-export const SMALL_BYTES = 2 ** 14;
+export const UNCOUNTED_BYTES = 2 ** 14;
 /** Larger bodies are worked on one at a time: each takes milliseconds and several times its size in memory. */
 export const LARGE_BYTES = 2 ** 20;
 

@@ -4,7 +4,7 @@
  */
 import type { FormField } from "../contract/context.ts";
 import { builtin } from "../util/builtin.ts";
-import { type BodyLimits, LARGE_BYTES, readJsonBody, SMALL_BYTES as UNCOUNTED_BYTES } from "./body.ts";
+import { type BodyLimits, LARGE_BYTES, readJsonBody, UNCOUNTED_BYTES } from "./body.ts";
 import { tooLarge } from "./size.ts";
 import { readFormBody } from "./multipart.ts";
 import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./room.ts";
