@@ -100,7 +100,7 @@ export const oneModel: EndpointDescription = {
   answer: jsonAnswer(model),
 };
 
-/** The same where others answer the rest. */
+/** The description of an endpoint whose path other protocols answer, too. */
 export function beside(description: EndpointDescription): EndpointDescription {
   return { ...description, when };
 }

@@ -1,4 +1,4 @@
-/** Texts as vectors: one text, or several at once. */
+/** Embeddings of one text, or of several at once. */
 import type { EmbedRequest, EmbedResponse, Vector } from "../../src/canonical/embed.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
 import { present } from "../../src/canonical/json.ts";
@@ -18,7 +18,7 @@ export function parseBatch({ body, params }: WireRequest): EmbedRequest {
   return parse(requests, params.id, (index) => `requests[${index}].content`);
 }
 
-/** All of them are asked for at once, so they must want the same. */
+/** All requests of a batch go to the upstream as one, so they must want the same dimensions. */
 function parse(requests: readonly EmbedBody[], model = "", placeOf: (index: number) => string): EmbedRequest {
   const [first] = requests;
   const dimensions = first?.outputDimensionality;
@@ -52,7 +52,7 @@ export function serializeEmbed({ vectors: [vector = []] }: EmbedResponse): Respo
   return Response.json({ embedding: { values: [...vector] } });
 }
 
-/** Fewer numbers are written at once. From this many on, each vector is written when the client reads it. */
+/** From this many numbers on, each vector is written when the client reads it. Fewer are written at once. */
 const LONG = 50_000;
 
 export function serializeBatch({ vectors }: EmbedResponse): Response {

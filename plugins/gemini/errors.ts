@@ -2,7 +2,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
 import { errorHeaders } from "../shared/errors.ts";
 
-/** The words of `google.rpc.Code`, by which clients know what went wrong. */
+/** The names of `google.rpc.Code`, by which clients recognize errors. */
 const STATUS_OF: Record<ErrorCode, string> = {
   invalid_request: "INVALID_ARGUMENT",
   context_length_exceeded: "INVALID_ARGUMENT",
@@ -31,7 +31,7 @@ const STATUS_OF: Record<ErrorCode, string> = {
 
 const TYPES = "type.googleapis.com/google.rpc.";
 
-/** The gateway's own code is the reason; seconds to wait are a detail that clients read in place of the header. */
+/** The gateway's own code is the reason. The seconds to wait are a detail, which clients read instead of the header. */
 export function serializeErrorBody({ code, status, message, details }: GatewayError): JsonObject {
   const { param, retryAfter = "" } = details;
   const violation = { field: param, description: message };

@@ -10,7 +10,7 @@ const WORD_OF: Record<FinishReason, string> = {
   "other": "OTHER",
 };
 
-/** `malformed`: the function of a call whose arguments are no object, which is why it is not in the answer. */
+/** `malformed`: the function of a call that is not in the answer, because its arguments are not an object. */
 export function serializeFinish({ reason, raw }: Finish, malformed: string | undefined): JsonObject {
   const isCut = reason === "length" || reason === "content-filter";
   if (malformed !== undefined && !isCut) {

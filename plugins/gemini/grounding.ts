@@ -1,34 +1,34 @@
-/** What an answer rests on: what was searched for, what was found, and which of it the text cites where. */
+/** The sources of an answer: the queries, the pages that were found, and where the text cites them. */
 import type { Annotation, HostedPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 
-/** How much of its texts an answer repeats as cited, in UTF-16 units: citations overlap, and each repeats what it cites. */
+/** The most cited text in an answer, in UTF-16 units: citations overlap, and each repeats its text. */
 const MOST_CITED = 1_000_000;
 
 export class Grounding {
   readonly #queries = new Set<string>();
-  /** By their addresses; their positions are what supports name. */
+  /** The sources by their URLs. Supports refer to their indexes. */
   readonly #sources = new Map<string, { index: number; title: string }>();
   readonly #found = new Map<string, string>();
   readonly #supports: JsonObject[] = [];
   readonly #pages = new Map<string, boolean>();
   readonly #note: Context["note"];
-  /** How much of the texts is repeated in supports, in UTF-16 units. */
+  /** The cited text so far, in UTF-16 units. */
   #cited = 0;
 
   constructor({ note }: Pick<Context, "note">) {
     this.#note = note;
   }
 
-  /** A step of a tool that the server ran. */
+  /** Adds a step of a hosted tool. */
   add({ call, result }: HostedPart): void {
     if (call.kind === "web-search") this.#queries.add(call.query);
     if (call.kind === "web-fetch" && result) this.#pages.set(call.url, result.kind === "page");
     if (result?.kind === "hits") { for (const { url, title } of result.hits) this.#found.set(url, title); }
   }
 
-  /** What a text cites. `before`: the bytes of the answer's texts before it, because places are counted in bytes. */
+  /** Adds the citations of a text. `before`: the bytes of the answer's earlier texts, because positions are in bytes. */
   cite(annotations: readonly Annotation[], text: string, before: number): void {
     const supports: { index: number; start: number; end: number }[] = [];
     for (const { url, title, start: from, end: to } of annotations) {
@@ -45,7 +45,7 @@ export class Grounding {
     }
   }
 
-  /** The places say the same as the text, which is left out where citations repeat far more than an answer. */
+  /** The cited text. It is left out if citations repeat far more than an answer, because the positions are enough. */
   #repeat(text: string, start: number, end: number): { text?: string } {
     const isFull = this.#cited > MOST_CITED;
     this.#cited += end - start;
@@ -62,7 +62,7 @@ export class Grounding {
     return index;
   }
 
-  /** The fields of a candidate; none where nothing was searched or cited. All that was found stands for what nobody cites. */
+  /** The fields of a candidate, if anything was searched or cited. Without citations, everything that was found is a source. */
   serialize(): JsonObject {
     if (this.#sources.size === 0) { for (const [url, title] of this.#found) this.#indexOf(url, title); }
     const metadata: JsonObject = {
@@ -83,19 +83,19 @@ export class Grounding {
   }
 }
 
-/** A place as `slice` takes it. */
+/** Normalizes a position, as `slice` does. */
 function placeIn(text: string, place: number): number {
   const whole = Math.trunc(place);
   return Math.min(Math.max(whole < 0 ? text.length + whole : whole, 0), text.length);
 }
 
-/** The bytes of a text before each of these places, in one pass. */
+/** Counts the bytes of a text before each of these positions, in one pass. */
 function bytesBefore(text: string, places: readonly number[]): Map<number, number> {
   const found = new Map<number, number>();
   let bytes = 0;
   let at = 0;
   for (const place of [...new Set(places)].sort((a, b) => a - b)) {
-    // Half a pair is not a character that can be encoded.
+    // Half of a surrogate pair is encoded as the three bytes of U+FFFD.
     const end = (text.codePointAt(place - 1) ?? 0) > 0xffff ? place - 1 : place;
     bytes += bytesIn(text.slice(at, end));
     at = end;

@@ -1,11 +1,11 @@
-/** The wire of the Gemini API, for its clients: conversations, counts, vectors, and the lists of models. */
+/** The protocols of the Gemini API: conversations, token counts, embeddings, and lists of models. */
 import { parseListQuery } from "../../src/canonical/models.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, KeyPlaces, Protocol } from "../../src/contract/protocol.ts";
 import { serializeError } from "./errors.ts";
 import type * as Verbs from "./verbs.ts";
 
-/** Few speak this wire: what it is made of is loaded when it is first asked. */
+/** Few clients use this wire, so its code is loaded at the first request. */
 let verbs: typeof Verbs;
 
 function load(): Promise<void> | undefined {
@@ -18,12 +18,12 @@ function speaksThisWire(headers: Headers): boolean {
   return headers.has(keyPlaces.header) || headers.has("x-goog-api-client");
 }
 
-/** A model's name may have slashes and colons in it: what follows the last colon is the action. */
+/** A model's name may contain slashes and colons. The action follows the last colon. */
 function actionOn(version: string, action: string): PathPattern {
   return new PathPattern(`/:lane/${version}/models/:id(.+)\\:${action}`);
 }
 
-/** What all of them have. */
+/** The fields that all protocols share. */
 const shared = { wire: "gemini", load, keyPlaces, speaksFor: speaksThisWire, serializeError };
 
 function conversations(version: string): AnyProtocol[] {
@@ -55,7 +55,7 @@ function conversations(version: string): AnyProtocol[] {
     name: `gemini-${version}-list`,
     describe: async () => (await import("./description.ts")).list,
     accepts: undefined,
-    // A blank line is nothing inside a list.
+    // Blank lines are allowed inside a JSON list.
     keepAlive: () => ({ data: "" }),
     stream: { framing: "json", writer: (exchange) => verbs.serializeList(exchange) },
   };
@@ -96,7 +96,7 @@ function embeddings(version: string): AnyProtocol[] {
   return [embed, batch];
 }
 
-/** `isShared`: whether clients of other wires ask for their lists at the same path. */
+/** `isShared`: whether clients of other wires use the same path for their lists. */
 function lists(version: string, isShared: boolean): AnyProtocol[] {
   const accepts: AnyProtocol["accepts"] = isShared
     ? ({ headers, query }) => speaksThisWire(headers) || query.has(keyPlaces.parameter)
@@ -132,7 +132,7 @@ function lists(version: string, isShared: boolean): AnyProtocol[] {
   return [models, model];
 }
 
-/** Libraries ask at `v1beta`, newer ones at `v1`, where other wires have their lists of models, too. */
+/** Libraries use `v1beta`, and newer ones use `v1`, where other wires have their lists of models, too. */
 export const geminiProtocols: readonly AnyProtocol[] = ["v1beta", "v1"].flatMap((version) => [
   ...conversations(version),
   ...embeddings(version),

@@ -1,7 +1,7 @@
 import type { ModelInfo, Task } from "../../src/canonical/models.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 
-/** What clients may ask of a model of each task, at this wire. */
+/** The methods of this wire for the models of each task. */
 const METHODS_OF: Record<Task, readonly string[]> = {
   chat: ["generateContent", "streamGenerateContent", "countTokens"],
   embedding: ["embedContent", "batchEmbedContents"],
@@ -23,7 +23,7 @@ export function serializeModel(model: ModelInfo): JsonObject {
   };
 }
 
-/** One page: so many entries as `pageSize` wants, from the position that `pageToken` is. Without a size all that is left is one page. */
+/** One page of `pageSize` entries from the position `pageToken` on. Without a size, all remaining entries are one page. */
 export function serializeModelList(models: readonly ModelInfo[], query: URLSearchParams): JsonObject {
   const start = wholeIn(query, "pageToken") ?? 0;
   const end = start + (wholeIn(query, "pageSize") || models.length);

@@ -1,4 +1,4 @@
-/** The turns of a conversation: what the client said, what the model said, and what functions answered. */
+/** Parses the turns of a conversation: those of the user, those of the model, and the results of functions. */
 import { extraField, extraOf, inside } from "../../src/canonical/extra.ts";
 import type {
   FilePart,
@@ -26,11 +26,11 @@ import {
   WIRE,
 } from "./wire.ts";
 
-/** Reads the turns in order, because a result that names no call answers the first one that is open. */
+/** Reads the turns in order, because a result without a call id belongs to the first open call. */
 export class Conversation {
   readonly #pairs = new CallPairs();
   readonly #messages: Message[] = [];
-  /** The model's turn that was read last, if nobody has said anything since. */
+  /** The model's last turn, if no user turn has followed it. */
   #model: ModelTurn | undefined;
 
   parse(contents: readonly GeminiContent[]): Message[] {
@@ -41,7 +41,7 @@ export class Conversation {
     return this.#messages;
   }
 
-  /** Libraries keep each piece of a streamed answer as a turn of its own: they are one. */
+  /** Merges successive turns of the model, because libraries keep each piece of a streamed answer as a turn. */
   #readModel(content: GeminiContent, index: number): void {
     const extra = extraField(WIRE, content, CONTENT_KEYS);
     if (!this.#model || extra.extra) {
@@ -51,7 +51,7 @@ export class Conversation {
     for (const [at, part] of (content.parts ?? []).entries()) this.#model.read(part, `contents[${index}].parts[${at}]`);
   }
 
-  /** Results come first: they belong to the calls before them. */
+  /** Puts results first, because they belong to the calls before them. */
   #readUser(content: GeminiContent, index: number): void {
     this.#model = undefined;
     const results: ToolResultPart[] = [];
@@ -84,16 +84,16 @@ export class Conversation {
   }
 }
 
-/** The fields beside a part's own, and those inside it. */
+/** The extra fields beside a part's own, and those inside it. */
 function withExtra(outer: JsonObject | undefined, key: string, inner: ReturnType<typeof extraOf>) {
   const fields = { ...outer, ...inside(key, inner) };
   return Object.keys(fields).length > 0 ? { extra: { wire: WIRE, fields } } : {};
 }
 
-/** By these a function's answer says that it is the answer, where it is not an object by itself. */
+/** The keys under which a function's result is wrapped if it is not an object itself. */
 const ANSWERS = ["output", "result"];
 
-/** What a function answered. One that failed says so by `error`. */
+/** The result of a function as text. A failed function has the key `error`. */
 function wordsOf(response: JsonObject): { text: string; isError: boolean } {
   const [[key = "", value] = [], ...others] = Object.entries(response);
   if (value === undefined || others.length > 0) return { text: JSON.stringify(response), isError: false };
@@ -108,7 +108,7 @@ function toText(value: JsonValue): string {
 
 const KINDS = ["text", "inlineData", "fileData", "functionCall", "functionResponse"] as const;
 
-/** A part is one thing: what stands beside it would get lost. */
+/** Refuses a part of several kinds, because all but one of them would be lost. */
 function checkKind(part: GeminiPart, place: string): void {
   const kinds = kindsOf(part);
   if (kinds.length < 2) return;
@@ -120,9 +120,9 @@ function kindsOf(part: GeminiPart): string[] {
   return KINDS.filter((kind) => part[kind] !== undefined && part[kind] !== null);
 }
 
-/** What a user says, or instructions. `place` names it in a refusal. */
+/** A part of a user turn or of the instructions. `place` names it in an error. */
 export function parseInputPart(part: GeminiPart, place: string): InputPart {
-  // Only the model thinks.
+  // A thought in a user turn is not reasoning, so the flag is kept as an extra field.
   const rest = { ...extraOf(WIRE, part, PART_KEYS)?.fields, ...present("thought", part.thought || undefined) };
   const extra = Object.keys(rest).length > 0 && { extra: { wire: WIRE, fields: rest } };
   if (typeof part.text === "string") return { type: "text", text: part.text, ...extra };
@@ -134,11 +134,11 @@ function parseMedia({ inlineData, fileData }: GeminiPart, rest: JsonObject, plac
   return fileData ? parseFile(fileData, rest, `${place}.fileData`) : undefined;
 }
 
-/** What the model said, whose thoughts and their signatures stand in parts that need not be neighbours. */
+/** A turn of the model. A thought and its signature may be in parts that are not adjacent. */
 class ModelTurn {
   readonly content: OutputPart[] = [];
   readonly #pairs: CallPairs;
-  /** The latest thought that has no signature yet, and where the parts begin that the next signature is for. */
+  /** The latest thought without a signature, and the first part that the next signature belongs to. */
   #thought: ReasoningPart | undefined;
   #from = 0;
 
@@ -188,7 +188,7 @@ class ModelTurn {
   }
 }
 
-/** Code that the vendor's own server ran, and whatever else only it knows. */
+/** Code that the vendor's own server ran, and other parts that only that server knows. */
 function opaque(part: GeminiPart): OpaquePart {
   const { thoughtSignature: _, ...fields } = part as JsonObject;
   const [type = "empty"] = Object.keys(fields);

@@ -7,7 +7,7 @@ import { BLOB_KEYS, FILE_KEYS, type GeminiMedia, WIRE } from "./wire.ts";
 type Blob = NonNullable<GeminiMedia["inlineData"]>;
 type File = NonNullable<GeminiMedia["fileData"]>;
 
-/** Where the vendor's clients upload files. */
+/** The host to which the vendor's clients upload files. */
 const FILES_HOST = "generativelanguage.googleapis.com";
 
 /** `rest`: the part's other fields. */
@@ -22,7 +22,7 @@ export function parseInline(blob: Blob, rest: JsonObject): FilePart {
   };
 }
 
-/** Files that were uploaded to the vendor are nowhere else. */
+/** Refuses files that were uploaded to the vendor, because other upstreams cannot read them. */
 export function parseFile(file: File, rest: JsonObject, place: string): FilePart {
   const { fileUri, mimeType, displayName } = file;
   const url = URL.parse(fileUri);
@@ -44,7 +44,7 @@ function withExtra(fields: JsonObject) {
   return Object.keys(fields).length > 0 ? { extra: { wire: WIRE, fields } } : {};
 }
 
-/** Bytes are in either alphabet of base64 on this wire, with or without their padding. What is neither goes up as it is. */
+/** Converts to standard base64. This wire allows both alphabets, with or without padding. Invalid data is passed on as it is. */
 function standard(data: string): string {
   const isUrlSafe = data.includes("-") || data.includes("_");
   if (!isUrlSafe && data.length % 4 === 0) return data;
@@ -55,7 +55,7 @@ function standard(data: string): string {
   }
 }
 
-/** Pictures are by far the most that is linked to. */
+/** Guesses the type by the file name. Most links are to images. */
 function typeByName(pathname: string): string {
   return /\.pdf$/i.test(pathname) ? "application/pdf" : "image/*";
 }

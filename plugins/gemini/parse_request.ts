@@ -22,12 +22,12 @@ import {
   WIRE,
 } from "./wire.ts";
 
-/** A client's request for an answer. The path says which model, and whether it is streamed. */
+/** Parses a request for an answer. The path has the model, and says whether the answer is streamed. */
 export function parseRequest({ body, params }: WireRequest, stream: boolean): GenerateRequest {
   return parse(validate(requestSchema, inOneSpelling(body)), params.id ?? "", stream);
 }
 
-/** What is to be counted: a conversation, or a request with all that belongs to it. */
+/** Parses a request to count tokens, of a conversation or of a whole request. */
 export function parseCount({ body, params }: WireRequest): GenerateRequest {
   const counted = validate(countSchema, inOneSpelling(body));
   const request = "generateContentRequest" in counted ? counted.generateContentRequest as GeminiRequest : counted;
@@ -70,7 +70,7 @@ function parseInstructions(instructions: GeminiRequest["systemInstruction"]): Me
   return content.length > 0 ? [{ role: "system", content, ...(extra && { extra }) }] : [];
 }
 
-/** What the gateway could not keep to in its answer. */
+/** Refuses settings that the gateway cannot honour in its answer. */
 function refuseUnserved({ cachedContent, generationConfig: config }: GeminiRequest): void {
   if (cachedContent) throw refusal("cachedContent", "the gateway keeps no contents: send them with each request");
   if ((config?.candidateCount ?? 1) !== 1) {
@@ -107,7 +107,7 @@ function parseThinking(config: GenerationConfig["thinkingConfig"]): Thinking | u
   return { enabled: true, ...(effort && { effort }), ...(budget > 0 && { budgetTokens: budget }) };
 }
 
-/** What the canonical form does not have, named by its path. */
+/** The fields that the canonical form does not have, named by their paths. */
 function parseExtra(body: GeminiRequest): Extra | undefined {
   const { generationConfig: config, toolConfig } = body;
   const thinking = config?.thinkingConfig;
@@ -123,7 +123,7 @@ function parseExtra(body: GeminiRequest): Extra | undefined {
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
 }
 
-/** Thoughts are shown to who asks for them, and to nobody else; all of them travel in the signatures. */
+/** Thoughts are shown only to a client that asks for them. The signatures contain all of them in any case. */
 export function reasoningPlace({ body }: WireRequest): ReasoningPlace {
   const { generationConfig, generation_config } = objectIn(body);
   const { thinkingConfig } = objectIn(inOneSpelling(generationConfig ?? generation_config));

@@ -1,7 +1,7 @@
-/** The schemas of OpenAPI 3.0, as this wire has them, converted to standard JSON schemas. */
+/** Converts this wire's schemas, in the dialect of OpenAPI 3.0, to standard JSON schemas. */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 
-/** Names in snake case, and those that JSON schema has another one for. */
+/** Names in snake case, and names that differ in JSON schema. */
 const NAME_OF: Readonly<Record<string, string>> = {
   any_of: "anyOf",
   min_items: "minItems",
@@ -16,7 +16,7 @@ const NAME_OF: Readonly<Record<string, string>> = {
   defs: "$defs",
   ref: "$ref",
 };
-/** Numbers that are too long for a double's every digit are texts in the JSON of protocol buffers. */
+/** Keywords with 64-bit integers, which protocol buffers write as texts in JSON. */
 const COUNTS: ReadonlySet<string> = new Set(
   ["min", "max"].flatMap((edge) => ["Items", "Length", "Properties"].map((what) => edge + what)),
 );
@@ -51,7 +51,7 @@ function inner(value: JsonValue): JsonValue {
   return isJsonObject(value) ? toJsonSchema(value) : value;
 }
 
-/** Nothing for a type that says nothing. */
+/** The type in lower case. Null for an unspecified type. */
 function typeOf(type: JsonValue | undefined): JsonValue {
   if (typeof type !== "string") return type ?? null;
   return type === "TYPE_UNSPECIFIED" ? null : type.toLowerCase();
@@ -68,7 +68,7 @@ function withNull(schema: JsonObject): JsonObject {
   return { ...schema, ...takesNull };
 }
 
-/** The properties in the order in which the model is to write them. */
+/** Puts the properties into the order in which the model has to write them. */
 function ordered(schema: JsonObject, order: JsonValue | undefined): JsonObject {
   const { properties } = schema;
   if (!Array.isArray(order) || !isJsonObject(properties)) return schema;

@@ -7,10 +7,10 @@ import { serializeFinish } from "./finish.ts";
 import { bytesIn, Grounding } from "./grounding.ts";
 import { serializeSignature } from "./signature.ts";
 
-/** What stands between two texts where a hosted tool ran: clients put all texts together. */
+/** Separates two texts with a hosted tool's step between them, because clients join all texts. */
 export const BETWEEN_STEPS = "\n\n";
 
-/** A whole answer, with the model's name that the client knows. */
+/** Serializes a whole answer, with the model's name as the client knows it. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const parts = new Parts(exchange);
   for (const part of output.content) parts.add(part);
@@ -23,14 +23,14 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
   return envelope(exchange, { candidates: [candidate], usageMetadata: serializeUsage(output.usage) });
 }
 
-/** What every answer, and every piece of a streamed one, has. */
+/** The fields of every answer, and of every piece of a streamed one. */
 export function envelope({ id, input }: Exchange<"generate">, rest: JsonObject): JsonObject {
   return { ...rest, modelVersion: input.model, responseId: id };
 }
 
 /**
- * What the model thought is not among the tokens of its candidates; what was cached is among those of the prompt. The total is the
- * sum of its parts, whatever the upstream counted.
+ * The tokens of thoughts are not counted in the candidates, but the cached tokens are counted in the prompt. The total is the sum of
+ * its parts, whatever the upstream counted.
  */
 export function serializeUsage({ inputTokens, outputTokens, reasoningTokens, cachedInputTokens }: Usage): JsonObject {
   const thoughts = Math.min(reasoningTokens ?? 0, outputTokens);
@@ -43,13 +43,13 @@ export function serializeUsage({ inputTokens, outputTokens, reasoningTokens, cac
   };
 }
 
-/** The parts of an answer, one after the other. */
+/** Collects the parts of an answer. */
 class Parts {
   readonly grounding: Grounding;
   malformed: string | undefined;
   readonly #context: Context;
   readonly #parts: JsonObject[] = [];
-  /** What the client is to bring back of the thoughts before: it stands at the next call, else at the end. */
+  /** The signature of the last thought, for the client to send back. It goes on the next call, or else on the last part. */
   #signature: string | undefined;
   #bytes = 0;
   #isAfterStep = false;
@@ -116,7 +116,7 @@ class Parts {
   }
 }
 
-/** Arguments are an object here: a call whose arguments are none is no call, and the answer's ending says so. */
+/** Serializes a call. If its arguments are not an object, the call is dropped, and the finish reason says so. */
 export function serializeCall({ id, name, kind, input }: ToolCallPart, { note }: Context): JsonObject | undefined {
   if (kind === "custom") return { functionCall: { id, name, args: { input } } };
   const args = input.trim() === "" ? {} : parseJson(input);

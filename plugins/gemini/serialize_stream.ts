@@ -12,14 +12,14 @@ import { BETWEEN_STEPS, envelope, serializeCall, serializeFile, serializeUsage }
 import { serializeSignature } from "./signature.ts";
 
 /**
- * An answer as pieces that each have the new parts alone: a piece for each increment and for each whole call, then one with the
- * reason and the counts. A failure is a piece with `error`, and nothing after it.
+ * Writes an answer as pieces with the new parts only: a piece for each increment and for each whole call, then one with the finish
+ * reason and the usage. After a failure, the last piece has `error`.
  */
 export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
   return new PieceWriter(exchange);
 }
 
-/** The same as the items of one JSON list, for clients that do not ask for events. */
+/** Writes the pieces as items of one JSON list, for clients that do not ask for events. */
 export function serializeList(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
   const pieces = new PieceWriter(exchange);
   let before = "[";
@@ -37,12 +37,12 @@ export function serializeList(exchange: Exchange<"generate">): StreamWriter<Gene
 class PieceWriter implements StreamWriter<GenerateEvent> {
   readonly #exchange: Exchange<"generate">;
   readonly #grounding: Grounding;
-  /** The open part, and the increments of one that is needed whole at its end. */
+  /** The open part, and its increments if the whole text is needed at its end. */
   #part: OutputPart | undefined;
   #pieces: string[] = [];
-  /** How the open part's increments are written. */
+  /** Writes an increment of the open part. */
   #around: ((text: string) => string) | undefined;
-  /** What the client is to bring back of the thoughts before: it stands at the next call, else at the end. */
+  /** The signature of the last thought, for the client to send back. It goes on the next call, or else on the last part. */
   #signature: string | undefined;
   #malformed: string | undefined;
   #bytes = 0;
@@ -122,7 +122,7 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
   }
 
   #finish({ finish, usage }: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {
-    // A piece without a part makes the library take the whole answer for invalid.
+    // The vendor's library treats the whole answer as invalid if a piece has no part.
     const parts = [this.#signed({ text: "" })];
     const rest = { ...serializeFinish(finish, this.#malformed), ...this.#grounding.serialize() };
     emit({ data: JSON.stringify({ ...this.#chunk(parts, rest), usageMetadata: serializeUsage(usage) }) });

@@ -1,16 +1,16 @@
-/** Signatures are bytes on this wire, which the vendor's own libraries decode; what the gateway seals is a text. */
+/** Signatures are base64 on this wire, because the vendor's libraries decode them. The gateway's sealed data is a text. */
 import type { OpaqueReasoning } from "../../src/canonical/generate.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
 
-/** What Gemini CLI writes where no model has signed. */
+/** Gemini CLI writes this if no model has signed. */
 const NONE = "skip_thought_signature_validator";
 
 export function serializeSignature({ data }: OpaqueReasoning): string {
   return isSealedText(data) ? btoa(data) : data;
 }
 
-/** Nothing where it stands for none. */
+/** Absent if there is no real signature. */
 export function parseSignature(signature: string | null | undefined): OpaqueReasoning | undefined {
   if (!signature || signature === NONE) return undefined;
   const text = decode(signature);

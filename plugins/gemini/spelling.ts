@@ -1,6 +1,6 @@
 /**
- * What may be written in more than one way: names of fields in camel case, or as the vendor's files of protocol buffers have them, in
- * snake case; lists of one without their brackets, as the vendor's own examples do.
+ * Normalizes spellings. Field names may be in camel case, or in snake case as in the vendor's protocol buffers. A list of one item
+ * may lack its brackets, as in the vendor's own examples.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 
@@ -20,20 +20,20 @@ const CAMEL_OF: ReadonlyMap<string, string> = new Map(
   NAMES.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
 );
 
-/** What these hold are the client's own names. */
+/** Fields whose values have the client's own names. */
 const FREE: ReadonlySet<string> = new Set([
   ...["args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema", "labels"],
 ]);
 
-/** Lists of objects, which may be one object. */
+/** Lists of objects that may be given as one object. */
 const LISTS: ReadonlySet<string> = new Set(["contents", "parts", "tools", "functionDeclarations", "requests"]);
 
-/** The request with the names that are known in camel case, and lists that are lists; the same one where all is so. */
+/** The request with known names in camel case and with proper lists. Returns the same object if there is nothing to change. */
 export function inOneSpelling(value: unknown): unknown {
   return hasOther(value) ? spelled(value) : value;
 }
 
-/** Whether there is anything to change. By a plain loop: most requests have none, and may be long. */
+/** Whether there is anything to change. It is a plain loop, because most requests need no change and may be long. */
 function hasOther(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasOther);
   if (!isJsonObject(value)) return false;
@@ -60,7 +60,7 @@ function spelled(value: unknown): unknown {
   return copy;
 }
 
-/** Where both spellings are there, the one in snake case is a field that nobody knows. */
+/** If both spellings occur, the one in snake case stays as an unknown field. */
 function nameIn(value: JsonObject, key: string): string {
   const name = CAMEL_OF.get(key) ?? key;
   return name !== key && Object.hasOwn(value, name) ? key : name;

@@ -1,4 +1,4 @@
-/** Functions of the client's own, and tools that the server is to run. */
+/** The client's functions, and tools for the server to run. */
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import type { HostedWork } from "../../src/canonical/hosted.ts";
@@ -35,7 +35,7 @@ function parseHosted(name: string, value: JsonValue): HostedTool {
   return { type: "hosted", name, ...(work && { work }), extra: { wire: WIRE, fields: { [name]: value } } };
 }
 
-/** Nothing for what nobody but the vendor can run. */
+/** Absent for a tool that only the vendor can run. */
 function workOf(name: string, { excludeDomains }: JsonObject): HostedWork | undefined {
   if (name === "urlContext") return { kind: "web-fetch" };
   if (name !== "googleSearch" && name !== "googleSearchRetrieval") return undefined;
@@ -43,7 +43,7 @@ function workOf(name: string, { excludeDomains }: JsonObject): HostedWork | unde
   return { kind: "web-search", opensPages: false, ...(blocked.length > 0 && { domains: { blocked } }) };
 }
 
-/** Nothing where the model is free to choose among all of them. */
+/** Absent if no mode is given. */
 export function parseToolChoice(config: ToolConfig["functionCallingConfig"]): ToolChoice | undefined {
   const { mode, allowedFunctionNames: names } = config ?? {};
   if (mode === "NONE") return { type: "none" };
@@ -57,7 +57,7 @@ export function parseToolChoice(config: ToolConfig["functionCallingConfig"]): To
   return mode === "AUTO" ? { type: "auto" } : undefined;
 }
 
-/** This wire has no answer for a tool of the server's that did not run. */
+/** This wire cannot express in an answer that a hosted tool did not run. */
 export function failTools(tools: readonly HostedTool[], { input }: Exchange<"generate">): never {
   const names = tools.map(({ name }) => `"${name}"`).join(", ");
   const message =

@@ -1,6 +1,6 @@
 /**
- * The shapes of the Gemini wire as its clients send them: protocol buffers written as JSON, whose names may be in snake case, too
- * (`spelling.ts`). It is spoken to clients only: the vendor's models have the chat wire as well.
+ * The shapes of the Gemini wire as clients send them: protocol buffers in JSON, whose names may also be in snake case
+ * (`spelling.ts`). The wire has no driver, because the vendor's models can be reached by the chat wire.
  */
 import { z } from "zod";
 import { double, json, name } from "../shared/shapes.ts";
@@ -11,7 +11,7 @@ const text = z.string().nullish();
 const flag = z.boolean().nullish();
 const number = double().nullish();
 const whole = double(z.int()).nullish();
-/** A word of a vocabulary, whatever its case. */
+/** A word of a vocabulary, in any case. */
 const word = z.string().nullish();
 
 function keysOf(fields: object): ReadonlySet<string> {
@@ -38,7 +38,7 @@ const partFields = {
   functionCall: z.looseObject(callFields).nullish(),
   functionResponse: z.looseObject(resultFields).nullish(),
   thought: flag,
-  /** Bytes in base64, which the model wrote for itself. */
+  /** Bytes in base64 that only the model's host can read. */
   thoughtSignature: text,
 };
 const part = z.looseObject(partFields);
@@ -48,7 +48,7 @@ export type GeminiResult = NonNullable<GeminiPart["functionResponse"]>;
 export type GeminiMedia = z.output<typeof media>;
 
 const contentFields = {
-  /** Whoever has no role is the user; results stood in turns of their own. */
+  /** The user's turn if absent. `function` was once the role of turns with results. */
   role: z.enum(["user", "model", "function"]).nullish(),
   parts: z.array(part).nullish(),
 };
@@ -61,7 +61,7 @@ const instructions = z.union([z.string(), z.looseObject({ role: text, parts: z.a
 const declarationFields = {
   name,
   description: text,
-  /** A schema of OpenAPI, whose types are in capitals. */
+  /** An OpenAPI schema, with types in upper case. */
   parameters: json.nullish(),
   parametersJsonSchema: json.nullish(),
 };
@@ -82,7 +82,7 @@ export type ToolConfig = z.output<typeof toolConfig>;
 
 const thinkingFields = {
   includeThoughts: flag,
-  /** 0: none. -1: as much as the model thinks fit. */
+  /** 0 turns thinking off. With -1 the model decides. */
   thinkingBudget: whole,
   thinkingLevel: word,
 };
@@ -123,7 +123,7 @@ export const requestSchema = z.looseObject(requestFields);
 export const REQUEST_KEYS = keysOf(requestFields);
 export type GeminiRequest = z.output<typeof requestSchema>;
 
-/** What is counted is a conversation alone, or a whole request. */
+/** Counts a conversation alone, or a whole request. */
 export const countSchema = z.union([
   z.looseObject({ generateContentRequest: requestSchema }),
   requestSchema,
@@ -138,5 +138,5 @@ export const embedSchema = z.looseObject(embedFields);
 export const EMBED_KEYS = keysOf(embedFields);
 export type EmbedBody = z.output<typeof embedSchema>;
 
-/** As many as the wire's vendor takes in one request. */
+/** The vendor takes at most this many in one request, too. */
 export const batchSchema = z.looseObject({ requests: z.array(embedSchema).min(1).max(100) });
