@@ -143,23 +143,31 @@ function excerpt(text: string, at: number): string {
   return `${from > 0 ? "…" : ""}${shown}${at + AFTER < text.length ? "…" : ""}`;
 }
 
+/** The field that a difference at this place of a JSON text is in. */
+function fieldAt(text: string, at: number): string {
+  const name = text.slice(text.lastIndexOf('"', at)).match(/^"(\w+)":/)?.[1] ??
+    text.slice(0, at).match(/.*"(\w+)":/s)?.[1];
+  return name === undefined ? "" : ` at "${name.replace(/^x_\w+/, "x_…")}"`;
+}
+
 function differenceOf(name: string, old: readonly Observed[], now: readonly Observed[]): Difference | undefined {
-  const at = old.findIndex(({ part, text }, index) => now[index]?.part !== part || now[index].text !== text);
-  const [before, after] = at < 0 ? [undefined, now[old.length]] : [old[at], now[at]];
-  if (!before && !after) return undefined;
+  const length = Math.max(old.length, now.length);
+  const at = Array.from({ length }, (_, index) => index)
+    .find((index) => old[index]?.part !== now[index]?.part || old[index]?.text !== now[index]?.text);
+  if (at === undefined) return undefined;
+  const [before, after] = [old[at], now[at]];
   const general = (part: string) => part.replace(/(answer|call) \d+(?: \([^)]*\))?/, "$1");
-  if (before?.part !== after?.part) {
+  if (!before || !after || before.part !== after.part) {
+    const isGone = before && !now.some(({ part }) => part === before.part);
+    const part = isGone ? `${before.part}, only in the old one` : `${after?.part}, only in the new one`;
     const show = (one: Observed | undefined) => one ? `${one.part}: ${excerpt(one.text, 0)}` : "nothing more";
-    const kind = `${general(before?.part ?? "nothing")} in place of ${general(after?.part ?? "nothing")}`;
-    return { case: name, kind, old: show(before), new: show(after) };
+    return { case: name, kind: general(part), old: show(before), new: show(after) };
   }
-  const [one, other] = [before!.text, after!.text];
   let index = 0;
-  while (one[index] === other[index]) index++;
-  const key = one.slice(0, index).match(/"(\w+)": ?(?!.*"\w+":)/s)?.[1];
-  const kind = general(before!.part) + (key === undefined ? "" : ` at "${key}"`);
-  const show = (text: string) => `${before!.part}: ${excerpt(text, index)}`;
-  return { case: name, kind, old: show(one), new: show(other) };
+  while (before.text[index] === after.text[index]) index++;
+  const kind = general(before.part) + (before.part.endsWith("body") ? fieldAt(before.text, index) : "");
+  const show = (text: string) => `${before.part}: ${excerpt(text, index)}`;
+  return { case: name, kind, old: show(before.text), new: show(after.text) };
 }
 
 /** All cases, those of different slots at once. */
