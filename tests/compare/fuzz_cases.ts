@@ -112,8 +112,8 @@ function addConversation(
   const { slot, seed } = list.next;
   const { client, upstream, second, stream, failure, failures, isPair } = setting;
   const name = `pair-${number}`;
-  const isSilent = failure?.startsWith("silent");
-  if (isPair) list.pairs.push({ name, slot, wires: [upstream, second] });
+  const isSilent = failure?.startsWith("silent") ?? false;
+  if (isPair) list.pairs.push({ name, slot, wires: [upstream, second], isHasty: isSilent });
   const lane = `${slot}-${isPair ? "pairs" : upstream}`;
   const model = isPair ? name : isSilent ? "hasty" : setting.model;
   const newScript = (): Script => {

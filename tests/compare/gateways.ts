@@ -10,17 +10,26 @@ export const SLOTS = Array.from({ length: 16 }, (_, index) => `s${index}`);
 export const UPSTREAM_WIRES = ["chat", "messages", "responses"] as const;
 export type UpstreamWire = typeof UPSTREAM_WIRES[number];
 
-export const KEYS = { any: "key-of-all-1f2e3d", narrow: "key-of-few-a1b2c3", expired: "key-of-old-d4e5f6" };
+export const KEYS = {
+  any: "key-of-all-1f2e3d",
+  narrow: "key-of-few-a1b2c3",
+  expired: "key-of-old-d4e5f6",
+  seldom: "key-of-two-0a9b8c",
+  poor: "key-of-none-7d6e5f",
+};
 const UPSTREAM_SECRET = "upstream-secret-7f8e9d";
+const SEALING_KEY = "sealing-key-of-forty-bytes-0123456789abcd";
 
 /** Above what a busy machine takes for a local answer. */
-const HASTY_MS = 1_000;
+const HASTY_MS = 3_000;
 
 /** What one case wants of the configuration: two targets behind one name, which share no state with those of another case. */
 export interface Pair {
   name: string;
   slot: string;
   wires: readonly [UpstreamWire, UpstreamWire];
+  /** Whether one of the targets falls silent. */
+  isHasty: boolean;
 }
 
 export function configFor(port: number, pairs: readonly Pair[]): ConfigInput {
@@ -67,9 +76,12 @@ export function configFor(port: number, pairs: readonly Pair[]): ConfigInput {
         transcription: hub,
       },
     };
-    const models = pairs.filter((pair) => pair.slot === slot).map(({ name, wires }) => [name, {
+    const models = pairs.filter((pair) => pair.slot === slot).map(({ name, wires, isHasty }) => [name, {
       task: "chat" as const,
-      targets: wires.map((wire, at) => ({ upstream: `${slot}-${wire}-hasty`, model: `org/${name}-${at}` })),
+      targets: wires.map((wire, at) => ({
+        upstream: `${slot}-${wire}${isHasty ? "-hasty" : ""}`,
+        model: `org/${name}-${at}`,
+      })),
     }]);
     lanes[`${slot}-pairs`] = { models: Object.fromEntries(models) };
   }
@@ -78,6 +90,8 @@ export function configFor(port: number, pairs: readonly Pair[]): ConfigInput {
       { name: "any", secret: { env: "KEY_ANY" }, operator: true },
       { name: "narrow", secret: { env: "KEY_NARROW" }, lanes: ["s0-chat"], models: ["repairing"] },
       { name: "expired", secret: { env: "KEY_EXPIRED" }, expires: "2026-01-01T00:00:00Z" },
+      { name: "seldom", secret: { env: "KEY_SELDOM" }, quota: { requestsPerMinute: 2 } },
+      { name: "poor", secret: { env: "KEY_POOR" }, budget: { dollars: 0, period: "day" } },
     ],
     upstreams,
     lanes,
@@ -110,14 +124,8 @@ export async function startSide(folder: string, pairs: readonly Pair[]): Promise
     ],
     cwd: folder,
     env: {
-      ...{
-        LANEWAY_CONFIG: "",
-        HF_TOKEN: "",
-        NO_COLOR: "1",
-        UPSTREAM_SECRET,
-        SEALING_KEY: "sealing-key-of-forty-bytes-0123456789abcd",
-      },
-      ...{ KEY_ANY: KEYS.any, KEY_NARROW: KEYS.narrow, KEY_EXPIRED: KEYS.expired },
+      ...{ LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1", UPSTREAM_SECRET, SEALING_KEY },
+      ...Object.fromEntries(Object.entries(KEYS).map(([name, key]) => [`KEY_${name.toUpperCase()}`, key])),
     },
     stdout: "null",
     stderr: "piped",
