@@ -22,8 +22,9 @@ export interface Difference {
 }
 
 /** What differs between two runs although the gateways do not. The rest is made the same: `determinism.ts`. */
-function normalized(text: string, { upstream }: Side): string {
+function normalized(text: string, { url, upstream }: Side): string {
   return text
+    .replaceAll(new URL(url).host, "127.0.0.1:<own port>")
     .replaceAll(`127.0.0.1:${upstream.port}`, "127.0.0.1:<port>")
     // Ollama's clients learn how long the answer took, to the nanosecond.
     .replace(/"(total|prompt_eval|eval)_duration":\d+/g, '"$1_duration":0')
