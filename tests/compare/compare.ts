@@ -29,9 +29,15 @@ function normalized(text: string, { url, upstream }: Side): string {
     // Ollama's clients learn how long the answer took, to the nanosecond.
     .replace(/"(total|prompt_eval|eval)_duration":\d+/g, '"$1_duration":0')
     // The platform chooses how the parts of a form are set apart.
-    .replace(/-{4}\d{28,32}\b/g, "----boundary");
+    .replace(/-{4}\d{28,32}\b/g, "----boundary")
+    // Sound that is streamed is cut as it comes.
+    .replace(SOUND_FRAMES, (frames) => {
+      const pieces = [...frames.matchAll(/"audio":"([^"]*)"/g)].map(([, audio]) => Buffer.from(audio!, "base64"));
+      return `sound: ${Buffer.concat(pieces).toString("base64")}\n\n`;
+    });
 }
 
+const SOUND_FRAMES = /(data: \{"type":"speech\.audio\.delta","audio":"[^"]*"\}\n\n)+/g;
 const COMMENT = /^: notes: (.*)\n\n/gm;
 
 const NOTES = "x-laneway-notes";
