@@ -126,19 +126,19 @@ function observedCalls(calls: readonly Call[], side: Side): Observed[] {
   return [{ part: "calls", text: heads.map(([line]) => line).join("\n") }, ...observed];
 }
 
-/** Everything that one gateway does in a case. */
-async function observe(side: Side, { slot, seed, steps, newScript }: Case, name: number): Promise<Observed[]> {
+/** Everything that one gateway does in a case: a list for each answer, and one for the calls. */
+async function observe(side: Side, { slot, seed, steps, newScript }: Case, name: number): Promise<Observed[][]> {
   side.upstream.begin(slot, newScript(), new Random(seed));
-  const observed: Observed[] = [];
+  const observed: Observed[][] = [];
   const received: Answer[] = [];
   for (const [number, step] of steps.entries()) {
     const asked = typeof step === "function" ? step(received) : step;
     const answer = await ask(side, asked, `${name}${String(number).padStart(2, "0")}`);
     received.push(answer);
     const at = steps.length > 1 ? `answer ${number} (${asked.method} ${asked.path}), ` : "";
-    observed.push(...answer.observed.map(({ part, text }) => ({ part: at + part, text })));
+    observed.push(answer.observed.map(({ part, text }) => ({ part: at + part, text })));
   }
-  return [...observed, ...observedCalls(await within(side.upstream.end(slot)), side)];
+  return [...observed, observedCalls(await within(side.upstream.end(slot)), side)];
 }
 
 const BEFORE = 160;
@@ -163,7 +163,8 @@ function differenceOf(name: string, old: readonly Observed[], now: readonly Obse
     .find((index) => old[index]?.part !== now[index]?.part || old[index]?.text !== now[index]?.text);
   if (at === undefined) return undefined;
   const [before, after] = [old[at], now[at]];
-  const general = (part: string) => part.replace(/(answer|call) \d+(?: \([^)]*\))?/, "$1");
+  const general = (part: string) =>
+    part.replace(/(answer|call) \d+/, "$1").replace(/\/s\d+-/, "/").replace(/_\w{32}/, "");
   if (!before || !after || before.part !== after.part) {
     const isGone = before && !now.some(({ part }) => part === before.part);
     const part = isGone ? `${before.part}, only in the old one` : `${after?.part}, only in the new one`;
@@ -182,13 +183,13 @@ export async function compare(
   old: Side,
   now: Side,
   cases: readonly Case[],
-  onCase: (difference: Difference | undefined) => void,
+  onCase: (differences: readonly Difference[]) => void,
 ): Promise<void> {
   const all = cases.map((one, index) => ({ one, name: index + 1 }));
   await Promise.all(SLOTS.map(async (slot) => {
     for (const { one, name } of all.filter(({ one }) => one.slot === slot)) {
       const [before, after] = await Promise.all([observe(old, one, name), observe(now, one, name)]);
-      onCase(differenceOf(one.name, before, after));
+      onCase(before.flatMap((observed, at) => differenceOf(one.name, observed, after[at]!) ?? []));
     }
   }));
 }

@@ -16,7 +16,7 @@ async function differences(old: Side, now: Side, { cases }: CaseList): Promise<D
     old,
     now,
     cases.filter(({ name }) => !name.includes("silent")),
-    (difference) => difference && found.push(difference),
+    (differences) => found.push(...differences),
   );
   return found;
 }

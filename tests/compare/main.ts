@@ -54,16 +54,16 @@ async function main(other: string, folder: string): Promise<number> {
   const now = await startSide(ROOT, list.pairs);
   const kinds = new Map<string, Difference[]>();
   let done = 0;
-  await compare(old, now, cases, (difference) => {
+  await compare(old, now, cases, (differences) => {
     if (++done % 2_000 === 0) say(`${done} done`);
-    if (difference) kinds.set(difference.kind, [...kinds.get(difference.kind) ?? [], difference]);
+    for (const one of differences) kinds.set(one.kind, [...kinds.get(one.kind) ?? [], one]);
   }).finally(() => Promise.all([old.close(), now.close()]));
   const sorted = [...kinds].sort(([, one], [, other]) => other.length - one.length);
   for (const [kind, [first, ...more]] of sorted.slice(0, MOST_KINDS)) {
-    say(`\n${kind}: ${more.length + 1} cases\n  in  ${first!.case}\n  old ${first!.old}\n  new ${first!.new}`);
+    say(`\n${kind}: ${more.length + 1} times\n  in  ${first!.case}\n  old ${first!.old}\n  new ${first!.new}`);
   }
   if (sorted.length > MOST_KINDS) say(`\n${sorted.length - MOST_KINDS} more kinds`);
-  const count = sorted.reduce((sum, [, all]) => sum + all.length, 0);
+  const count = new Set(sorted.flatMap(([, all]) => all.map((one) => one.case))).size;
   say(count === 0 ? "No difference" : `\n${count} of ${cases.length} cases differ, --seed=${seed}`);
   return count === 0 ? 0 : 1;
 }
