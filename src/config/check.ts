@@ -1,4 +1,4 @@
-/** The second pass: what the schema cannot see, such as names that refer to nothing. */
+/** The second pass: problems that the schema cannot find, such as names that refer to nothing. */
 import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
@@ -9,48 +9,48 @@ import { hint } from "./hint.ts";
 import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
 
-/** What is shorter can be guessed by whoever has something that was sealed with it. */
+/** The fewest characters of a secret. A shorter one can be guessed from data that was sealed with it. */
 const LEAST_SECRET = 16;
 
-/** One thing that is wrong with a configuration. `path` is `lanes.oss.upstreams.chat`, or empty for the whole. */
+/** One mistake in a configuration. `path` is like `lanes.oss.upstreams.chat`, or empty for the whole. */
 export interface Problem {
   path: string;
   message: string;
 }
 
-/** What the check needs to know of a driver. */
+/** The facts about a driver that the check needs. */
 export interface DriverFacts {
   tasks: readonly Task[];
-  /** Whether it makes calls, and hence needs to know where to. */
+  /** Whether it makes calls, and so needs a base URL. */
   needsBaseUrl: boolean;
-  /** The endpoints with which it can have tokens counted. */
+  /** The endpoints by which it can count tokens. */
   counters: readonly string[];
-  /** Which quirks it reads of those that not every driver does. */
+  /** The quirks that it reads, among those that not every driver reads. */
   reads: readonly OwnQuirk[];
 }
 
-/** What the check needs to know of a catalog plugin. */
+/** The facts about a catalog plugin that the check needs. */
 export interface CatalogFacts {
-  /** Whether it tells where a single model is. */
+  /** Whether it can locate a single model. */
   finds: boolean;
   /** Whether it has the files of models' tokenizers. */
   tokenizes: boolean;
-  /** Whether its list says what models cost. */
+  /** Whether its list has the prices of models. */
   hasPrices: boolean;
 }
 
 export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
   catalogs: Readonly<Record<string, CatalogFacts>>;
-  /** None where absent. */
+  /** Absent if there are none. */
   searchBackends?: HostedSurroundings["searchBackends"];
-  /** An environment variable's value; an empty one counts as not set. */
+  /** An environment variable's value. An empty one counts as not set. */
   env(name: string): string | undefined;
 }
 
 /**
- * All problems of a configuration as it was written, before the schema has judged it: what has the wrong type is passed
- * over here, because the schema reports it.
+ * All problems of a configuration as it was written, before it is validated by the schema. Values of the wrong type are ignored
+ * here, because the schema reports them.
  */
 export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   const config = fields(raw);
@@ -77,13 +77,13 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   ];
 }
 
-/** The configuration's sections, and what they are checked against. */
+/** The configuration's sections, and the facts that they are checked against. */
 interface Checker {
   config: Fields;
   upstreams: Fields;
   catalogs: Fields;
   lanes: Fields;
-  /** By a name that no upstream has: thousands of models may have the same one. */
+  /** The hints by an unknown upstream's name: thousands of models may have the same one. */
   upstreamHints: Map<string, string>;
   drivers: Surroundings["drivers"];
   /** The catalog plugins. */
@@ -148,7 +148,7 @@ function* upstreamProblems(checker: Checker): Problems {
   }
 }
 
-/** The settings of an upstream that name a catalog: what it has to be able to do, and what is missing where it is not. */
+/** The settings of an upstream that name a catalog, with the ability that the catalog needs and the words if it lacks that. */
 const CATALOG_SETTINGS = [
   ["catalog", "finds", "lists models but cannot locate them"],
   ["tokenizers", "tokenizes", "cannot provide tokenizer files"],
@@ -239,7 +239,7 @@ function* laneCatalogProblems(path: string, { catalog, upstreams }: Fields, chec
   }
 }
 
-/** Whether there is the upstream that a lane names, and whether it serves the task. */
+/** Problems with an upstream that a lane names: it must exist and serve the task. */
 function* servingProblems(path: string, name: unknown, task: unknown, checker: Checker): Problems {
   if (typeof name !== "string") return;
   const { upstreams, drivers, upstreamHints: hints } = checker;

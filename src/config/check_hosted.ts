@@ -1,16 +1,16 @@
-/** The second pass over what the configuration says of hosted tools. */
+/** The second pass over the configuration of hosted tools. */
 import { isJsonObject } from "../canonical/json.ts";
 import { isPattern } from "../canonical/models.ts";
 import { hint } from "./hint.ts";
 import { takesTokens } from "./secrets.ts";
 
 export interface HostedSurroundings {
-  /** By name: whether the service takes a secret. */
+  /** The search services by name, with whether each needs a secret. */
   searchBackends?: Readonly<Record<string, { needsSecret: boolean }>>;
   env(name: string): string | undefined;
 }
 
-/** A search by a tool of a configured server. */
+/** The name of the search backend that uses a tool of a configured server. */
 export const BY_TOOL = "mcp";
 
 export function* hostedProblems(
@@ -56,7 +56,7 @@ function fields(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {};
 }
 
-/** Keys that rules for tools name and nobody can have. Names of stored keys and of callers with tokens are not known here. */
+/** Names of keys in rules for tools that match no key. Names of stored keys and of callers with tokens are not known here. */
 function* ruleProblems(servers: Record<string, unknown>, config: Readonly<Record<string, unknown>>) {
   const { keys, storedKeys, oidc } = config;
   if (!Array.isArray(keys) || keys.length === 0 || storedKeys || oidc || takesTokens(config)) return;
@@ -75,7 +75,7 @@ function* ruleProblems(servers: Record<string, unknown>, config: Readonly<Record
 
 const LEAST_TOKEN = 16;
 
-/** A fetcher for whoever knows its address would be a way into the network that it is in. */
+/** A fetcher without a secret would let anybody who can reach it into its network. */
 function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSurroundings["env"]) {
   const path = "hostedTools.webFetch.secret";
   if (url === undefined) {

@@ -1,4 +1,4 @@
-/** The second pass over what the configuration says of the store. */
+/** The second pass over the configuration of the store. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { isVariableName } from "./fields.ts";
 import { parseRedisUrl } from "./redis_url.ts";

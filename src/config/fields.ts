@@ -16,13 +16,13 @@ export function object<Shape extends z.core.$ZodLooseShape>(description: string,
 }
 
 export function milliseconds(preset: number, description: string, least = 1) {
-  // A timer of the platform counts in 32 bits: a longer one would fire at once.
+  // The platform's timers have 32 bits: a longer time would fire at once.
   return z.int().min(least).max(2_147_483_647).default(preset).meta({ description });
 }
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Whether an environment variable can have the name; the platform throws for some that cannot. */
+/** Whether an environment variable can have the name. The platform throws for some invalid names. */
 export function isVariableName(name: string): boolean {
   return VARIABLE_NAME.test(name);
 }
@@ -51,7 +51,7 @@ export const baseUrlSchema = urlSchema
     examples: ["http://127.0.0.1:8080/v1"],
   });
 
-/** Also with a query, which some services expect in every call. */
+/** The URL may have a query, which some services expect in every call. */
 export const serviceUrlSchema = urlSchema
   .refine((text) => {
     const { username, password, hash } = new URL(text);
@@ -67,7 +67,7 @@ export const serviceUrlSchema = urlSchema
 
 export const headerNameSchema = z.string().regex(HEADER_NAME, "Expected the name of a header");
 
-/** The secret of a service, and the header that it goes in. */
+/** The secret of a service, and the header that it is sent in. */
 export const serviceSecretSchema = z.strictObject({
   ...secretSchema.shape,
   header: headerNameSchema.optional().meta({
@@ -82,7 +82,7 @@ export const serviceSecretSchema = z.strictObject({
 
 const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
 
-/** Origins from which something is fetched without a credential. */
+/** Origins from which data is fetched without a credential. */
 export function origins(example: string) {
   return z.array(z.string().regex(ORIGIN, `Expected an origin such as "${example}"`)).default([]);
 }

@@ -1,6 +1,6 @@
 import { builtin } from "../util/builtin.ts";
 
-/** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
+/** Whether there is a file at a path. A path that must not be read counts as there: it was when the permissions were given. */
 export function isThere(path: string): boolean {
   try {
     builtin("node:fs").lstatSync(path);

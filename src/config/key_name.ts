@@ -1,11 +1,11 @@
-/** Names of keys that are made while the gateway runs. */
+/** Names of keys that are created while the gateway runs. */
 
-/** What the names of callers with an OpenID Connect token begin with. */
+/** The prefix of the names of callers with an OpenID Connect token. */
 export const OIDC_PREFIX = "oidc:";
 
 const LONGEST_NAME = 200;
 
-/** Why a new key cannot have the name, in one sentence; undefined where it can. */
+/** Why a new key cannot have the name, in one sentence. Undefined if it can. */
 export function whyNotName(name: string): string | undefined {
   const isPlain = name !== "" && name.trim() === name && !/\p{Cc}/u.test(name) && name.isWellFormed();
   if (!isPlain || name.length > LONGEST_NAME) {

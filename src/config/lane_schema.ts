@@ -1,10 +1,10 @@
-/** The section of the configuration for what is served: lanes and their models. */
+/** The section of the configuration for lanes and their models. */
 import { z } from "zod";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { quirkFields } from "../contract/quirks.ts";
 import { object, unknownKeys } from "./fields.ts";
 
-/** In dollars. More decimals would be lost, and higher ones are in another unit. */
+/** A price in dollars. More decimals would be lost, and a higher price would be in another unit. */
 const dollars = (description: string) =>
   z.number().min(0).max(100_000).multipleOf(0.000001, "Expected dollars with six decimals at most").optional()
     .meta({ description });
@@ -90,8 +90,8 @@ export const laneSchema = object("A path prefix with its own models.", {
   }),
 });
 
-/** A curated name, and where its model is. */
+/** A curated name of a model, and its targets. */
 export type Alias = z.output<typeof aliasSchema>;
-/** What is known of a model, whichever lane and upstream it is at. */
+/** The limits of a model in any lane and at any upstream. */
 export type ModelLimits = Readonly<z.output<typeof modelLimitsSchema>>;
 export type LaneConfig = z.output<typeof laneSchema>;

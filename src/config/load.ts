@@ -11,24 +11,24 @@ import { type Config, configSchema } from "./schema.ts";
 
 export interface LoadedConfig {
   config: Config;
-  /** Where it came from, for people. */
+  /** The origin of the configuration, in words. */
   source: string;
-  /** The file that it came from; none for the built-in one. */
+  /** The file that it came from. Absent for the built-in one. */
   file?: string;
   /** The upstreams of the built-in configuration that the file does not mention. */
   inherited: readonly string[];
 }
 
 export interface LoadOptions extends Surroundings {
-  /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the built-in default. */
+  /** The file to read. If absent: the one that LANEWAY_CONFIG names, or `gateway.json`, or the built-in default. */
   path?: string;
-  /** The text of a file; read as Node does by default. */
+  /** Reads the text of a file. By default, as Node does. */
   readText?(path: string): string;
-  /** What the command line sets in place of the file. */
+  /** The options of the command line, which override the file. */
   listen?: { hostname?: string; port?: number };
 }
 
-/** A configuration that cannot be used, with everything that is wrong with it. The message is for people, in lines. */
+/** A configuration that cannot be used, with everything that is wrong with it. The message has several lines, for people. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly Problem[];
@@ -46,7 +46,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return { config: parseConfig(written, source, options), source, file, inherited };
 }
 
-/** The configuration as it is written, merged but not checked. Throws a `ConfigError` where it cannot be read. */
+/** The configuration as it is written, merged but not checked. Throws a `ConfigError` if it cannot be read. */
 export function readConfig(
   options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env">,
 ): { written: unknown } & Pick<LoadedConfig, "source" | "file" | "inherited"> {
@@ -57,7 +57,7 @@ export function readConfig(
   const inherited = isExtended || file === undefined
     ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !own.includes(name))
     : [];
-  // What has the wrong type stays, for the schema to refuse.
+  // A value of the wrong type stays, so that the schema refuses it.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
   return { written: canListen ? mergeJson(whole, { listen: options.listen }) : whole, source, file, inherited };
 }
@@ -93,7 +93,7 @@ function readFile(path: string): string {
   return builtin("node:fs").readFileSync(path, "utf8");
 }
 
-/** What is deeper exceeds the stack of those who walk through it. */
+/** The depth is limited, because deeper values would overflow the stack of recursive functions. */
 const NESTING = { depth: DEEPEST_JSON, values: Infinity, numbers: Infinity, names: Infinity };
 
 function parseJson(text: string, source: string): JsonValue {
@@ -109,7 +109,7 @@ function parseJson(text: string, source: string): JsonValue {
     if (/^\/[/*]/.test(text.split("\n")[line - 1]!.slice(column - 1))) {
       throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: JSON has no comments` }]);
     }
-    // The platform's words end in a position or an excerpt, neither of them reliable.
+    // The platform's message ends with a position or an excerpt, and neither is reliable.
     const [reason] = (error as Error).message.split(/ in JSON at|, (?:\.\.\.)?"| after JSON at/);
     throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: ${reason}` }]);
   }
@@ -133,7 +133,7 @@ const TYPE_NAMES: Record<string, string> = {
   array: "an array",
 };
 
-/** Our words for a value of the wrong type or size, or of none that is possible. They never hold it, because it may be a secret. */
+/** Our message for a value of the wrong type or size. It never contains the value, which may be a secret. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   const { input } = issue;
   if (issue.code === "invalid_value") {
@@ -149,7 +149,7 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   return `Expected ${wanted}, got ${got}`;
 }
 
-/** Where a text that is not JSON goes wrong; the platform's own error does not always tell. Lines and columns from 1. */
+/** The position of the mistake in invalid JSON, which the platform's error does not always have. Lines and columns count from 1. */
 export function locateFault(text: string): { line: number; column: number } {
   const before = text.slice(0, faultOffset(text)).split("\n");
   return { line: before.length, column: before.at(-1)!.length + 1 };

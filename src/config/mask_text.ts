@@ -1,30 +1,30 @@
-/** Hides what is secret in the text of a configuration, and puts it back: the rest of the text stays as it is. */
+/** Hides the secrets in the text of a configuration, and puts them back. The rest of the text stays as it is. */
 import { isSecretHeader, isSecretParameter } from "../util/urls_and_headers.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
 
-/** What stands in place of a secret. A text of the file that looks like it is hidden, too. */
+/** The placeholder for a secret. A text in the file that looks like one is hidden, too. */
 const HIDDEN = /^"\*\*\*(\d+)\*\*\*"$/;
 const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
-/** Where a text is a secret that should have been a reference. */
+/** Names of properties whose text is a secret that should have been a reference. */
 const SECRET_NAME = /^(secret|password|token|api_?key|authorization)$/i;
-/** The one text that a secret may be: whatever the client brings. */
+/** The only text that a secret may be: it means the client's own secret. */
 const FROM_CLIENT = '"client"';
 const WITH_CREDENTIALS = /:\/\/[^/\s]*@/;
 
 interface Hidden {
-  /** As it stood in the text. */
+  /** The token as it is in the text. */
   token: string;
-  /** Whether it is secret for where it stands; else for what it is. */
+  /** Whether it is secret because of its position, and not because of its value. */
   isByPlace: boolean;
 }
 
 export interface MaskedText {
   text: string;
-  /** What was hidden, by its number. */
+  /** The hidden tokens by number. */
   hidden: ReadonlyMap<string, Hidden>;
 }
 
-/** `isSecret`: whether a text is hidden wherever it stands. `first`: the number of the first that is hidden. */
+/** `isSecret`: whether a text is hidden at any position. `first`: the number of the first hidden token. */
 export function* maskText(text: string, isSecret: (plain: string) => boolean, first = 1): SlicedWork<MaskedText> {
   const hidden = new Map<string, Hidden>();
   const masked = yield* replaceStrings(text, (token, isByPlace) => {
@@ -39,8 +39,8 @@ export function* maskText(text: string, isSecret: (plain: string) => boolean, fi
 }
 
 /**
- * What was hidden is there again; of several masked texts, whichever it comes from. What is secret for its place comes back to such
- * a place only, because elsewhere it would be shown. `lost`: stands for nothing where it is.
+ * Puts hidden tokens back, from any of the masked texts. A token that is secret because of its position is put back only at such a
+ * position, because elsewhere it would be shown. `lost`: placeholders that stand for nothing at their position.
  */
 export function* unmaskText(
   text: string,
@@ -58,9 +58,9 @@ export function* unmaskText(
   return { text: whole, lost };
 }
 
-/** `isByPlace`: whether whatever stands there is secret. */
+/** `isByPlace`: whether any text at that position is secret. */
 function* replaceStrings(text: string, replace: (token: string, isByPlace: boolean) => string): SlicedWork<string> {
-  /** The names of what is around. */
+  /** The names of the enclosing properties. */
   const around: string[] = [];
   let name = "";
   let replaced = "";
@@ -81,13 +81,13 @@ function* replaceStrings(text: string, replace: (token: string, isByPlace: boole
   return replaced + text.slice(copied);
 }
 
-/** Some services want their key in the query. */
+/** Whether a URL contains a secret: some services expect their key in the query. */
 function isSecretUrl(text: string): boolean {
   const names = URL.parse(text)?.searchParams.keys() ?? [];
   return WITH_CREDENTIALS.test(text) || [...names].some(isSecretParameter);
 }
 
-/** The text that is meant: a secret can be written with escapes. A string whose end is missing is what it is. */
+/** The value of a token, because a secret can be written with escapes. A string without its end stays as it is. */
 function unquoted(token: string): string {
   try {
     return JSON.parse(token);
@@ -98,7 +98,7 @@ function unquoted(token: string): string {
 
 const COLON = /\s*:/y;
 
-/** Whether what ends there is the name of a property. */
+/** Whether the token that ends there is the name of a property. */
 function isName(text: string, end: number): boolean {
   COLON.lastIndex = end;
   return COLON.test(text);

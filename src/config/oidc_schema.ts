@@ -1,11 +1,11 @@
-/** The section of the configuration for callers who bring tokens of an OpenID Connect provider, and its second pass. */
+/** The section of the configuration for callers with tokens of an OpenID Connect provider, and its second pass. */
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { object, secretSchema } from "./fields.ts";
 import { hint } from "./hint.ts";
 import { OIDC_PREFIX } from "./key_name.ts";
 
-/** Signatures that are checked with a public key. With the others, whoever can check a token can make one. */
+/** Signatures that are checked with a public key. With other algorithms, anyone who can check a token can make one. */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -20,7 +20,7 @@ const ALGORITHMS = [
   "Ed25519",
 ] as const;
 
-/** Whoever can change the keys on their way can make tokens, so they come by TLS or from this machine. */
+/** Keys must come by TLS or from this machine, because anyone who can change them on their way can make tokens. */
 function isSafe(text: string): boolean {
   const { protocol, hostname } = new URL(text);
   return protocol === "https:" || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
@@ -35,7 +35,7 @@ const providerUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http
 
 const claimSchema = (preset: string, description: string) => z.string().min(1).default(preset).meta({ description });
 
-/** `grants`: what a key may be given, which is what a group may be given. */
+/** `grants`: the fields of keys that groups have as well. */
 export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants) {
   const groupSchema = object("What callers of a group may do.", {
     name: z.string().min(1).meta({ description: "The group, as tokens name it. * stands for every caller." }),
@@ -92,7 +92,7 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
   });
 }
 
-/** The names that refer to nothing, and those that stand twice. */
+/** Names that refer to nothing, and names that occur twice. */
 export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
   if (!isJsonObject(config.oidc)) return;
   const lanes = Object.keys(fields(config.lanes));

@@ -1,10 +1,10 @@
-/** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
+/** The permissions that a gateway needs. The launcher loads this file, too, so it imports only files that import nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
 import type { Permission } from "../platform/platform.ts";
 import { isObject } from "../util/merge.ts";
 import { parseRedisUrl, SERVER_FORM } from "./redis_url.ts";
 
-/** What the gateway may do: hosts with their ports, names of variables, paths. */
+/** Permissions for hosts with ports, for names of variables, and for paths. */
 export interface Permissions {
   net: string[];
   env: string[];
@@ -12,22 +12,22 @@ export interface Permissions {
   write: string[];
 }
 
-/** What a configuration is judged by. */
+/** The facts from which the permissions follow. */
 export interface PermissionSource {
-  /** The configuration, merged but not checked: what has the wrong type is passed over, because the gateway reports it. */
+  /** The configuration, merged but not checked. Values of the wrong type are ignored, because the gateway reports them. */
   config: unknown;
-  /** The file that it came from; none for the built-in one. */
+  /** The file that it came from. Absent for the built-in one. */
   file?: string;
-  /** What the command line sets in place of the configuration. */
+  /** The options of the command line, which override the configuration. */
   listen: { hostname?: string; port?: string };
   env(name: string): string | undefined;
   os: string;
-  /** The folder of the program's own code, which the thread that counts tokens is read from. */
+  /** The folder of the program's own code, from which the thread that counts tokens is loaded. */
   code?: string;
   isThere(path: string): boolean;
 }
 
-/** Variables that the gateway looks at by itself. */
+/** Variables that the gateway itself reads. */
 const OWN_VARIABLES = [
   "LANEWAY_CONFIG",
   "DENO_DEPLOY",
@@ -39,10 +39,10 @@ const OWN_VARIABLES = [
   "LANEWAY_MEMORY_LIMIT",
 ];
 
-/** Who runs a command, for the audit log. */
+/** Variables that name the user who runs a command, for the audit log. */
 export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
 
-/** What the client of a Redis server looks at when it is loaded. */
+/** The variable that the Redis client reads when it is loaded. */
 const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
 
 /** The variable that tells a worker its place: the folder that the workers share, a slash and the worker's number. */
@@ -95,35 +95,36 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
   };
 }
 
-/** A configuration that operators change at the console; where its draft is, and its former version. */
+/** The paths of a configuration that operators change at the console: the file, its draft and its former version. */
 export function editedFiles(file: string): [file: string, draft: string, former: string] {
   return [file, `${file}.laneway-new`, `${file}.laneway-former`];
 }
 
 /**
- * How V8 is to keep memory and when it is to compile, which it can be told at the start only.
+ * Settings of V8 for memory and compilation, which can be set only at the start.
  *
- * All that a request makes is short-lived. What the engine once saw survive, because a long request was at work, it would put
- * among the old objects at once, where it keeps all that it refers to: a quarter of the time that requests of 400 kB take.
+ * Everything that a request allocates is short-lived. But if objects of one kind once survived because of a long request, the engine
+ * would allocate that kind among the old objects at once, which keep alive all that they refer to. That costs requests of 400 kB a
+ * quarter of their time.
  *
- * After some seconds without work its memory reducer would give back 70 MB that the last load has left, and each of the next
- * thousands of requests takes half as much time again.
+ * After some idle seconds, the memory reducer would give back 70 MB that the last load has left. Then each of the next thousands of
+ * requests would take half as long again.
  *
- * Most functions of a gateway run once a request. Where they have to run 3,000 times before they are compiled for good, as by
- * default, requests cost a fifth more for the first twenty thousand.
+ * Most functions of a gateway run once a request. By default they have to run 3,000 times before they are optimized, and the first
+ * twenty thousand requests cost a fifth more.
  */
 export const ENGINE =
   "--v8-flags=--no-allocation-site-pretenuring,--no-memory-reducer,--invocation-count-for-turbofan=750";
 
 /**
- * How many arenas glibc's `malloc` makes: an environment variable, which it reads at the start only. By default each thread has
- * its own. Deno loads modules on up to ten threads, whose arenas would keep 12 MB for good.
+ * The number of arenas of glibc's `malloc`, an environment variable that it reads only at the start. By default each thread has its
+ * own. Deno loads modules on up to ten threads, whose arenas would keep 12 MB for good.
  */
 export const ARENAS = { MALLOC_ARENA_MAX: "2" };
 
-/** The permissions as options of `deno run`, with the others that the gateway starts with. */
+/** The permissions as options of `deno run`, with the gateway's other options. */
 export function flagsOf(permissions: Permissions): string[] {
-  // What is imported while it runs is asked of hosts that nobody allowed.
+  // Imports at run time are denied, because they would contact hosts that were not permitted.
   const closed = ["--allow-sys=systemMemoryInfo", "--deny-import", "--cached-only", "--no-prompt", ENGINE];
   return [...allowed(permissions), ...closed];
 }
@@ -151,7 +152,7 @@ function unique(values: string[]): string[] {
   return [...new Set(values)];
 }
 
-/** The names that stand in `{ "env": "NAME" }`, however deep. */
+/** The names in `{ "env": "NAME" }`, at any depth. */
 function variablesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(variablesIn);
   if (!isObject(value)) return [];
@@ -159,21 +160,21 @@ function variablesIn(value: unknown): string[] {
   return [...own, ...Object.values(value).flatMap(variablesIn)];
 }
 
-/** The host and port of a URL; a `*.` before it stands for all names below. */
+/** The host and port of a URL. A leading `*.` stands for all names below the host. */
 function hostOf(text: unknown): string[] {
   const url = URL.parse(String(text));
   if (url?.protocol !== "http:" && url?.protocol !== "https:") return [];
-  // A host of any other letters is none for the runtime either, which would refuse to start at all.
+  // With a host of other characters, the runtime would refuse to start.
   if (!/^(\*\.)?[\w.-]+$|^\[[\d:a-f.]+\]$/.test(url.hostname)) return [];
   return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
 }
 
-/** The hosts of the store's server, whose URL is a secret: it is in a variable. Sentinels and clusters name further ones. */
+/** The hosts of the store's server, whose URL is a secret in a variable. Sentinels and clusters name further hosts. */
 function serverHosts(server: Record<string, unknown> | undefined, env: PermissionSource["env"]): string[] {
   const [variable] = variablesIn(server?.url);
   const address = variable === undefined ? undefined : parseRedisUrl(env(variable) ?? "");
   const named = address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
-  // What the runtime cannot read would keep it from starting; the gateway reports it.
+  // An invalid host would keep the runtime from starting. The gateway reports it.
   const others = list(server?.servers).map(String).filter((one) => SERVER_FORM.test(one));
   return [...named, ...others];
 }
@@ -182,7 +183,7 @@ function bracketed(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
 }
 
-/** The file of the audit log, where there is one. */
+/** The file of the audit log, if there is one. */
 function auditFile({ audit }: Record<string, unknown>): string[] {
   const { file } = fields(audit);
   return typeof file === "string" && file !== "" ? [file] : [];
@@ -190,7 +191,7 @@ function auditFile({ audit }: Record<string, unknown>): string[] {
 
 const ADDRESS = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i;
 
-/** Where metrics are served apart from all else, if they are: `metrics` as the configuration has it. */
+/** The separate address for metrics, if there is one. `metrics`: the setting in the configuration. */
 export function metricsAddress(metrics: unknown): { hostname: string; port: number } | undefined {
   const [, v6, name, port] = ADDRESS.exec(String(fields(metrics).listen)) ?? [];
   const hostname = v6 ?? name;
@@ -198,8 +199,8 @@ export function metricsAddress(metrics: unknown): { hostname: string; port: numb
 }
 
 /**
- * What of the disk the store needs, if it is a file. A folder that is not there yet is made, so it is the store's whole; in one
- * that is, others may keep theirs, so only the store's own files are opened.
+ * The paths that the store needs, if it is a file. A missing folder is created, so all of it belongs to the store. An existing folder
+ * may hold other files, so only the store's own files are allowed.
  */
 function storePaths(
   store: Record<string, unknown>,
@@ -214,7 +215,7 @@ function storePaths(
   return [file, ...FILES_BESIDE.map((ending) => file + ending), `${folder}tokenizers`];
 }
 
-/** What a process needs that keeps the store for several gateways; nothing where the store is on a server. */
+/** The store of the keeper of several workers, and the paths that it needs. Absent if the store is on a server. */
 export function keeperStore(
   { config, env, os, isThere }: Pick<PermissionSource, "config" | "env" | "os" | "isThere">,
 ): { file?: string; paths: string[] } | undefined {
@@ -223,7 +224,7 @@ export function keeperStore(
   return { file: storeFile(store, env, os), paths: storePaths(store, env, os, isThere) };
 }
 
-/** The socket of the process that keeps the store for several workers. `folder`: what the workers share. */
+/** The socket of the keeper. `folder`: the folder that the workers share. */
 export function keeperSocket(folder: string): string {
   return `${folder}/keeper`;
 }
@@ -244,10 +245,10 @@ export function codeFolder(): string {
   return decodeURIComponent(new URL("../", import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, "");
 }
 
-/** What the runtime is asked about each. */
+/** The permissions as the runtime can be asked about them. */
 export function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
   return [
-    // A pattern is asked for by a name that it stands for.
+    // For a pattern, a name that matches it is asked for.
     ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
     ...env.map((variable) => ({ name: "env" as const, variable })),
     ...read.map((path) => ({ name: "read" as const, path })),
@@ -255,7 +256,7 @@ export function descriptorsOf({ net, env, read, write }: Permissions): Permissio
   ];
 }
 
-/** For people: `host example.com:443`. */
+/** A permission in words: `host example.com:443`. */
 export function describePermission(permission: Permission): string {
   switch (permission.name) {
     case "net":

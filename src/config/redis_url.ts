@@ -1,8 +1,8 @@
-/** Where a Redis or Valkey server is. It imports nothing: the launcher reads it, too. */
+/** The address of a Redis or Valkey server. The launcher loads this file, too, so it imports nothing. */
 
 export interface RedisAddress {
   hasTls: boolean;
-  /** Several where they are sentinels, or nodes of a cluster. */
+  /** Several if they are sentinels, or nodes of a cluster. */
   hosts: { host: string; port: number }[];
   username?: string;
   password?: string;
@@ -12,10 +12,10 @@ export interface RedisAddress {
 const FORM = /^(?:redis|valkey)(s?):\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/(\d*))?$/i;
 const HOST = /^([\w.-]+|\[[\d:a-f.]+\])(?::(\d{1,5}))?$/i;
 const PORT = 6379;
-/** A host, all below one (`*.`), or a network, with a port. */
+/** A host, all names below one (`*.`), or a network, with a port. */
 export const SERVER_FORM = /^((\*\.)?[\w.-]+|\[[\d:a-f.]+\]|[\d.]+\/\d{1,2}):\d{1,5}$/i;
 
-/** The address that a URL such as `rediss://user:password@host:6379/0` names; nothing where it is none. */
+/** The address in a URL such as `rediss://user:password@host:6379/0`. Absent if it is not valid. */
 export function parseRedisUrl(text: string): RedisAddress | undefined {
   const [, tls, credentials = "", hosts = "", database = ""] = FORM.exec(text) ?? [];
   const found = hosts.split(",").map((host) => HOST.exec(host));

@@ -166,7 +166,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   }).prefault({}),
 });
 
-/** What a key is called and may do, wherever it is kept. */
+/** The name and the permissions of a key, wherever it is kept. */
 export const keyFactsSchema = object("A key's name, and what it may do.", facts);
 
 export type Config = z.output<typeof configSchema>;

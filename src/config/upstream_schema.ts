@@ -19,7 +19,7 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
   totalMs: milliseconds(1_800_000, "For a whole streamed answer."),
 });
 
-/** What calls are made by. */
+/** How calls are made. */
 export const transportSchema = z.enum(["fetch", "node"]);
 
 export const upstreamSchema = object("A service that runs models.", {

@@ -156,7 +156,7 @@ export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
 /** Anchored, and the rest cannot start with white space, so it takes linear time on any input. */
 const BEARER = /^bearer\s+(\S.*)$/i;
 
-/** Headers by which proxies and content networks tell for whom they call. A client on this machine sends none of them. */
+/** Headers by which proxies and content networks name the client. A client on this machine sends none of them. */
 const FORWARDED = [
   "forwarded",
   "via",
@@ -184,8 +184,9 @@ const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 const KEY_LINE = 'add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }] to gateway.json';
 
 /**
- * A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. So is
- * what a proxy on this machine passes on, since anybody may be its client; a page tells it where the proxy does not.
+ * A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. So are
+ * requests that a proxy on this machine passes on, because anybody may be its client. Even if the proxy adds no header, the origin
+ * of a page gives it away.
  */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {

@@ -19,13 +19,13 @@ export interface BodyLimits {
   /** How many bytes to allocate on the strength of the content-length alone. */
   trustedBytes?: number;
   /**
-   * Receives the size in bytes so far, as sent and after each decompression, and before one the size that it may lead to. If it
-   * throws, reading ends.
+   * Receives the size in bytes so far, as sent and after each decompression. Before a decompression, it receives the size that
+   * this may lead to. If it throws, reading ends.
    */
   onLength?(bytes: number): void;
   /** Gets `end` while the body is on its way. */
   arrival?: { end?: EndBody | undefined };
-  /** The caller. Of the callers whose bodies are to be parsed, each has its turn. */
+  /** The caller. Large bodies are parsed in turns, one caller after another. */
   caller?: string;
   /** How much JSON the body may contain. */
   json?: JsonLimits;

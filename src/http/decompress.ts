@@ -1,4 +1,4 @@
-/** Decompresses bodies. What they become is limited, because 96 bytes can stand for 31 MB. */
+/** Decompresses bodies. The result is limited, because 96 bytes can stand for 31 MB. */
 import { builtin } from "../util/builtin.ts";
 import { runExclusively, waitToBegin, yieldToEventLoop } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
@@ -12,7 +12,7 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params
 /** A body may become as large as this, or as this many times its size. An agent that reads one file again and again gets close. */
 const [FREE_BYTES, MOST_TIMES] = [4 * 2 ** 20, 1_000];
 
-/** What most bodies stay below, so that they need no turn; and how much more room is reserved for each further try. */
+/** Most bodies stay below `FIRST_BYTES`, so that they need no turn. Each further try reserves `MORE_TIMES` as much room. */
 const [FIRST_BYTES, MORE_TIMES] = [2 ** 19, 8];
 
 interface DecompressLimits {

@@ -1,4 +1,4 @@
-/** What is kept for callers until they need it, in one room for all. Each caller's oldest items make way for its newest. */
+/** Items that are kept for callers until they need them, in shared space. Each caller's oldest items make way for its newest. */
 import { type Capacity, Shares } from "../util/shares.ts";
 
 export interface KeptItem {

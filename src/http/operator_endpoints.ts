@@ -8,7 +8,7 @@ export interface OperatorEndpointsOptions {
   lanes: readonly string[];
   /** Whether load balancers may send requests. */
   isReady(): boolean;
-  /** What it lost though it is ready, for operators. */
+  /** A warning for operators about something that does not work although the gateway is ready. */
   warning?(): string | undefined;
 }
 

@@ -1,10 +1,10 @@
-/** What each key uses, as counted by this process. */
+/** Counts in this process what each key uses. */
 import type { Allowance, Gauge, Quota } from "../contract/allowance.ts";
 import { GatewayError } from "../errors.ts";
 import type { Account, Admission, Permit } from "./admission.ts";
 import { TokenBucket } from "./token_bucket.ts";
 
-/** What keys used in a day. `day` counts days since the epoch. */
+/** The usage of keys by day. `day` counts days since the epoch. */
 export interface DayUse {
   /** Resolves when the usage is known, or to the reason why it is not. */
   open(name: string, day: number): Promise<unknown>;

@@ -112,7 +112,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
 }
 
-/** Makes the bytes of a text, which are recorded where that is wanted. */
+/** Encodes a text, and records the bytes if a copy is wanted. */
 function encoderFor({ isServed, copy }: StreamOptions): (text: string) => Uint8Array<ArrayBuffer> {
   const encoder = isServed ? new SharingEncoder() : new TextEncoder();
   return (text) => {

@@ -1,4 +1,4 @@
-/** The memory for the bodies of all clients: who has how much of it, and who has to give it back. */
+/** The memory for the bodies of all clients: which bodies hold how much of it, and which have to give it back. */
 import { GatewayError } from "../errors.ts";
 import { type Capacity, type Refused, Shares } from "../util/shares.ts";
 import type { EndBody } from "./body.ts";
@@ -17,7 +17,7 @@ export interface Arrival {
   end?: EndBody | undefined;
 }
 
-/** A body of which nothing is here yet. */
+/** A body of which nothing has arrived yet. */
 export const NEW = { held: 0, length: 0, measuredAt: 0, measured: 0 };
 
 export interface RoomLimits {
@@ -54,7 +54,7 @@ export function isSmall(bytes: number, { totalBytes }: Pick<RoomLimits, "totalBy
 /** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
 
-/** A body that was slower than this, in bytes per millisecond, for this long, in milliseconds, gives its room to others. */
+/** A body gives its room to others if it was slower than `SLOWEST` bytes per millisecond for `MEASURED_MS` milliseconds. */
 const [SLOWEST, MEASURED_MS] = [16, 2_000];
 
 /** The memory that is reserved. A later configuration that takes over the object keeps counting what others hold. */
@@ -79,7 +79,7 @@ export class Room {
     arrival.held = bytes;
   }
 
-  /** Gives back what is reserved for a body, but for `kept` bytes. */
+  /** Gives back what is reserved for a body, except for `kept` bytes. */
   give(arrival: Arrival, kept = 0): void {
     const { caller, held } = arrival;
     if (held === 0) return;
@@ -87,26 +87,26 @@ export class Room {
     this.shares.add(caller, arrival.held - held);
   }
 
-  /** Measures from now on how fast the body comes. */
+  /** Measures from now on how fast the body arrives. */
   follow(arrival: Arrival, limits: RoomLimits): void {
     arrival.measuredAt = timeOf(limits);
     arrival.measured = arrival.length;
     this.#arriving.add(arrival);
   }
 
-  /** Counts the bytes of the body that have come so far. */
+  /** Records the bytes of the body that have arrived so far. */
   measure(arrival: Arrival, bytes: number, limits: RoomLimits): void {
     arrival.length = bytes;
     if (!this.#arriving.has(arrival) || timeOf(limits) - arrival.measuredAt < MEASURED_MS) return;
     this.follow(arrival, limits);
   }
 
-  /** The body has arrived, or will not. */
+  /** Stops measuring a body that has arrived, or never will. */
   forget(arrival: Arrival): void {
     this.#arriving.delete(arrival);
   }
 
-  /** Ends bodies that hardly come until the room is enough. False if it is not. */
+  /** Ends very slow bodies until there is enough room. False if there is not. */
   #makeRoom(arrival: Arrival, bytes: number, capacity: Capacity, refused: Refused, now: number): boolean {
     const { caller, held } = arrival;
     for (const other of this.#arriving) {

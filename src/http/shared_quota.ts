@@ -1,6 +1,6 @@
 /**
- * What each key uses, as all gateways on one store count it. While they cannot count together, each continues from its last
- * known counts and assumes that every other gateway uses as much as it does.
+ * Counts what each key uses, together with all gateways on one store. While they cannot count together, each continues from its
+ * last known counts and assumes that every other gateway uses as much as it does.
  *
  * Budgets in dollars work differently. A gateway leases a slice of a budget and spends it without asking, because the cost of an
  * answer is known only at its end. Here each request asks, because "60 a minute" must mean 60.
@@ -157,7 +157,7 @@ class KnownDay implements DayUse {
   }
 }
 
-/** The same permit, which also settles elsewhere. */
+/** A permit that also settles elsewhere. */
 function settledAs(permit: Permit, settle: (more: number) => void): Permit {
   let isOver = false;
   return {

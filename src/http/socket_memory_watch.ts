@@ -1,6 +1,6 @@
 /**
- * Ends WebSockets when what has arrived on them takes too much memory. Deno (2.9.6) collects a message of any length, in one frame
- * or in many, before it shows anything of it, so its memory is all that can be measured.
+ * Ends WebSockets when messages that are arriving take too much memory. Deno (2.9.6) collects a whole message of any length, in one
+ * frame or in many, before it delivers it, so only the memory can be measured.
  */
 import { BoundedMap } from "../util/bounded_map.ts";
 import { repeat, TimeLimit } from "../util/time_limit.ts";
@@ -11,50 +11,50 @@ export interface WatchedSocket {
   readonly key: string;
   /** Whether it has no requests to answer. */
   readonly isIdle: boolean;
-  /** Closes it because memory is short, without waiting for the client, and frees what has arrived of its next message. */
+  /** Closes it because memory is short, without waiting for the client, and frees the message that is arriving. */
   drop(): void;
 }
 
 /** In bytes. */
 export interface MemoryFacts {
-  /** All that the process uses. */
+  /** The memory that the process uses. */
   memory(): number;
-  /** The part of it that is not managed by the engine, such as what arrives on connections. */
+  /** The part of it that the engine does not manage, such as data that arrives on connections. */
   unmanaged(): number;
-  /** What the process may use. */
+  /** The memory that the process may use. */
   limit(): number;
-  /** Called when sockets are ended. `bytes`: what messages that are not complete take on all sockets. */
+  /** Called when sockets are ended. `bytes`: the memory of incomplete messages on all sockets. */
   onShort(key: string, closed: number, bytes: number): void;
 }
 
 /** How often memory is read, and how often while it is short, in milliseconds. */
 const LOOK_MS = 100;
 const SHORT_LOOK_MS = 20;
-/** How long the memory of sockets that were ended may take to be free, in milliseconds. */
+/** How long it may take until the memory of ended sockets is free, in milliseconds. */
 const FREE_MS = 1_000;
 /** How long a caller whose sockets took the memory may open no others, in milliseconds. */
 const BAR_MS = 60_000;
-/** How long one whose sockets were closed may open no others, in milliseconds: else clients that open new ones at once keep memory short. */
+/** How long any caller whose sockets were closed may open no others, in milliseconds. New ones at once would keep memory short. */
 const REST_MS = 3_000;
 const MOST_BARRED = 1_000;
 /**
- * The memory for messages that are not complete: what all else leaves of `IN_ALL` of the limit, but no more than `MOST` of it, and no
- * less than the platform takes for one message.
+ * The memory for incomplete messages: `IN_ALL` of the limit minus all other memory, but at most `MOST` of the limit, and at least
+ * what the platform takes for one message.
  */
 const [MOST, IN_ALL] = [1 / 4, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
-/** If there is still this much more once a caller's sockets are ended, all others' are, too: more would arrive in the meantime. */
+/** If this much too much is left once a caller's sockets are ended, all others' are ended, too: more would arrive meanwhile. */
 const FAR_BEYOND = 1.5;
-/** A caller took the memory if the end of its sockets frees this part of it. */
+/** A caller took the memory if ending its sockets frees this fraction of it. */
 const GUILTY = 1 / 4;
 
 export class SocketMemoryWatch {
   readonly #sockets: ReadonlySet<WatchedSocket>;
   readonly #facts: MemoryFacts;
-  /** The unmanaged memory that the sockets do not take. */
+  /** The unmanaged memory that is not used by sockets. */
   #base = 0;
   /**
-   * The sockets that have just been ended, when that was, how much unmanaged memory there was before, and the owner if all are of one.
+   * The sockets that have just been ended, when that was, the unmanaged memory before it, and the owner if there is only one.
    */
   #ended: { owner: string | undefined; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
   /** Until when callers are barred, in milliseconds by a monotonic clock. */
@@ -76,23 +76,23 @@ export class SocketMemoryWatch {
     return this.#ended !== undefined;
   }
 
-  /** How many seconds the caller, who took the memory, must wait before it may open sockets. */
+  /** How many seconds a caller that took the memory must wait before it may open sockets. */
   barredSeconds(owner: string): number {
     return secondsLeft(this.#barred, owner);
   }
 
-  /** How many seconds a caller must wait whose sockets were closed. */
+  /** How many seconds a caller whose sockets were closed must wait. */
   restingSeconds(owner: string): number {
     return secondsLeft(this.#resting, owner);
   }
 
-  /** Call it when the first socket has opened. */
+  /** Must be called when the first socket has opened. */
   start(): void {
     this.#base = this.#facts.unmanaged();
     this.#stopLooking = repeat(LOOK_MS, () => this.#look());
   }
 
-  /** Call it when the last socket has closed. */
+  /** Must be called when the last socket has closed. */
   stop(): void {
     this.#judge(this.#facts.unmanaged());
     this.#stopLooking();
@@ -108,7 +108,7 @@ export class SocketMemoryWatch {
     const room = this.#roomBytes(unmanaged);
     if (arrived <= room) return;
     const next = this.#nextToEnd();
-    // If there are none, something else takes what is left.
+    // If there are no sockets left, something else uses the memory.
     if (next.length === 0) this.#base = unmanaged;
     else this.#end(isAgain && arrived > room * FAR_BEYOND ? next : next.slice(0, 1), arrived, unmanaged);
   }
@@ -155,7 +155,7 @@ export class SocketMemoryWatch {
     if (isGuilty && owner !== undefined) this.#barred.set(owner, performance.now() + BAR_MS);
   }
 
-  /** By caller, the one with most first: the sockets that answer nothing, or all if each answers something. */
+  /** The idle sockets by caller, those of the caller with most first. If no socket is idle, all of them. */
   #nextToEnd(): WatchedSocket[][] {
     const open = [...this.#sockets].filter((socket) => !this.#dropped.has(socket));
     const idle = open.filter((socket) => socket.isIdle);

@@ -25,9 +25,9 @@ export class Sockets {
   readonly #watch: SocketMemoryWatch;
   readonly #logged = new BoundedMap<string, { at: number; left: number }>(MOST_LOGGED);
   #empty = Promise.withResolvers<void>();
-  /** What the sockets remember from one request to the next. */
+  /** The items that sockets keep from one request to the next. */
   readonly kept: KeptItems = new KeptItems();
-  /** `memory`: where messages are collected that are not complete yet. */
+  /** `memory`: measures the memory in which incomplete messages are collected. */
   constructor(memory: MemoryFacts) {
     this.#watch = new SocketMemoryWatch(this.#open, memory);
   }
@@ -87,8 +87,8 @@ export class Sockets {
   }
 
   /**
-   * How many of the caller's refused messages are not in the log since its last line. `undefined` if the next one is not to be there
-   * either. `now`: milliseconds by a monotonic clock.
+   * How many of the caller's refused messages were left out of the log since its last line. `undefined` if the next one is left out,
+   * too. `now`: milliseconds by a monotonic clock.
    */
   countRefusal(owner: string, now: number): number | undefined {
     const logged = this.#logged.get(owner);

@@ -4,7 +4,7 @@ import { withCatalogTimeout } from "./catalog_timeout.ts";
 
 /** Finds the providers of a single model, and caches the result. */
 export interface ModelFinder {
-  /** What is known about a model. `unknown` if the model does not exist, `unreachable` if the service does not answer. */
+  /** The facts about a model. `unknown` if the model does not exist, `unreachable` if the service does not answer. */
   find(name: string): Promise<Found | "unknown" | "unreachable">;
   choose: Finder["choose"];
   guess: Finder["guess"];
@@ -25,7 +25,7 @@ export interface ModelFinderOptions {
 export interface FinderPace {
   /** How long a reply is not requested again. */
   freshMs: number;
-  /** The same for a model that does not exist, which is shorter because models may appear. */
+  /** How long "unknown" is not requested again. It is shorter, because new models may appear. */
   unknownMs: number;
   /** How long to wait after a failure before the next request. Meanwhile an old result is returned. */
   retryAfterMs: number;

@@ -17,11 +17,11 @@ export interface LaneOptions {
   models: Readonly<Record<string, Alias>>;
   /** By task: the upstream that serves models that the lane does not list, under the name that the client wrote. */
   upstreams: Readonly<Partial<Record<Task, string>>>;
-  /** What those upstreams offer. Without catalogs, they are asked for any name. */
+  /** The models that those upstreams offer. Without catalogs, the upstreams are asked for any name. */
   catalogs?: readonly CatalogCache[];
   /**
-   * What those upstreams list themselves, for clients that list models. Other models may still be served, because many servers
-   * accept more names than they list.
+   * The models that those upstreams list themselves, for clients that list models. Other models may still be served, because many
+   * servers accept more names than they list.
    */
   offers?: readonly CatalogCache[];
   /** By upstream: the finder that knows where its models are. */

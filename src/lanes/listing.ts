@@ -3,7 +3,7 @@ import { withoutPolicy } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { CatalogCache } from "./catalog.ts";
 
-/** What the catalogs know about a name. */
+/** A model in the catalogs, or why there is none. */
 export type Listed = ModelInfo | "unknown" | "unreachable";
 
 /** The models that a lane's catalogs list, and those that its upstreams list themselves (`offers`). */

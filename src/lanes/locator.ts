@@ -31,12 +31,12 @@ export class Locator {
     this.#finder = Object.values(upstreams).map((name) => finders.get(name)).find((one) => one !== undefined);
   }
 
-  /** What the services behind the lane's upstreams know about a model. `undefined` if none of them can be asked. */
+  /** Asks the services behind the lane's upstreams about a model. `undefined` if none of them can be asked. */
   async find(model: string): Promise<Awaited<ReturnType<ModelFinder["find"]>> | undefined> {
     return await this.#finder?.find(model);
   }
 
-  /** The alias with its destinations, if no finder is needed. The result is cached. */
+  /** The alias with its planned targets, if no finder is needed. The result is cached. */
   placed(model: string, task: Task, alias: Alias): Resolution | undefined {
     const { targets } = alias;
     if (targets.some(({ upstream }) => this.#options.finders.has(upstream))) return undefined;
@@ -55,7 +55,7 @@ export class Locator {
     return known;
   }
 
-  /** The destinations of all targets, in order. Targets without one are skipped, unless no destination is left. */
+  /** The planned targets of the alias, in order. Targets that cannot be located are skipped, unless none would be left. */
   async locateAlias(model: string, task: Task, alias: Alias): Promise<PlannedTarget[]> {
     const { targets } = alias;
     const quirks = quirksOf(alias);

@@ -1,7 +1,7 @@
 import type { ModelLimits } from "../config/lane_schema.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 
-/** What a model name resolves to for one operation. */
+/** The targets and limits that a model name resolves to, for one operation. */
 export interface Resolution extends ModelLimits {
   /** In order of preference. */
   targets: readonly PlannedTarget[];

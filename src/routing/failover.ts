@@ -67,7 +67,7 @@ export async function firstAnswer<T, R>(
   }
 }
 
-/** What this upstream cannot do but another one may. A mistake of the caller would fail everywhere. */
+/** Errors of one upstream that another upstream may not have. A mistake of the caller would fail everywhere. */
 const INABILITIES: ReadonlySet<ErrorCode> = new Set([
   "model_not_found",
   "unsupported",

@@ -16,11 +16,11 @@ export interface ExactPace {
   patienceMs: number;
   /** How long a count is valid. A restarted server may count differently. */
   freshMs: number;
-  /** How long a place is not asked again after a failure, so that further requests do not wait in vain. */
+  /** How long a service is not asked again after a failure, so that further requests do not wait in vain. */
   restMs: number;
   mostAtOnce: number;
   mostWaiting: number;
-  /** How many counts, and how many places, are kept. */
+  /** How many counts, and how many services, are kept. */
   mostKept: number;
 }
 
@@ -112,7 +112,7 @@ export class ExactCounts {
     if (place.running >= mostAtOnce) await new Promise<void>((resolve) => place.waiting.push(resolve));
     else place.running++;
     try {
-      // What waited behind a failure would fail as well.
+      // Requests that waited behind a failure would fail as well.
       return this.#now() < place.restUntil ? undefined : await ask().catch((thrown) => again(thrown, ask));
     } catch (thrown) {
       if (!REFUSALS.has(toGatewayError(thrown).code)) place.restUntil = this.#now() + restMs;

@@ -23,7 +23,7 @@ export interface TokenizersPace {
   jobMs: number;
   /** How long a model is not tried again if it is not available: missing, not accessible or unreadable. */
   unavailableMs: number;
-  /** The same after a failure that may be temporary. */
+  /** How long a model is not tried again after a failure that may be temporary. */
   retryAfterMs: number;
   /** How long the worker may be idle before it is ended to free its memory. */
   idleMs: number;
