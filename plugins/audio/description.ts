@@ -1,4 +1,4 @@
-/** What the endpoints of the audio wire are for, and what they answer. */
+/** Describes the endpoints of the audio wire and their answers. */
 import { z } from "zod";
 import { SPEECH_FORMATS, TRANSCRIPT_FORMATS } from "../../src/canonical/audio.ts";
 import type { EndpointDescription } from "../../src/contract/description.ts";

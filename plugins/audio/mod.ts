@@ -1,6 +1,6 @@
 /**
- * The wire of speech, transcription and translation: spoken to clients as protocols, and to OpenAI-compatible servers as a
- * driver. Three endpoints make one wire, so its files are named for what goes over them; each both parses and serializes.
+ * The wire of speech, transcription and translation, as protocols for clients and as a driver for OpenAI-compatible servers. Three
+ * endpoints make up the wire, so its files are named after their data, and each of them both parses and serializes.
  */
 import type { FormField } from "../../src/contract/context.ts";
 import type { Driver } from "../../src/contract/driver.ts";

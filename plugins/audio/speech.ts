@@ -11,7 +11,7 @@ import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
 import { formatAt } from "./speech_request.ts";
 
-/** An upstream's speech: bytes, passed on as they come, or base64 inside JSON. */
+/** Parses an upstream's speech: bytes, which are passed on as they arrive, or base64 inside JSON. */
 export function parseSpeech(reply: Reply, input: SpeechRequest, target: Target, context: Context): Speech {
   const { headers, body, stream } = reply;
   const contentType = headers.get("content-type");
@@ -51,7 +51,7 @@ export function serializeSpeech({ mediaType, audio }: Speech): Response {
   return new Response(audio, { headers: { "content-type": mediaType } });
 }
 
-/** The bytes inside events, whose end says what was used. There is no `[DONE]`. */
+/** Writes the bytes in events. The last event has the usage. There is no `[DONE]`. */
 export function serializeSpeechStream(): StreamWriter<SpeechEvent> {
   return { write: (event, emit) => emit(serializeSpeechEvent(event)) };
 }

@@ -26,8 +26,8 @@ export function parseSpeechRequest(body: unknown): SpeechRequest {
 }
 
 /**
- * A server that streams only where it is asked to (vLLM-Omni) gets the wish, in the two formats for which it takes it.
- * The gateway wraps the bytes in events itself: what servers put into events of their own is not always the wanted format.
+ * Passes the wish to stream on to servers that stream only on request (vLLM-Omni), in the two formats for which they accept it. The
+ * gateway itself wraps the bytes in events, because the events of servers do not always contain the requested format.
  */
 function parseExtra(request: object, format: SpeechFormat, streams: boolean): Extra | undefined {
   const extra = extraOf(WIRE, request, SPEECH_KEYS);
@@ -35,7 +35,7 @@ function parseExtra(request: object, format: SpeechFormat, streams: boolean): Ex
   return { wire: WIRE, fields: extra?.fields ?? {}, hints: { stream_format: "audio" } };
 }
 
-/** The body for a server of this wire. What it cannot do as asked is noted. */
+/** Serializes the body for a server of this wire. Requested options that it does not support are noted. */
 export function serializeSpeechRequest(input: SpeechRequest, target: Target, context: Context): JsonObject {
   const format = formatAt(target, input.format);
   if (format !== input.format) context.note(`delivered ${format} in place of ${input.format}`);
@@ -50,7 +50,7 @@ export function serializeSpeechRequest(input: SpeechRequest, target: Target, con
   };
 }
 
-/** What the target is asked for: the wanted format, else the first that it makes. */
+/** The format to request from the target: the client's, or else the first one that it supports. */
 export function formatAt({ speechFormats }: Target, wanted: SpeechFormat): SpeechFormat {
   if (!speechFormats || speechFormats[wanted] !== undefined) return wanted;
   return SPEECH_FORMATS.find((format) => speechFormats[format] !== undefined) ?? wanted;

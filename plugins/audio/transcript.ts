@@ -23,13 +23,13 @@ import {
   type WireWord,
 } from "./wire.ts";
 
-/** An upstream's whole answer: JSON of any format, or plain text although JSON was asked for. */
+/** Parses an upstream's whole answer: JSON of any format, or plain text although JSON was requested. */
 export function parseTranscript({ headers, body }: Pick<Reply, "headers" | "body">): Transcript {
   if (isJsonObject(body)) return parseTranscriptBody(body);
   const type = headers.get("content-type") ?? "";
   if (/event-stream/i.test(type)) throw notATranscript();
   const isPlain = /^text\/plain/i.test(type);
-  // A number is a text that happens to be one.
+  // A number is a text that looks like one.
   const text = typeof body === "string" || typeof body === "number" ? String(body) : undefined;
   if (text === undefined || (!isPlain && /^\s*([<{[]|$)/.test(text))) throw notATranscript();
   return { text: text.trim() };
@@ -85,7 +85,7 @@ export function parseUsage(usage: WireUsage): Transcript["usage"] {
   return typeof usage.seconds === "number" ? { seconds: usage.seconds } : undefined;
 }
 
-/** Throws `invalid_request` where the format needs to know what the upstream did not tell. */
+/** Throws `invalid_request` if the format needs facts that the upstream did not give. */
 export function serializeTranscript(transcript: Transcript, input: TranscriptionRequest, context: Context): Response {
   const output = asOneSegment(transcript, input, context);
   checkComplete(output, input, context);
@@ -112,7 +112,7 @@ function plain(text: string, mediaType: string): Response {
   return new Response(text, { headers: { "content-type": `${mediaType}; charset=utf-8` } });
 }
 
-/** Subtitles of a server that tells no segments are one, as long as the recording, where that is known. */
+/** Without segments, subtitles become one segment that is as long as the recording, if that length is known. */
 function asOneSegment(output: Transcript, { format }: TranscriptionRequest, context: Context): Transcript {
   const { text, segments = [], duration, usage } = output;
   const end = duration ?? (usage && "seconds" in usage ? usage.seconds : undefined);
@@ -124,7 +124,7 @@ function asOneSegment(output: Transcript, { format }: TranscriptionRequest, cont
 
 const TIMED: ReadonlySet<TranscriptFormat> = new Set(["srt", "vtt", "verbose_json", "diarized_json"]);
 
-/** Silence needs no times. */
+/** Checks that there are the times that the format needs. Silence needs none. */
 function checkComplete(
   { text, segments = [], words = [] }: Transcript,
   { format, timestamps }: TranscriptionRequest,
@@ -146,14 +146,14 @@ function checkComplete(
   if (timestamps?.includes("word") && words.length === 0) context.note("dropped timestamp_granularities word");
 }
 
-/** What the upstream sent, and nothing invented: a segment of which it sent no more has only its id, times and text. */
+/** Only the upstream's own facts: a segment without more of them has only its id, times and text. */
 function verbose({ text, language, duration, segments, words }: Transcript, input: TranscriptionRequest): JsonObject {
   return {
     task: input.translateTo ? "translate" : "transcribe",
     language: language ?? input.language,
     duration,
     text,
-    // Silence has none, and that is known.
+    // Silence is known to have no segments.
     segments: (segments ?? (text === "" ? [] : undefined))?.map(({ start, end, text, speaker, extra }, index) => ({
       id: index,
       ...fieldsFor(WIRE, extra),
@@ -170,13 +170,13 @@ function diarized({ text, duration, segments = [] }: Transcript): JsonObject {
   return { task: "transcribe", duration, text, segments: segments.map(serializeSegment) };
 }
 
-/** As it stands in a list of who said what, and in a stream. */
+/** A segment in a list with speakers, and in a stream. */
 export function serializeSegment({ start, end, text, speaker, extra }: TranscriptSegment, index: number): JsonObject {
   const { id = `seg_${index}` } = fieldsFor(WIRE, extra);
   return { type: "transcript.text.segment", id: toJsonText(id), start, end, text, speaker };
 }
 
-/** What the upstream sent about the whole, and what it counted. */
+/** Adds the upstream's extra fields and its usage. */
 export function withExtra(body: JsonObject, { usage, extra }: Transcript): JsonObject {
   const { inner, outer } = splitInside("usage", fieldsFor(WIRE, extra));
   return { ...body, ...outer, usage: usage && { ...serializeUsage(usage), ...inner } };
@@ -193,7 +193,7 @@ function serializeUsage(usage: NonNullable<Transcript["usage"]>): JsonObject {
   };
 }
 
-/** SubRip: numbered cues. A player that meets an arrow inside a text may take it for a cue's times. */
+/** SubRip: numbered cues. A player may take an arrow inside a text for a cue's times. */
 export function serializeSrt(segments: readonly TranscriptSegment[]): string {
   return cuesOf(segments)
     .map(({ start, end, lines }, index) => {
@@ -203,7 +203,7 @@ export function serializeSrt(segments: readonly TranscriptSegment[]): string {
     .join("\n");
 }
 
-/** WebVTT, whose texts are marked up. */
+/** WebVTT, in whose texts markup must be escaped. */
 export function serializeVtt(segments: readonly TranscriptSegment[]): string {
   const cues = cuesOf(segments).map(({ start, end, lines }) => {
     const text = lines.join("\n").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("-->", "--&gt;");
@@ -212,14 +212,14 @@ export function serializeVtt(segments: readonly TranscriptSegment[]): string {
   return ["WEBVTT\n", ...cues].join("\n");
 }
 
-/** What is shown, and when: times in whole milliseconds, the end after the start. */
+/** The lines of a subtitle and its times in whole milliseconds. The end is after the start. */
 interface Cue {
   start: number;
   end: number;
   lines: string[];
 }
 
-/** In the order of time. A blank line would end a cue, so it goes; with nothing left there is no cue. */
+/** The cues in the order of time. Blank lines are removed, because they would end a cue. A cue without text is left out. */
 function cuesOf(segments: readonly TranscriptSegment[]): Cue[] {
   return segments
     .map(({ start, end, text }) => {
@@ -231,7 +231,7 @@ function cuesOf(segments: readonly TranscriptSegment[]): Cue[] {
     .sort((one, other) => one.start - other.start);
 }
 
-/** Milliseconds as `01:02:03,004`; hours are always there. */
+/** Formats milliseconds as `01:02:03,004`, always with hours. */
 function formatTime(ms: number, point: "," | "."): string {
   const pad = (value: number, width: number) => String(Math.floor(value)).padStart(width, "0");
   const clock = [ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60].map((value) => pad(value, 2)).join(":");

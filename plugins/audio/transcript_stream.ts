@@ -17,9 +17,9 @@ import { parseSegment, parseTranscriptBody, parseUsage, serializeSegment, withEx
 import { eventSchema, segmentSchema, type WireEvent } from "./wire.ts";
 
 /**
- * An upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end a piece of the file only. It is
- * over with `transcript.text.done` or `[DONE]`; the pieces that some releases of Speaches send as bare `{text}`, and those
- * that transformers sends as plain text, have no end of their own, so for them it is that of the body.
+ * Parses an upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end only a piece of the file. The stream
+ * ends with `transcript.text.done` or `[DONE]`. Some releases of Speaches send bare `{text}`, and transformers sends plain text:
+ * those have no end marker, so they end with the body.
  */
 export function parseTranscriptStream(
   _input: TranscriptionRequest,
@@ -36,7 +36,7 @@ class TranscriptReader implements StreamReader<TranscriptEvent> {
   #text = "";
   #usage: Transcript["usage"];
   #isBare = false;
-  /** A stream is all of one kind. */
+  /** Whether the stream is plain text. It never changes its kind. */
   #isPlain: boolean | undefined;
 
   constructor(context: Context) {
@@ -75,7 +75,7 @@ class TranscriptReader implements StreamReader<TranscriptEvent> {
       }
       case "transcript.text.done": {
         const whole = parseTranscriptBody({ ...body, text: body.text ?? "" });
-        // Clients add increments up; a server that sends none has the text in its last event only.
+        // Clients join increments. A server without increments has the text only in its last event.
         if (this.#text === "") this.#add(whole.text, emit);
         return this.#finish(whole, emit);
       }
@@ -96,7 +96,7 @@ class TranscriptReader implements StreamReader<TranscriptEvent> {
     if (text !== "") emit({ type: "delta", text });
   }
 
-  /** Speaches ends with an empty text, its increments being all there is. */
+  /** Speaches ends with an empty text, so the text is that of the increments. */
   #finish(whole: Partial<Transcript>, emit: Emit<TranscriptEvent>): void {
     this.done = true;
     const transcript: Transcript = {
@@ -119,7 +119,7 @@ function notAnEvent(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event of a transcript");
 }
 
-/** Increments, who spoke what where that was asked for, and the whole text. There is no `[DONE]`. */
+/** Writes increments, segments with speakers if requested, and the whole text. There is no `[DONE]`. */
 export function serializeTranscriptStream(
   { input }: Pick<Exchange<"transcribe">, "input">,
 ): StreamWriter<TranscriptEvent> {

@@ -25,7 +25,7 @@ export function parseTranscriptionRequest(
   if (translateTo && format === "diarized_json") {
     refuse("response_format", 'A translation has no response_format "diarized_json"');
   }
-  // It is what was spoken, and a translation model detects it itself.
+  // The field names the spoken language, which a translation model detects itself.
   if (translateTo && request.language) context.note("dropped language");
   const extra = extraOf(WIRE, texts, TRANSCRIPTION_KEYS);
   return {
@@ -59,8 +59,8 @@ function theFile(fields: readonly FormField[]): AudioFile {
 }
 
 /**
- * The texts by name. One that repeats, or whose name ends in brackets, is a list; those that the canonical form knows lose
- * the brackets, with which some clients send them and some do not.
+ * The text fields by name. A field that repeats, or whose name ends in brackets, is a list. Known names lose the brackets, which only
+ * some clients send.
  */
 function collectTexts(fields: readonly FormField[]): Record<string, JsonValue> {
   const texts = new Map<string, string[]>();
@@ -78,10 +78,10 @@ function collectTexts(fields: readonly FormField[]): Record<string, JsonValue> {
   );
 }
 
-/** Models of the Whisper family, and its like, that were trained without translations. */
+/** Models of the Whisper family, and similar ones, that were trained without translations. */
 const CANNOT_TRANSLATE = /turbo|distil|parakeet/i;
 
-/** The form for a server of this wire. It is asked for what every format can be made from. */
+/** Serializes the form for a server of this wire. It requests data from which every format can be made. */
 export function serializeTranscriptionRequest(
   input: TranscriptionRequest,
   target: Target,
@@ -99,7 +99,7 @@ export function serializeTranscriptionRequest(
     ["response_format", ASKED[input.format]],
     ["temperature", input.temperature],
     ["timestamp_granularities[]", input.timestamps],
-    // Servers stream no translations, and the gateway makes a stream of a whole one.
+    // Servers do not stream translations, so the gateway makes a stream from a whole one.
     ["stream", input.stream && !input.translateTo ? "true" : undefined],
     ...extra,
   ];
@@ -109,7 +109,7 @@ export function serializeTranscriptionRequest(
   ];
 }
 
-/** Servers differ in the formats that they write, and agree on JSON. */
+/** The format to request: servers differ in the other formats, but all have JSON. */
 const ASKED: Record<TranscriptFormat, string> = {
   json: "json",
   text: "json",

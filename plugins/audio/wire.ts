@@ -1,6 +1,6 @@
 /**
- * The shapes of the audio wire, as both sides send them. Requests come from clients and are held to the published schema,
- * unknown fields kept; answers come from upstreams and are taken as loosely as sense allows.
+ * The shapes of the audio wire on both sides. Clients' requests are checked against the published schema, and unknown fields are
+ * kept. Upstreams' answers are accepted as loosely as possible.
  */
 import { z } from "zod";
 import { SPEECH_FORMATS, TRANSCRIPT_FORMATS } from "../../src/canonical/audio.ts";
@@ -15,7 +15,7 @@ const model = z.string().min(1).max(512);
 const speechFields = {
   model,
   input: z.string().min(1),
-  /** An object names a voice that its user made. */
+  /** An object names a custom voice of the user. */
   voice: z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })]).nullish(),
   response_format: z.enum(SPEECH_FORMATS).nullish(),
   speed: double(z.number().min(0.25).max(4)).nullish(),
@@ -25,7 +25,7 @@ const speechFields = {
 export const speechSchema = z.looseObject(speechFields);
 export const SPEECH_KEYS: ReadonlySet<string> = new Set(Object.keys(speechFields));
 
-/** The text fields of a form, all of which are texts on the wire. */
+/** The text fields of a form. On the wire, all of them are texts. */
 const transcriptionFields = {
   model,
   language: z.string().optional(),
@@ -61,20 +61,20 @@ const segmentFields = {
 };
 export const segmentSchema = z.looseObject({
   ...segmentFields,
-  /** Where whisper.cpp has them. */
+  /** whisper.cpp puts the words here. */
   words,
 });
 export type WireSegment = z.output<typeof segmentSchema>;
 export const SEGMENT_KEYS: ReadonlySet<string> = new Set([...Object.keys(segmentFields), "type"]);
 
-/** What is no count says nothing of the others. */
+/** An invalid count is ignored, without affecting the others. */
 const tokens = z.int().min(0).nullish().catch(undefined);
 const usageFields = {
   type: z.string().nullish(),
   input_tokens: tokens,
   output_tokens: tokens,
   total_tokens: tokens,
-  /** As vLLM counts in a stream. */
+  /** vLLM's name in a stream. */
   prompt_tokens: tokens,
   completion_tokens: tokens,
   seconds: z.number().nullish(),
@@ -89,7 +89,7 @@ const transcriptFields = {
   text: z.string().nullish(),
   language: z.string().nullish().catch(undefined),
   duration: seconds.nullish().catch(undefined),
-  // Times that make no sense are not worth the text.
+  // Invalid times must not cost the text.
   segments: z.array(segmentSchema).nullish().catch(undefined),
   words,
   usage: usage.nullish().catch(undefined),

@@ -1,4 +1,4 @@
-/** What the endpoints of the Gemini wire are for, and what they answer. */
+/** Describes the endpoints of the Gemini wire and their answers. */
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, taskParameter, text, word } from "../shared/descriptions.ts";

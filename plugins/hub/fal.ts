@@ -1,4 +1,4 @@
-/** fal: each model is an app of its own, with fields of its own; these are those of its Whisper and of its voices. */
+/** fal: each model is an app with its own fields. This file has those of its Whisper and of its voices. */
 import type { AudioFile } from "../../src/canonical/audio.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { Reply } from "../../src/contract/call.ts";
@@ -16,7 +16,7 @@ const speak: UpstreamOperation<"speak"> = {
     const { text, speed, instructions, extra } = input;
     if (instructions !== undefined) context.note("dropped instructions");
     fieldsFor("fal", extra, context.note);
-    // Some apps read the one name, some the other, and none minds a field that it does not know.
+    // Some apps read one name and some the other. All of them ignore unknown fields.
     return {
       path: pathOf(target.model),
       body: { text, prompt: text, voice: resolveVoice(input.voice, target, context.note), speed },
@@ -35,7 +35,7 @@ const transcribe: UpstreamOperation<"transcribe"> = {
       body: jsonWithFile({
         audio_url: `data:${labelOf(input.file)};base64,${FILE}`,
         task: input.translateTo ? "translate" : "transcribe",
-        // Without it one of the apps takes every file for English; null has it detect the language.
+        // Without this field, one of the apps treats every file as English. With null it detects the language.
         language: input.language ?? null,
         prompt: input.prompt,
         chunk_level: wantedTimes(input),
@@ -47,8 +47,8 @@ const transcribe: UpstreamOperation<"transcribe"> = {
 };
 
 /**
- * The label under which each format is taken. fal makes a file name's ending of it and refuses those of which it knows
- * none, `audio/wav` and `audio/mp4` among them.
+ * The media type by which each format is accepted. fal derives a file name extension from it, and refuses types without a known one,
+ * such as `audio/wav` and `audio/mp4`.
  */
 const LABELS: Readonly<Record<string, string>> = {
   "audio/mpeg": "audio/mpeg",

@@ -8,9 +8,9 @@ const FIELDS = ["inferenceProviderMapping", "pipeline_tag", "tags", "library_nam
 const QUERY = FIELDS.map((field) => `expand[]=${field}`).join("&");
 
 /**
- * Finds the providers of a model by the hub's own page about it. A name may end in a policy (`org/model:policy`): `preferred`
- * for the order of the hub's mapping, which is the token owner's; a provider's name for that one alone. For `fastest` and
- * `cheapest` the hub publishes figures of chat models only, so for others they mean what no policy means.
+ * Finds the providers of a model by the hub's API page about it. A name may end in a policy (`org/model:policy`). `preferred`
+ * means the order of the hub's mapping, which is the token owner's. A provider's name means that one alone. For `fastest` and
+ * `cheapest` the hub publishes figures only for chat models, so for other models they are ignored.
  */
 export const finder: Finder = {
   lookup(name) {
@@ -27,7 +27,7 @@ export const finder: Finder = {
     const { status, headers, body } = reply;
     if (status === 404) return undefined;
     if (status === 401) {
-      // The hub tells a stranger the same of a private repository as of a missing one. A bad token it names.
+      // The hub gives strangers the same answer for a private and a missing repository. A bad token has a message of its own.
       const text = `${headers.get("x-error-message") ?? ""} ${upstreamMessage(body)}`;
       if (!text.includes("Invalid credentials")) return undefined;
     }
@@ -57,7 +57,7 @@ function isByPreference(policy: string | undefined): policy is undefined | "fast
   return policy === undefined || policy === "fastest" || policy === "cheapest";
 }
 
-/** A policy follows the last colon of a name; the names of models have none. */
+/** A policy follows the last colon of a name. The names of models contain no colon. */
 export function split(name: string): { id: string; policy?: string } {
   const [, id, policy] = /^(.*):([^:]+)$/.exec(name) ?? [];
   return id === undefined ? { id: name } : { id, policy };

@@ -1,4 +1,4 @@
-/** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
+/** The hub's own inference engine (hf-inference). It runs the models of the hub's libraries, each at its own path. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
@@ -11,21 +11,21 @@ import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
 
-/** Text Embeddings Inference is the server behind most models for vectors, hence its errors. */
+/** Most embedding models run on Text Embeddings Inference, so errors have its format. */
 function parseError(reply: Reply): GatewayError {
   const error = teiDriver.parseError(reply);
   const { code, message, details } = error;
   if (code === "invalid_request" && /content type .+ not supported/i.test(message)) {
     return new GatewayError("unsupported_media_type", message, details);
   }
-  // A model that nobody used for a while is loaded first; the answer says for how many seconds.
+  // A model that was not used for a while has to be loaded. The answer says how many seconds that takes.
   const { estimated_time } = isJsonObject(reply.body) ? reply.body : {};
   if (code !== "unavailable" || typeof estimated_time !== "number") return error;
   const retryAfter = details.retryAfter ?? String(Math.ceil(estimated_time));
   return new GatewayError(code, message, { ...details, retryAfter });
 }
 
-/** Vectors by the hub's own engine. It has no tokenizer's ids at its door: those are for another place of the model. */
+/** Embeddings by the hub's own engine. It does not accept token ids, which another provider of the model may. */
 export const featureExtraction: UpstreamOperation<"embed"> = {
   request(input, target, context) {
     const index = input.input.findIndex((one) => typeof one !== "string");
@@ -39,22 +39,22 @@ export const featureExtraction: UpstreamOperation<"embed"> = {
   response: parseVectors,
 };
 
-/** Speech at the hub's own inference engine: a text goes in, sound comes back, and nothing else can be asked for. */
+/** Speech by the hub's own inference engine. A request has only a text, without options. */
 export const hubSpeech: UpstreamOperation<"speak"> = {
   request(input, { model }, context) {
     const { text, voice, speed, instructions, extra } = input;
     const left = { voice, speed: speed === 1 ? undefined : speed, instructions };
     for (const [name, value] of Object.entries(left)) if (value !== undefined) context.note(`dropped ${name}`);
     fieldsFor("hub", extra, context.note);
-    // Where a request names JSON as acceptable, the engine writes the samples as JSON numbers.
+    // If a request accepts JSON, the engine writes the samples as JSON numbers.
     return { path: `models/${pathOf(model)}`, headers: { accept: "*/*" }, body: { inputs: text } };
   },
   response: ([reply], input, _target, context) => parseSpeech(reply!, input, context),
 };
 
 /**
- * Rankings by the hub's own engine. The route serves models of the task `text-ranking` and the rerankers among those that are
- * tagged as classifiers. Its requests have no options.
+ * Rankings by the hub's own engine. The route serves models of the task `text-ranking`, and rerankers that are tagged as classifiers.
+ * Its requests have no options.
  */
 export const textRanking: UpstreamOperation<"rerank"> = {
   request(input, target, context) {
@@ -65,7 +65,7 @@ export const textRanking: UpstreamOperation<"rerank"> = {
   response: parseRanking,
 };
 
-/** Transcription at the hub's own inference engine, which runs the models of the Transformers library. */
+/** Transcription by the hub's own inference engine, which runs the models of the Transformers library. */
 export const hubTranscription: UpstreamOperation<"transcribe"> = {
   request(input, { model }, context): Call {
     if (input.translateTo) throw new GatewayError("unsupported", "hf-inference transcribes and does not translate");
@@ -80,7 +80,7 @@ export const hubTranscription: UpstreamOperation<"transcribe"> = {
   response: ([reply], input) => parseTranscript(reply!.body, input),
 };
 
-/** What cannot go beside raw bytes; nothing where they are enough. Greedy decoding is what a model does unasked. */
+/** The parameters that cannot be sent with raw bytes. Absent if raw bytes are enough. Greedy decoding is the default. */
 function parametersOf(input: TranscriptionRequest): JsonObject | undefined {
   const times = wantedTimes(input);
   const { language, temperature } = input;
@@ -92,7 +92,7 @@ function parametersOf(input: TranscriptionRequest): JsonObject | undefined {
   };
 }
 
-/** The types that the engine takes for raw bytes; it detects by itself what is in them. */
+/** The media types that the engine accepts for raw bytes. It detects the real format itself. */
 const CONTENT_TYPES: readonly string[] = ["audio/flac", "audio/mpeg", "audio/wav", "audio/ogg", "audio/webm"];
 
 function contentTypeOf(mediaType: string): string {

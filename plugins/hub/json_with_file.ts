@@ -1,15 +1,15 @@
 /** JSON bodies that carry a file as base64, for services that accept no forms. */
 import type { JsonObject } from "../../src/canonical/json.ts";
 
-/** Where the file's base64 goes, inside a string of the body. */
+/** Marks the position of the file's base64, inside a string of the body. */
 export const FILE = "<file>";
 
-/** Bytes that become base64 at a time: without a remainder of three, so that the pieces join to one text. */
+/** How many bytes are encoded at a time. A multiple of three, so that the pieces join to one base64 text. */
 const PIECE_BYTES = 3 * 2 ** 16;
 
 /**
- * The body as JSON, with the file's base64 in place of its first `FILE`: put that before anything a client wrote. The text
- * is never whole in memory: every piece goes into the blob at once, which holds a third more than the file has.
+ * The body as JSON, with the file's base64 in place of the first `FILE`, which must come before any text of the client. The text is
+ * never in memory as a whole: every piece goes directly into the blob, which is a third larger than the file.
  */
 export function jsonWithFile(body: JsonObject, file: Uint8Array<ArrayBuffer>): Blob {
   const json = JSON.stringify(body);

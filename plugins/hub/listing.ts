@@ -4,18 +4,18 @@ import type { Call, Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isHubId, readFound } from "./places.ts";
 
-/** The kinds of model that are listed: those of every task but chat, which the router lists itself. */
+/** The kinds of models that are listed: those of every task except chat, which the router lists itself. */
 const PIPELINE_TAGS = [
   "feature-extraction",
   "sentence-similarity",
   "text-ranking",
   "text-to-speech",
   "automatic-speech-recognition",
-  // Among many others it holds the rerankers that are tagged as classifiers.
+  // This kind includes the rerankers that are tagged as classifiers.
   "text-classification",
 ];
 
-/** What is listed of each model. Tags are long, and only of classifiers they say more than the kind does. */
+/** The listed fields of each model. Tags are long, and only for classifiers do they say more than the kind. */
 const FIELDS = ["inferenceProviderMapping", "pipeline_tag", "createdAt"];
 const FIELDS_OF_CLASSIFIERS = [...FIELDS, "tags", "library_name"];
 
@@ -29,8 +29,8 @@ export function listingCalls(): Call[] {
 }
 
 /**
- * The call for the next page, which the header `link` names. Only the query of its URL is taken: whatever host it is on, the
- * page is asked of the hub that the configuration names.
+ * The call for the next page, which the header `link` names. Only the query of its URL is used, so that the page is requested from
+ * the configured hub, whatever host the URL has.
  */
 export function nextPage({ headers, body }: Reply): Call | undefined {
   const [, link] = /<([^>]*)>[^,<]*;\s*rel="?next\b/i.exec(headers.get("link") ?? "") ?? [];
@@ -39,7 +39,7 @@ export function nextPage({ headers, body }: Reply): Call | undefined {
   return query === undefined ? undefined : { path: `api/models${query}` };
 }
 
-/** The models of the pages, but for those that no live provider serves by a route of ours. */
+/** The models of the pages, without those that no live provider serves by a known route. */
 export function parseListing(replies: Reply[]): ModelInfo[] {
   const models = replies.flatMap(({ body }) => {
     if (!Array.isArray(body)) throw new GatewayError("upstream_error", "The hub's answer is not a list of models");

@@ -1,4 +1,4 @@
-/** The model hub: its router for chat models, its listings and pages for all others, and what runs those. */
+/** The model hub: its router for chat models, its listings and pages for all other models, and the providers that run those. */
 import type { Catalog, TokenizerCalls } from "../../src/contract/catalog.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { falDriver } from "./fal.ts";
@@ -11,7 +11,7 @@ import { teiDriver } from "./tei.ts";
 import { pathOf } from "./paths.ts";
 import { isHubId } from "./places.ts";
 
-/** The models that the hub's router chats with. One call lists them all, and needs no token. */
+/** The chat models of the hub's router. One call lists them all, without a token. */
 export const routerCatalog: Catalog = {
   name: "router",
   listing: () => [{ path: "models" }],
@@ -19,7 +19,7 @@ export const routerCatalog: Catalog = {
   hasPrices: true,
 };
 
-/** The hub's models of all other tasks, and where each of them is. */
+/** The hub's models of all other tasks, and the providers of each. */
 export const hubCatalog: Catalog = {
   name: "hub",
   listing: listingCalls,
@@ -31,7 +31,7 @@ export const hubCatalog: Catalog = {
 
 export const hubDrivers: readonly Driver[] = [inferenceDriver, teiDriver, falDriver, replicateDriver];
 
-/** Where a repository has its tokenizer. What has no owner is a name that some server of its own has given. */
+/** The calls for a repository's tokenizer files. A name without an owner is not a repository of the hub. */
 function tokenizerFiles(model: string): TokenizerCalls | undefined {
   const { id } = split(model);
   if (!isHubId(id) || !id.includes("/")) return undefined;

@@ -10,8 +10,8 @@ const HIGHEST_PRICE = 100_000;
 const LATEST = 253_402_300_799;
 
 /**
- * The router's list. Of an entry only the id is needed, and an entry that cannot be read is left out; a list without a
- * single model is a failure of the router, not a hub without models.
+ * Reads the router's list. An entry needs only an id, and an unreadable entry is left out. A list without a single model is a failure
+ * of the router.
  */
 export function parseModelList(body: unknown): ModelInfo[] {
   if (!isJsonObject(body) || !Array.isArray(body.data)) {
@@ -38,7 +38,7 @@ function parseModel(entry: unknown): ModelInfo | undefined {
   };
 }
 
-/** What each provider asks for, where it says it: also of one that cannot serve now, because it may again before the next list. */
+/** The prices of all providers that state one. A provider that cannot serve now may serve again before the next list. */
 function pricesOf(providers: unknown): Pick<ModelInfo, "prices"> {
   const prices = (Array.isArray(providers) ? providers : []).filter(isJsonObject).flatMap(
     ({ provider, pricing, is_free }): [string, Price][] => {
@@ -52,7 +52,7 @@ function pricesOf(providers: unknown): Pick<ModelInfo, "prices"> {
   return prices.length > 0 ? { prices: Object.fromEntries(prices) } : {};
 }
 
-/** Dollars for a million tokens. */
+/** Whether it is a price in dollars per million tokens. */
 function isAmount(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= HIGHEST_PRICE;
 }
@@ -65,18 +65,18 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
-/** The providers that can serve now; the router sends nothing to others. */
+/** The providers that can serve now. The router sends nothing to others. */
 function live(providers: unknown): JsonObject[] {
   return Array.isArray(providers) ? providers.filter(isJsonObject).filter(({ status }) => status === "live") : [];
 }
 
-/** The smallest context is the safe one, because any provider may get the request. */
+/** The smallest context is safe, because any provider may get the request. */
 function smallestContext(providers: readonly JsonObject[]): number | undefined {
   const lengths = providers.map(({ context_length }) => context_length).filter(isCount);
   return lengths.length === 0 ? undefined : Math.min(...lengths);
 }
 
-/** One provider that supports tools is enough: the router sends requests with tools to it. */
+/** One provider that supports tools is enough, because the router sends requests with tools to it. */
 function supportsTools(providers: readonly JsonObject[]): boolean | undefined {
   const answers = providers.map(({ supports_tools }) => supports_tools).filter((value) => typeof value === "boolean");
   return answers.length === 0 ? undefined : answers.includes(true);

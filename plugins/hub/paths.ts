@@ -1,6 +1,6 @@
 import { GatewayError } from "../../src/errors.ts";
 
-/** A model's name as a part of a path. A client may have written it, so it can lead nowhere else. */
+/** A model's name as a part of a path. It may come from a client, so it must not lead to another path. */
 export function pathOf(model: string): string {
   const segments = model.split("/");
   if (segments.some((segment) => /^\.{0,2}$/.test(segment))) {
@@ -9,7 +9,7 @@ export function pathOf(model: string): string {
   return segments.map(encodeSegment).join("/");
 }
 
-/** Half of a pair of surrogates has no encoding. */
+/** Encodes a segment. A lone surrogate has no encoding, so it is replaced. */
 export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment.toWellFormed());
 }

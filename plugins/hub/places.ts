@@ -1,15 +1,15 @@
-/** What the hub says of one model: what it is for, and which providers run it. */
+/** Reads the hub's facts about a model: its task, and the providers that run it. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Task } from "../../src/canonical/models.ts";
 import type { Found, ProviderTarget } from "../../src/contract/catalog.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
 
-/** How a provider serves a task: the driver that speaks to it, and what it does its own way. */
+/** How a provider serves a task: its driver and its quirks. */
 type Route = { driver: string } & Quirks;
 
 /**
- * Who can be asked for each task through the router, the preferred ones first: those that leave a choice (of a format of
- * speech) or that take bytes as they are come before those whose answer is a file to fetch. Chat has a service of its own.
+ * The providers that can be called through the router for each task, the preferred ones first. Providers that offer a choice of
+ * speech formats, or accept raw bytes, come before those whose answer is a file to fetch. Chat has a service of its own.
  */
 const ROUTES: Readonly<Record<Task, Readonly<Record<string, Route>>>> = {
   chat: {},
@@ -36,14 +36,14 @@ const ROUTES: Readonly<Record<Task, Readonly<Record<string, Route>>>> = {
   },
 };
 
-/** Where the router passes calls on to each provider; the provider's own name where absent. */
+/** The router's path for each provider. By default, the provider's name. */
 const PATHS: Readonly<Record<string, string>> = {
   together: "together/v1",
   deepinfra: "deepinfra/v1/openai",
   scaleway: "scaleway/v1",
 };
 
-/** The hub's own engine runs a model under its name on the hub; to the others it may have a name of theirs. */
+/** The hub's own engine uses the model's name on the hub. Other providers may have their own name for it. */
 export const OWN_ENGINE = "hf-inference";
 
 /** The providers of a task that have a route, the preferred ones first. */
@@ -51,7 +51,7 @@ export function preferredProviders(task: Task): string[] {
   return Object.keys(ROUTES[task]);
 }
 
-/** The place of a model at a provider; nothing where the provider has no route for the task. */
+/** The target of a model at a provider. Absent if the provider has no route for the task. */
 export function placeAt(provider: string, task: Task, model: string): ProviderTarget | undefined {
   const routes = ROUTES[task];
   const route = Object.hasOwn(routes, provider) ? routes[provider] : undefined;
@@ -72,12 +72,12 @@ const TASK_OF: ReadonlyMap<unknown, Task> = new Map([
   ["automatic-speech-recognition", "transcription"],
 ]);
 
-/** Kinds of model of which only those that are tagged `conversational` chat. */
+/** Kinds of models that support chat only if they are tagged `conversational`. */
 const MAY_CHAT: readonly unknown[] = ["text-generation", "image-text-to-text"];
 
 /**
- * A model as the hub's API has it. What a provider is said to run it for counts before what the repository is tagged
- * with, also where that provider is no place: because it is not live, or has no route.
+ * Reads a model from the hub's API. The task that a provider runs it for takes precedence over the repository's tags, even if that
+ * provider is not live or has no route.
  */
 export function readFound(id: string, model: JsonObject): Found {
   const entries = readMapping(model.inferenceProviderMapping);
@@ -87,7 +87,7 @@ export function readFound(id: string, model: JsonObject): Found {
   const places = entries.flatMap(({ provider, status, providerId, adapter }, index) => {
     const task = tasksOf[index];
     const name = provider === OWN_ENGINE ? id : providerId;
-    // An adapter's weights would be left out, and another model than the one that was asked for would answer.
+    // An adapter's weights would be ignored, so another model than the requested one would answer.
     if (task === undefined || status !== "live" || adapter || !isId(name)) return [];
     return placeAt(provider, task, name) ?? [];
   });
@@ -101,8 +101,8 @@ export function readFound(id: string, model: JsonObject): Found {
 }
 
 /**
- * What a model is for that is for nothing of ours. A kind of which some are ours is no proof: an untagged language model may
- * chat all the same, and a classifier may rank, but do nothing else.
+ * The task of a model that supports none of our tasks. A kind that only partly consists of our tasks proves nothing: an untagged
+ * language model may support chat, and a classifier may rank, but can do nothing else.
  */
 function readOther(
   entries: readonly JsonObject[],
@@ -114,7 +114,7 @@ function readOther(
   return { otherTask, ...(tags.includes("text-classification") && { possibleTasks: ["rerank"] }) };
 }
 
-/** A provider's entry, in either form that the hub has for a mapping: an object by provider, or a list. */
+/** The providers' entries, in either of the hub's formats for a mapping: an object by provider, or a list. */
 function readMapping(mapping: unknown): (JsonObject & { provider: string })[] {
   const entries: unknown[] = Array.isArray(mapping)
     ? mapping
@@ -133,8 +133,8 @@ function taskOf(id: string, task: unknown, model: JsonObject): Task | undefined 
 }
 
 /**
- * Many rerankers are tagged as classifiers, as which they give one class's score to a pair of texts. The library of sentence
- * embeddings has no other classifiers than those.
+ * Many rerankers are tagged as classifiers, because they give one class's score to a pair of texts. The sentence-transformers library
+ * has no other classifiers.
  */
 function isReranker(id: string, model: JsonObject): boolean {
   return model.library_name === "sentence-transformers" ||
@@ -147,13 +147,13 @@ function tagsOf({ tags }: JsonObject): string[] {
 
 const LONGEST_ID = 256;
 
-/** A name that can be put into a path as it is: a provider's for a model. */
+/** Whether a provider's name for a model can be put into a path as it is. */
 function isId(value: unknown): value is string {
   return typeof value === "string" && value.length <= LONGEST_ID && /^[\w.:@-]+(\/[\w.:@-]+)*$/.test(value) &&
     !value.split("/").some((segment) => /^\.+$/.test(segment));
 }
 
-/** A repository's name: `org/model`, or that of an old one that has no owner. */
+/** Whether it is a repository's name: `org/model`, or an old name without an owner. */
 export function isHubId(value: unknown): value is string {
   return isId(value) && /^[\w.-]+(\/[\w.-]+)?$/.test(value);
 }

@@ -1,4 +1,4 @@
-/** Replicate: every call is a prediction, which is waited for, then polled; what it gives is often behind a URL. */
+/** Replicate: every call is a prediction, which is awaited and then polled. Its output is often behind a URL. */
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
@@ -41,7 +41,7 @@ const transcribe: UpstreamOperation<"transcribe"> = {
       language,
       temperature,
       initial_prompt: prompt,
-      // One Whisper has the one name for it, another the other; neither minds a field that it does not know.
+      // The two Whisper models have different names for this field. Both ignore unknown fields.
       ...(translateTo && { translate: true, task: "translate" }),
       ...(wantedTimes(input) === "word" && { timestamp: "word" }),
     };
@@ -54,7 +54,7 @@ const transcribe: UpstreamOperation<"transcribe"> = {
   response: ([reply], input) => parseTranscript(outputOf(reply!.body), input),
 };
 
-/** A model's own page takes calls for its newest version; a version is asked for by its id. */
+/** The call of a model's newest version goes to the model's path. Another version is named by its id. */
 function predict(model: string): [Call, version?: string] {
   const [name = "", version] = model.split(":");
   const headers = { prefer: "wait" };
@@ -64,7 +64,7 @@ function predict(model: string): [Call, version?: string] {
   ];
 }
 
-/** As opposed to the file that a prediction led to. */
+/** Whether the body is a prediction, and not the file of its output. */
 function isPrediction(body: unknown): body is JsonObject {
   return isJsonObject(body) && ("status" in body || "output" in body);
 }
@@ -72,7 +72,7 @@ function isPrediction(body: unknown): body is JsonObject {
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5_000;
 
-/** The call that asks how the prediction is doing; nothing when it is done. Throws where it failed. */
+/** The call that polls the prediction. Absent if it is done. Throws if it failed. */
 function poll({ id, status, error }: JsonObject, step: number): Call | undefined {
   switch (status) {
     case "starting":
@@ -92,7 +92,7 @@ function poll({ id, status, error }: JsonObject, step: number): Call | undefined
   }
 }
 
-/** The call for a text that is in nothing but a file. */
+/** The call for a text that is only in a file. */
 function textCall(output: unknown): Call | undefined {
   if (!isJsonObject(output) || typeof output.txt_file !== "string") return undefined;
   const { transcription, translation, text } = output;
@@ -101,14 +101,14 @@ function textCall(output: unknown): Call | undefined {
     : { url: output.txt_file };
 }
 
-/** Ends a prediction that is still at work: it is charged by the second. */
+/** Cancels a running prediction, because it is charged by the second. */
 function cancel({ body }: Reply): Call | undefined {
   if (!isPrediction(body) || typeof body.id !== "string") return undefined;
   const isAtWork = body.status === "starting" || body.status === "processing";
   return isAtWork ? { path: `v1/predictions/${encodeSegment(body.id)}/cancel`, method: "POST" } : undefined;
 }
 
-/** What the prediction gave, or what its URL did. */
+/** The output of the prediction, or the content of its URL. */
 function outputOf(body: Reply["body"]): Reply["body"] {
   return isPrediction(body) ? body.output ?? null : body;
 }

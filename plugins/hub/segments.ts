@@ -1,31 +1,31 @@
-/** Transcripts as the models behind the hub answer them: Whisper's chunks and segments, under names that vary. */
+/** Reads transcripts of models behind the hub: Whisper's chunks and segments, with varying names. */
 import type { Transcript, TranscriptionRequest, TranscriptSegment, TranscriptWord } from "../../src/canonical/audio.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { refuseFailure } from "./failure.ts";
 
-/** What has a time, as models give it: of words or of longer pieces, not of both. */
+/** The timestamps to request: models give those of words or of segments, but not of both. */
 export function wantedTimes({ format, timestamps }: TranscriptionRequest): "word" | "segment" | undefined {
   if (timestamps?.includes("word")) return "word";
   return format === "json" || format === "text" ? undefined : "segment";
 }
 
-/** The refusal of a model that cannot tell voices apart; `where` is what a reader knows its service as. */
+/** Refuses speaker identification for a model that lacks it. `where`: the service's name for people. */
 export function refuseSpeakers({ format }: TranscriptionRequest, where: string): void {
   if (format !== "diarized_json") return;
   throw new GatewayError("unsupported", `${where} does not identify the speakers: use "verbose_json"`);
 }
 
 /**
- * A transcript in any of the shapes: a text, texts to be joined, or an object with a text, the pieces of it, or both. Throws
- * where the upstream tells of a failure, where there is none, or where it is in the spoken language and English was asked for.
+ * Reads a transcript in any of the shapes: a text, texts to be joined, or an object with a text, its pieces, or both. Throws if the
+ * upstream reports a failure, if there is no transcript, or if English was requested and the text is in the spoken language.
  */
 export function parseTranscript(output: unknown, input: TranscriptionRequest): Transcript {
   if (Array.isArray(output)) {
     const isText = output.length > 0 && output.every((one) => typeof one === "string");
     return parseTranscript(isText ? output.join("") : output[0], input);
   }
-  // A number is a text that happens to be one; a page is none.
+  // A number is a text that looks like one. An HTML page is not a transcript.
   if (typeof output === "number" || (typeof output === "string" && !output.trimStart().startsWith("<"))) {
     return { text: String(output).trim() };
   }
@@ -44,7 +44,7 @@ export function parseTranscript(output: unknown, input: TranscriptionRequest): T
   };
 }
 
-/** Of a model that translates beside its transcript, the pieces are the transcript's. */
+/** The translation without times: for a model that also transcribes, the pieces belong to the transcript. */
 function readTranslation({ translation, transcription }: JsonObject, language: string): Transcript | undefined {
   if (typeof translation === "string") return { text: translation.trim(), language };
   if (typeof transcription !== "string") return undefined;
@@ -67,7 +67,7 @@ interface Piece {
   words: TranscriptWord[];
 }
 
-/** Pieces with their times; nothing where the model tells of none. */
+/** The pieces with their times. Absent if the model gives none. */
 function readPieces({ chunks, segments }: JsonObject): Piece[] | undefined {
   const list = [chunks, segments].find((value) => Array.isArray(value) && value.length > 0);
   return Array.isArray(list) ? closed(list.filter(isJsonObject).map(readSpan)) : undefined;
@@ -80,7 +80,7 @@ interface Span {
   end?: number;
 }
 
-/** `timestamp: [start, end]` is what chunks have; segments and words have `start` and `end`. */
+/** Chunks have `timestamp: [start, end]`. Segments and words have `start` and `end`. */
 function readSpan(entry: JsonObject): Span {
   const { text = entry.word, timestamp } = entry;
   const [start, end] = Array.isArray(timestamp) ? timestamp : [entry.start, entry.end];
@@ -89,12 +89,12 @@ function readSpan(entry: JsonObject): Span {
 }
 
 /**
- * A time that is missing is the nearest that is: the end of the file's last piece, mostly, which the model did not detect, and
- * that of words without letters.
+ * Fills a missing time with the nearest known one. Mostly the end of the file's last piece is missing, which the model did not
+ * detect, or the time of words without letters.
  */
 function closed(spans: readonly Span[]): Piece[] {
   const pieces: Piece[] = [];
-  // The next start that is known, for each.
+  // The next known start for each span.
   const next = new Array<number | undefined>(spans.length);
   for (let index = spans.length - 2; index >= 0; index--) next[index] = spans[index + 1]!.start ?? next[index + 1];
   for (const [index, { entry, text, start = pieces.at(-1)?.end ?? 0, end }] of spans.entries()) {
@@ -118,7 +118,7 @@ function toSegment({ text, start, end, speaker }: Piece): TranscriptSegment {
   return { start, end, text: text.trim(), ...present("speaker", speaker) };
 }
 
-/** Pieces are words where words were asked for and no piece holds two. */
+/** The pieces are words if words were requested and no piece contains two. */
 function readTimes(
   whole: string,
   pieces: readonly Piece[],
@@ -134,10 +134,10 @@ function readTimes(
   return { segments: pieces.map(toSegment), ...(words.length > 0 && { words }) };
 }
 
-/** Of a word, what may end a sentence. */
+/** How much of a word's end is checked for the end of a sentence, in characters. */
 const LONGEST_END = 16;
 
-/** Words up to the end of each sentence. Most models write the space between two words into one of them. */
+/** Joins words to sentences. Most models include the space between two words in one of them. */
 function sentences(whole: string, words: readonly Piece[]): Piece[] {
   const found: Piece[] = [];
   const between = /\s/.test(whole.trim()) && !words.some(({ text }) => /\s/.test(text)) ? " " : "";

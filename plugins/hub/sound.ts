@@ -1,4 +1,4 @@
-/** Speech as the services behind the hub answer it: bytes, base64 inside JSON, or a URL to fetch it from. */
+/** Reads speech of services behind the hub: bytes, base64 inside JSON, or a URL to fetch. */
 import { mediaTypeOfSpeech } from "../../src/canonical/media.ts";
 import { parseDataUrl, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
@@ -9,10 +9,10 @@ import { refuseFailure } from "./failure.ts";
 
 type Sound = { url: string } | { url?: undefined; bytes: Uint8Array<ArrayBuffer>; mediaType: string | null };
 
-/** The keys under which an answer has its sound, or an object or a list that has it. */
+/** The keys under which an answer has its audio, or an object or list with it. */
 const SOUND_KEYS = ["audio", "output", "data", "url", "audio_url", "base64", "b64_json"];
 
-/** The sound in an answer; nothing where there is none. A text by itself is base64 only under a key that says so. */
+/** The audio in an answer. Absent if there is none. A plain text is base64 only under a key that means so. */
 function soundIn(value: unknown, key?: string): Sound | undefined {
   if (Array.isArray(value)) return soundIn(value[0], key);
   if (isJsonObject(value)) {
@@ -34,13 +34,13 @@ function decode(base64: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The call for the sound where an answer has but its URL. */
+/** The call for the audio, if an answer has only its URL. */
 export function soundCall(body: unknown): Call | undefined {
   const sound = soundIn(body);
   return sound?.url === undefined ? undefined : { url: sound.url };
 }
 
-/** Throws `upstream_error` where the reply has no sound. */
+/** Throws `upstream_error` if the reply has no audio. */
 export function parseSpeech({ body, headers, stream }: Reply, { format }: SpeechRequest, { note }: Context): Speech {
   if (body instanceof Uint8Array) {
     return { mediaType: mediaTypeOfSpeech(body, headers.get("content-type"), format, note), audio: stream ?? body };

@@ -1,6 +1,6 @@
 /**
- * Text Embeddings Inference, by its native routes. It runs most of the hub's models for vectors and rankings, so the drivers of
- * the hub's own routes for them read its options and answers too.
+ * Text Embeddings Inference, by its native routes. It runs most of the hub's models for embeddings and rankings, so the drivers of
+ * the hub's own routes for those use its options and answers, too.
  */
 import { z } from "zod";
 import {
@@ -52,10 +52,10 @@ export const teiDriver: Driver = {
   parseError: upstreamError,
 };
 
-/** As many inputs, or documents, as it takes in one call unless it is started with another limit. */
+/** The number of inputs or documents that it accepts in one call, unless it was started with another limit. */
 const BATCH = 32;
 
-/** The texts of the documents, as many in one call as it takes: the score of each depends on no other. */
+/** The texts of the documents in batches. The score of each document is independent of the others. */
 export function textsOf({ documents }: RerankRequest, { batch = BATCH }: Target): string[][] {
   return batchesOf(documents.map(({ text }) => text), batch);
 }
@@ -63,7 +63,7 @@ export function textsOf({ documents }: RerankRequest, { batch = BATCH }: Target)
 const VECTOR_OPTIONS = ["normalize", "truncate", "truncation_direction", "prompt_name"];
 const RANKING_OPTIONS = ["truncate", "truncation_direction", "raw_scores"];
 
-/** Those fields that `wire` left over and that are options here; all others are noted. */
+/** The extra fields of `wire` that are options here. All others are noted as dropped. */
 export function optionsOf(
   options: readonly string[],
   wire: string,
@@ -78,7 +78,7 @@ export function optionsOf(
   return taken;
 }
 
-/** The bodies of the calls. Always with lists, because what a single input is answered with is ambiguous. */
+/** The bodies of the calls. Inputs are always lists, because the answer to a single input is ambiguous. */
 export function serializeInputs(input: EmbedRequest, target: Target, context: Context): JsonObject[] {
   const options = optionsOf(VECTOR_OPTIONS, "embeddings", input.extra, context);
   return batchesOf(input.input, target.batch ?? BATCH).map((inputs) => ({
@@ -103,7 +103,7 @@ export function parseVectors(
   return { vectors: checkVectors(vectors, input), usage };
 }
 
-/** The scores are probabilities already, unless the client asked for raw ones. */
+/** The scores are already probabilities, unless the client requested raw ones. */
 export function parseRanking(
   replies: readonly Reply[],
   input: RerankRequest,
@@ -125,8 +125,8 @@ export function parseRanking(
 const scoresSchema = z.array(z.looseObject({ index: z.int().nullish(), score: z.number().nullish() }));
 
 /**
- * A list of `{index, score}`, which may be wrapped once more. Engines that take a ranker for a classifier give one label with
- * its score to each document, in the order of the request and wrapped in as many ways.
+ * Reads a list of `{index, score}`, which may be nested in another list. Engines that treat a ranker as a classifier give one label
+ * with a score to each document, in the order of the request, with the same variety of nesting.
  */
 function parseScores(body: unknown, count: number): RankedDocument[] {
   const scores = accept(scoresSchema, Array.isArray(body) ? body.flat(2) : body);
@@ -137,15 +137,15 @@ function parseScores(body: unknown, count: number): RankedDocument[] {
   return scores.map(({ index, score }, position) => ({ index: index ?? position, score: score ?? NaN }));
 }
 
-/** The hub's router may leave the header out. */
+/** The token counts. The hub's router may leave the header out. */
 function countsOf(replies: readonly Reply[]): number[] {
   return replies.map(({ headers }) => Number(headers.get("x-compute-tokens")));
 }
 
 /**
- * One vector for each of `count` inputs. Models with a pooling head give that; the others give a vector for each token, which
- * are pooled here: `[tokens][d]` for a single input, `[count][tokens][d]`, or `[count][1][tokens][d]`. Inputs differ in their
- * number of tokens. Whether the numbers are numbers, `checkVectors` finds out.
+ * One vector for each of `count` inputs. Models with a pooling head return these. Others return a vector for each token, which are
+ * pooled here: `[tokens][d]` for a single input, `[count][tokens][d]`, or `[count][1][tokens][d]`. Inputs differ in their number of
+ * tokens. `checkVectors` checks that the numbers are numbers.
  */
 export function poolVectors(answer: unknown, count: number, normalize: boolean): Vector[] {
   const depth = depthOf(answer);

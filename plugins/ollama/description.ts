@@ -1,4 +1,4 @@
-/** What the endpoints of the Ollama wire are for, and what they answer. */
+/** Describes the endpoints of the Ollama wire and their answers. */
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, word } from "../shared/descriptions.ts";

@@ -1,4 +1,4 @@
-/** The wire of Ollama's own API, for its clients: conversations, and the lists by which they find models. */
+/** The protocols of Ollama's own API: conversations, and the lists by which clients find models. */
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeError } from "./errors.ts";
@@ -11,7 +11,7 @@ function load(): Promise<void> | undefined {
   return verbs ? undefined : import("./verbs.ts").then((loaded) => void (verbs = loaded));
 }
 
-/** Clients compare it with the first version that has what they need; a word beside the numbers they refuse. */
+/** Clients compare it with the first version that has the features they need. They refuse a version with words in it. */
 const VERSION = "0.13.0";
 
 const chat: Protocol<"generate"> = {
@@ -73,7 +73,7 @@ const version: Protocol<"ping"> = {
   serializeError,
 };
 
-/** The same without a lane: some clients take the address of a host and nothing else. */
+/** A protocol without the lane in its path, because some clients accept only the address of a host. */
 function atRoot<P extends AnyProtocol>(protocol: P): P {
   const pattern = new PathPattern(protocol.pattern.pathname.replace("/:lane", ""));
   return { ...protocol, name: `${protocol.name}-root`, pattern };

@@ -3,10 +3,10 @@ import type { ModelInfo, Task } from "../../src/canonical/models.ts";
 import { digestOf } from "../../src/util/digest.ts";
 import { timestamp } from "./wire.ts";
 
-/** What `model_info` calls its fields by: nobody behind a gateway says how a model is built. */
+/** The prefix of the fields of `model_info`. The real architecture is unknown behind a gateway. */
 const ARCHITECTURE = "gateway";
 
-/** Strict clients want every field of an entry, also those that only a server with the model's files can know. */
+/** Strict clients require every field of an entry, even those that only a server with the model's files can know. */
 export function serializeTags(models: readonly ModelInfo[]): JsonObject {
   return {
     models: models.map((model) => ({
@@ -53,7 +53,7 @@ const CAPABILITY_OF: Record<Task, string | undefined> = {
   transcription: undefined,
 };
 
-/** Agents take models with tools only: where nobody says that a chat model has none, it has. */
+/** Agents accept only models with tools, so a chat model has them unless the upstream says otherwise. */
 function capabilitiesOf({ task, supportsTools, inputModalities = [], efforts = [] }: ModelInfo): string[] {
   const isChat = task === "chat";
   return [

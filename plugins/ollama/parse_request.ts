@@ -63,7 +63,7 @@ export function parseShow({ body }: WireRequest): { model: string } {
   return { model: String(asked.model ?? asked.name) };
 }
 
-/** What has no meaning behind a gateway, or none that it could keep to in its answer. */
+/** Refuses requests that make no sense behind a gateway, or that it cannot honour in its answer. */
 function refuseUnserved({ messages, logprobs }: OllamaRequest): void {
   if (!messages || messages.length === 0) {
     const message = "The gateway does not load or unload models: send at least one message";
@@ -85,7 +85,7 @@ function parseThink(think: OllamaRequest["think"]): Thinking | undefined {
   return think ? { enabled: true, effort: "medium" } : { enabled: false };
 }
 
-/** Nothing is lost with what says what the gateway does anyhow: it neither cuts a conversation off nor tells probabilities. */
+/** Leaves out fields that ask for what the gateway does anyway: it neither truncates a conversation nor returns probabilities. */
 function parseExtra(body: OllamaRequest): Extra | undefined {
   const outer = extraOf(WIRE, body, REQUEST_KEYS)?.fields ?? {};
   const asked = Object.entries(outer).filter(([key, value]) =>
@@ -113,7 +113,7 @@ function parseTool({ function: definition, ...rest }: OllamaTool): FunctionTool 
   };
 }
 
-/** Reads the turns in order, because a result that names no call answers the first one that is open. */
+/** Reads the turns in order, because a result without a call id belongs to the first open call. */
 class Conversation {
   readonly #pairs = new CallPairs();
 
@@ -162,7 +162,7 @@ class Conversation {
   }
 }
 
-/** What is read of a turn. What another role has beside it is no part of the conversation, and is noted. */
+/** The fields that are read from a turn. A field of another role is not part of the conversation, and is noted. */
 function keysOf({ role }: OllamaMessage): ReadonlySet<string> {
   const foreign = new Set([
     ...role === "assistant" ? [] : ["thinking", "tool_calls"],
@@ -171,10 +171,10 @@ function keysOf({ role }: OllamaMessage): ReadonlySet<string> {
   return MESSAGE_KEYS.difference(foreign);
 }
 
-/** How much of a picture says what it is, in characters of base64. */
+/** How much of an image shows its format, in characters of base64. */
 const HEAD = 64;
 
-/** Nobody says which format it has; some clients send a data URL all the same. */
+/** Parses an image, whose format is not stated. Some clients send a data URL although the wire does not have them. */
 function parseImage(image: string): FilePart | TextPart {
   const [, declared, rest] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(image) ?? [];
   const data = rest ?? image;

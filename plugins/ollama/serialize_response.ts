@@ -12,7 +12,7 @@ import type { Context, Exchange } from "../../src/contract/context.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import { line } from "./wire.ts";
 
-/** A whole answer: one line of a stream that is complete. */
+/** Serializes a whole answer as a single complete line of a stream. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const { content } = output;
   for (const part of content) noteUnspeakable(part, exchange);
@@ -36,8 +36,8 @@ export function serializeCall({ id, name, kind, input }: ToolCallPart, index: nu
 }
 
 /**
- * What says that an answer is complete. Durations are in nanoseconds. `beganMs`: when the answer began, after the request came.
- * Clients divide by them, so none is 0.
+ * The fields that mark the end of an answer. Durations are in nanoseconds, and never 0, because clients divide by them. `beganMs`:
+ * when the answer began, counted from the request.
  */
 export function serializeEnd(
   finish: Finish,

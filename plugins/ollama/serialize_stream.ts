@@ -8,8 +8,8 @@ import { noteAnnotations, noteUnspeakable, serializeCall, serializeEnd } from ".
 import { line, modelIn } from "./wire.ts";
 
 /**
- * An answer as lines of JSON: a line for each increment and for each whole call, then one with `done: true`, the reason and the
- * counts. A failure is a line with `error`, and nothing after it.
+ * Writes an answer as lines of JSON: a line for each increment and for each whole call, then one with `done: true`, the finish reason
+ * and the usage. After a failure, the last line has `error`.
  */
 export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
   return new LineWriter(exchange);
@@ -78,7 +78,7 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   }
 }
 
-/** A line without content: a blank one breaks clients. */
+/** A line without content, because a blank line breaks clients. */
 export function keepAlive({ wire, now }: Pick<Exchange, "wire" | "now">): Frame {
   return { data: JSON.stringify(line(modelIn(wire.body), now(), {})) };
 }

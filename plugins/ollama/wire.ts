@@ -1,6 +1,6 @@
 /**
- * The shapes of the Ollama wire as its clients send them. It is spoken to clients only: servers of this kind have the chat wire
- * as well, which says more.
+ * The shapes of the Ollama wire as its clients send them. The wire has no driver, because its servers also have the chat wire, which
+ * can express more.
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
@@ -12,7 +12,7 @@ export const WIRE = "ollama";
 const number = double().nullish();
 const whole = double(z.int()).nullish();
 
-/** Arguments are an object here; some clients replay the text that they got elsewhere. */
+/** Arguments are an object on this wire. Some clients send back the text that another wire gave them. */
 const toolCall = z.looseObject({
   id: z.string().nullish(),
   function: z.looseObject({ name, arguments: z.union([json, z.string()]).nullish() }),
@@ -42,7 +42,7 @@ export type OllamaTool = z.output<typeof tool>;
 
 /** The tuning parameters that the canonical form has, each with its own type. All others are for a server's engine. */
 const optionFields = {
-  /** 0 and less: as many as there is room for. */
+  /** 0 and less mean as many tokens as there is room for. */
   num_predict: whole,
   temperature: number,
   top_p: number,
@@ -58,7 +58,7 @@ const requestFields = {
   model: name,
   messages: z.array(message).nullish(),
   tools: z.array(tool).nullish(),
-  /** Streamed unless the client says otherwise. */
+  /** True if absent. */
   stream: z.boolean().nullish(),
   format: z.union([z.enum(["json", ""]), json]).nullish(),
   think: z.union([z.boolean(), z.enum(EFFORTS)]).nullish(),
@@ -76,7 +76,7 @@ export function modelIn(body: unknown): string {
   return isJsonObject(body) && typeof body.model === "string" ? body.model : "";
 }
 
-/** A moment of the gateway's clock, which counts seconds, as this wire writes it. */
+/** A time in this wire's format. `seconds`: since the epoch. */
 export function timestamp(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }

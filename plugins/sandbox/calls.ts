@@ -7,12 +7,12 @@ import { prefix, wordsOf } from "./words.ts";
 
 type CallableTool = FunctionTool | CustomTool;
 
-/** How many tools one message can have called, however many it names. */
+/** The most tools that are called for one message, however many it names. */
 const MAX_CALLS = 4;
 
 /**
- * The tool calls that answer the request; none where text does. The tools run on a person's machine, and nobody asked for
- * what the sandbox makes up, so it calls unasked only what cannot change anything: see `unasked`.
+ * The tool calls that answer the request. Empty if the answer is text. The tools run on a person's machine, and the sandbox invents
+ * their inputs, so without being asked it calls only tools that cannot change anything: see `unasked`.
  */
 export function chooseCalls(request: GenerateRequest, conversation: Conversation): ToolCallPart[] {
   const tools = chooseTools(request, conversation);
@@ -44,9 +44,9 @@ function chooseTools(request: GenerateRequest, { text, usersTurn, results }: Con
   return chosen ? [chosen] : [];
 }
 
-// What a tool does, as far as its name and schema tell
+// The effect of a tool, as far as its name and schema show it
 
-/** `commands` runs the command that it is given, and the sandbox gives it a harmless one. */
+/** `commands` runs a given command, and the sandbox gives it a harmless one. */
 type Effect = "reads" | "unknown" | "commands" | "changes";
 const FROM_HARMLESS: readonly Effect[] = ["reads", "unknown", "commands", "changes"];
 
@@ -62,7 +62,7 @@ const EXECUTING = new Set(
 const COMMAND_PROPERTIES = ["command", "cmd"];
 
 function effectOf(tool: CallableTool): Effect {
-  // `mcp__server__tool`: the server's name says nothing of what the tool does.
+  // `mcp__server__tool`: the server's name says nothing about the tool's effect.
   const words = wordsOf(tool.name.split("__").at(-1) ?? "");
   if (words.some((word) => CHANGING.has(word))) return "changes";
   if (tool.type === "function" && isJsonObject(tool.parameters?.properties)) {
@@ -70,18 +70,17 @@ function effectOf(tool: CallableTool): Effect {
     if (COMMAND_PROPERTIES.some((name) => Object.hasOwn(properties, name))) return "commands";
   }
   if (words.some((word) => EXECUTING.has(word))) return "changes";
-  // What it would see there the sandbox cannot know, and agents refuse pictures to a model that takes none.
+  // The sandbox cannot see images, and agents give none to a model that does not accept them.
   if (words.includes("image") || words.includes("screenshot")) return "unknown";
-  // `read_file`, `listTasks`, `TodoRead`: the verb comes first, or last of two.
+  // `read_file`, `listTasks`, `TodoRead`: the verb is the first word, or the last of two.
   const verbs = words.length === 2 ? words : words.slice(0, 1);
   return verbs.some((word) => READING.has(word)) ? "reads" : "unknown";
 }
 
 /**
- * The function that is called though nobody named one. A tool that only reads comes first. Without one, the first tool:
- * somebody who offers a few functions of their own wants to see one called. But tools that change things or run commands
- * are an agent's on a person's machine, where a tool that says nothing about itself may do anything; of those only a
- * command is run, because it is `echo`.
+ * The function that is called if the user named none. A tool that only reads is preferred. Without one it is the first tool, because
+ * a user who offers a few functions wants to see one called. But tools that change things or run commands belong to an agent on a
+ * person's machine, where a tool of unknown effect may do anything. Of those only a command is run, because it is `echo`.
  */
 function unasked(tools: readonly CallableTool[]): CallableTool | undefined {
   const functions = tools.filter((tool) => tool.type === "function");
@@ -102,12 +101,12 @@ function leastHarmful(tools: readonly CallableTool[]): CallableTool | undefined 
 /** How much of a message, from its end, is searched for names. */
 const MAX_SEARCHED = 10_000;
 
-/** The tools that the text names, in the text's order. */
+/** The tools that are named in the text, in its order. */
 function namedIn(text: string, tools: readonly CallableTool[]): CallableTool[] {
   const searched = text.slice(-MAX_SEARCHED).toLowerCase();
   const found = new Map<string, { tool: CallableTool; at: number }>();
   for (const tool of tools) {
-    // Such tools have names like `Write` and `edit`, which people use without thinking of a tool.
+    // Such tools have names like `Write` and `edit`, which are also ordinary words.
     const mustBeMeant = /^[A-Za-z][a-z]*$/.test(tool.name) && effectOf(tool) === "changes";
     const at = positionOf(tool.name.toLowerCase(), searched, mustBeMeant);
     if (at !== undefined && !found.has(tool.name)) found.set(tool.name, { tool, at });
@@ -115,7 +114,7 @@ function namedIn(text: string, tools: readonly CallableTool[]): CallableTool[] {
   return [...found.values()].sort((a, b) => a.at - b.at).map(({ tool }) => tool);
 }
 
-/** Where the name stands in the text as a word of its own; `meant`: quoted, or beside a word that tells that a tool is meant. */
+/** The position of the name in the text, as a separate word. `meant`: it must be quoted, or beside a word that means a tool. */
 function positionOf(name: string, text: string, meant: boolean): number | undefined {
   if (name === "") return undefined;
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length)) {
@@ -129,16 +128,16 @@ function positionOf(name: string, text: string, meant: boolean): number | undefi
   return undefined;
 }
 
-// What a tool is called with
+// The input of a tool
 
 const MAX_INPUT = 200;
 const COMMAND = "echo sandbox";
 const FILE = "laneway-sandbox.txt";
 const NOTE = "Written by the Laneway sandbox";
-/** Adds a file that says where it comes from. */
+/** A patch that adds a file, which says where it comes from. */
 const PATCH = `*** Begin Patch\n*** Add File: ${FILE}\n+${NOTE}\n*** End Patch\n`;
 
-/** What a property is for, by the last word of its name. */
+/** Values of properties by the last word of their names. */
 const TEXTS: Record<string, string> = {
   cwd: ".",
   dir: ".",
@@ -149,14 +148,14 @@ const TEXTS: Record<string, string> = {
   filepath: FILE,
   folder: ".",
   path: FILE,
-  // Both a glob and a regular expression.
+  // Valid both as a glob and as a regular expression.
   pattern: "README*",
   uri: "https://example.com/",
   url: "https://example.com/",
   workdir: ".",
 };
 const USER_TEXT = new Set("content input message prompt q query question search text".split(" "));
-/** What is to be run does nothing, whatever its schema suggests. */
+/** Commands are harmless, whatever the schema suggests. */
 const RUN: Record<string, string> = { cmd: COMMAND, command: COMMAND, script: COMMAND };
 /** Code that does nothing, in most languages. */
 const CODE = '"sandbox"';
@@ -169,7 +168,7 @@ function argumentsFor(tool: FunctionTool, userText: string): string {
   const words = wordsOf(tool.name);
   const isPatch = words.includes("patch");
   const runsCode = words.some((word) => EXECUTING.has(word));
-  // What a user writes to the model is not what they want sent, stored or run as it stands.
+  // A user's message to the model must not be sent, stored or run as it is.
   const text = effectOf(tool) === "reads" || effectOf(tool) === "unknown" ? wordingOf(userText) : NOTE;
   const wording: Wording = {
     requiredOnly: true,

@@ -9,13 +9,13 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { count, cut, enumerate } from "./words.ts";
 
-/** What a request's messages say, as far as the sandbox speaks about them. */
+/** The parts of a request's messages that the sandbox uses. */
 export interface Conversation {
-  /** The user's last words; empty where there are none. */
+  /** The user's last text. Empty if there is none. */
   text: string;
   /** Whether the user spoke last. */
   usersTurn: boolean;
-  /** The tool results that nobody has answered yet. */
+  /** The tool results that are not answered yet. */
   results: ToolResultPart[];
   /** Every earlier tool call, in order. */
   calls: ToolCallPart[];
@@ -24,7 +24,7 @@ export interface Conversation {
 export function readConversation(messages: readonly Message[]): Conversation {
   // System messages are left out: an agent may put one after the user's message.
   const spoken = messages.filter((message) => message.role !== "system");
-  // A client may put text of its own after its tool results, so all that follows the assistant's last message is one turn.
+  // A client may add text after its tool results, so everything after the assistant's last message is one turn.
   const turn = spoken.slice(spoken.findLastIndex((message) => message.role === "assistant") + 1);
   return {
     text: lastUserText(turn.length > 0 ? turn : spoken),
@@ -38,7 +38,7 @@ function isToolCall(part: OutputPart): part is ToolCallPart {
   return part.type === "tool-call";
 }
 
-/** The last part that the user wrote. Agents send their own notices as further text parts of the user's message. */
+/** The last text part of the user. Agents send their own notices as further text parts of the user's message. */
 function lastUserText(messages: readonly Message[]): string {
   for (const message of messages.toReversed()) {
     if (message.role !== "user") continue;

@@ -7,12 +7,12 @@ import { GatewayError } from "../../src/errors.ts";
 import { hashOf } from "./hash.ts";
 import { runsOf } from "./terms.ts";
 
-/** As wide as the vectors of small open models: the words of a paragraph seldom meet in one number. */
+/** The usual width of small open models' vectors. The words of a paragraph seldom share a dimension. */
 const WIDTH = 384;
-/** As wide as the large open models' vectors: a request must not set aside memory without end. */
+/** The width of large open models' vectors. A request must not allocate unlimited memory. */
 const MAX_WIDTH = 4096;
 
-/** Vectors of the words in each input: texts that share words, or pieces of words, point the same way. */
+/** Makes vectors from the words of each input. Texts that share words, or pieces of words, have similar vectors. */
 export function embed(request: EmbedRequest, _target: Target, context: Context): EmbedResponse {
   const { input, dimensions = WIDTH } = request;
   if (dimensions > MAX_WIDTH) {
@@ -22,7 +22,7 @@ export function embed(request: EmbedRequest, _target: Target, context: Context):
   fieldsFor("sandbox", request.extra, context.note);
   return {
     vectors: checkVectors(input.map((one) => vectorOf(one, dimensions)), request),
-    // Not `estimated`: the sandbox has no other way to count, so this is what its upstream says.
+    // Not marked as estimated, because this is the sandbox's own count.
     usage: { inputTokens: input.reduce((sum, one) => sum + tokensOf(one), 0) },
   };
 }
@@ -35,7 +35,7 @@ function vectorOf(input: string | number[], width: number): Float32Array {
   const sums = new Float64Array(width);
   if (typeof input === "string") addText(sums, input);
   else for (const id of input) add(sums, `${id}`, 1);
-  // No word in it, or words whose signs cancel out: the whole input is then one word.
+  // If there are no words, or their signs cancel out, the whole input counts as one word.
   if (sums.every((sum) => sum === 0)) add(sums, `${input}`, 1);
   const length = Math.hypot(...sums);
   return Float32Array.from(sums, (sum) => sum / length);
@@ -43,15 +43,15 @@ function vectorOf(input: string | number[], width: number): Float32Array {
 
 function addText(sums: Float64Array, text: string) {
   for (const run of runsOf(text)) {
-    // Long words are rare and say most, and there is no collection to count in.
+    // Long words are rare and weigh most, because there is no collection by which to weigh words.
     for (const term of run.terms) add(sums, term, Math.sqrt(term.length));
-    // Its pieces together say as much as the word, so that its other forms are near.
+    // The pieces together weigh as much as the word, so that its other forms have similar vectors.
     const padded = ` ${run.text} `;
     for (let at = 0; at + 3 <= padded.length; at++) add(sums, padded.slice(at, at + 3), 1);
   }
 }
 
-/** Half of all words count negative, so that words which meet in one number cancel out rather than look alike. */
+/** Half of all words count negative, so that words that share a dimension cancel out instead of looking alike. */
 function add(sums: Float64Array, word: string, weight: number) {
   const hash = hashOf(word);
   const place = (hash >>> 1) % sums.length;

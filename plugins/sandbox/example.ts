@@ -4,19 +4,19 @@ import { asArray, hasType, mergeSchemas, resolveReference, typesOf } from "./sch
 import { prefix } from "./words.ts";
 import { isNumber, toDouble } from "../../src/canonical/raw_number.ts";
 
-/** How the values of one example are worded. */
+/** The texts in the values of one example. */
 export interface Wording {
-  /** The text of a string property that its schema leaves open. */
+  /** The text of a string property whose schema allows any. */
   text(property: string): string;
-  /** A text that stands whatever the schema suggests, though not against `const` or `enum`. */
+  /** A text that takes precedence over the schema, except over `const` and `enum`. */
   fixed?(property: string): string | undefined;
-  /** Properties that the schema does not require are left out. */
+  /** Whether to leave out properties that the schema does not require. */
   requiredOnly?: boolean;
 }
 
 /**
- * A value that fits a JSON schema, always the same one; nothing where none was found. It reads what tools and answer forms
- * use and does its best: `not`, `if` and other rules across properties are not looked at.
+ * A value that matches a JSON schema, always the same one. Absent if none was found. It supports the keywords that tools and output
+ * schemas use. `not`, `if` and other rules across properties are ignored.
  */
 export function exampleOf(schema: JsonValue | undefined, wording: Wording): JsonValue | undefined {
   return new Maker(schema ?? {}, wording).value(schema ?? {}, {
@@ -30,14 +30,14 @@ export function exampleOf(schema: JsonValue | undefined, wording: Wording): Json
 interface ValueContext {
   /** The property that the value is for. */
   name: string;
-  /** Which item of its array it is: items differ, for `uniqueItems`. */
+  /** The index in its array. Items differ, because of `uniqueItems`. */
   position: number;
-  /** The references that are being followed: one that comes again would never end. */
+  /** The references that are being followed, to detect circles. */
   refs: ReadonlySet<string>;
   depth: number;
 }
 
-// A schema is a stranger's and may ask for a value of any size.
+// A schema comes from the client and may require a value of any size.
 const MAX_DEPTH = 50;
 const MAX_WORK = 200_000;
 const MAX_TEXT = 10_000;
@@ -106,7 +106,7 @@ class Maker {
     }
   }
 
-  /** The value that the schema or the wording prescribes, which may be too large; nothing where they leave it open. */
+  /** The value that the schema or the wording prescribes, which may be too large. Absent if they prescribe none. */
   #prescribed(
     schema: JsonObject,
     types: readonly string[],
@@ -135,7 +135,7 @@ class Maker {
     return undefined;
   }
 
-  /** The schema with its references followed and its `allOf` merged; nothing where it allows nothing or would not end. */
+  /** The schema with resolved references and merged `allOf`. Absent if it allows nothing or is circular. */
   #flatten(schema: JsonValue, path: ReadonlySet<string>, used: Set<string>, depth: number): JsonObject | undefined {
     if (schema === false || depth > MAX_DEPTH) return undefined;
     if (!isJsonObject(schema)) return {};
@@ -218,7 +218,7 @@ class Maker {
     return this.#afford(text.length) ? text : undefined;
   }
 
-  /** A value that the schema itself holds. */
+  /** A value from the schema itself. */
   #given(value: JsonValue | undefined): JsonValue | undefined {
     return value !== undefined && this.#afford(JSON.stringify(value).length) ? value : undefined;
   }
@@ -233,7 +233,7 @@ function limitOf(limit: JsonValue | undefined, otherwise: number): number {
   return typeof limit === "number" ? limit : otherwise;
 }
 
-/** What it costs to look at a schema once. */
+/** The cost of reading a schema once. */
 function weightOf(schema: JsonObject): number {
   const sizes = Object.values(schema).map((value) =>
     Array.isArray(value) ? value.length : isJsonObject(value) ? Object.keys(value).length : 0
@@ -241,7 +241,7 @@ function weightOf(schema: JsonObject): number {
   return sizes.reduce((sum, size) => sum + size, 10 + sizes.length);
 }
 
-/** The schema of properties that are required and not described. */
+/** The schema of properties that are required but not described. */
 function additional(schema: JsonValue | undefined): JsonValue {
   return isJsonObject(schema) ? schema : {};
 }
@@ -251,7 +251,7 @@ function nullLast(branches: readonly JsonValue[]): JsonValue[] {
   return [...branches.filter((branch) => !isNull(branch)), ...branches.filter(isNull)];
 }
 
-/** A number within the bounds, near 1 where they allow it. */
+/** A number within the bounds, near 1 if they allow it. */
 function numberFor(schema: JsonObject, whole: boolean, position: number): number {
   const [low, lowIsOpen] = bound(schema.minimum, schema.exclusiveMinimum, -1);
   const [high, highIsOpen] = bound(schema.maximum, schema.exclusiveMaximum, 1);
@@ -272,7 +272,7 @@ function numberFor(schema: JsonObject, whole: boolean, position: number): number
   return inside(next) ? next : value;
 }
 
-/** The limit, and whether it is outside itself; `side` is -1 for the lower, 1 for the upper. */
+/** The limit, and whether it is exclusive. `side` is -1 for the lower one and 1 for the upper. */
 function bound(limit: JsonValue | undefined, open: JsonValue | undefined, side: -1 | 1): [number, boolean] {
   const closed = limit !== undefined && isNumber(limit) ? toDouble(limit) : side * Infinity;
   // In the fourth draft `exclusiveMinimum` was a flag beside `minimum`.

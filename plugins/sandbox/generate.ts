@@ -23,7 +23,7 @@ import { count, cut, enumerate, prefix } from "./words.ts";
 const INTRODUCTION = "This is the Laneway sandbox, which answers with no key and no network.";
 const ADVICE = "Configure an upstream in gateway.json to talk to a real model.";
 
-/** The sandbox's answer: tool calls, JSON or text, after some reasoning where it is asked for. */
+/** The sandbox's answer: tool calls, JSON or text, after some reasoning if requested. */
 export function generate(received: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
   const request = { ...received, tools: received.tools?.filter(isShown) };
   const conversation = readConversation(request.messages);
@@ -47,7 +47,7 @@ export function generate(received: GenerateRequest, target: Pick<Target, "model"
     model: target.model,
     content,
     finish,
-    // Not `estimated`: the sandbox has no other way to count, so this is what its upstream says.
+    // Not marked as estimated, because this is the sandbox's own count.
     usage: {
       inputTokens: estimateInputTokens(request),
       outputTokens,
@@ -79,7 +79,7 @@ function answerWith(
   };
 }
 
-/** Whether the model is to see the tool already. */
+/** Whether the model sees the tool already. */
 function isShown(tool: Tool): boolean {
   return tool.type !== "function" || tool.deferred !== true;
 }
@@ -142,7 +142,7 @@ function stopAt(text: string, sequences: readonly string[] = []): { text: string
 
 // Reasoning
 
-/** Each level of effort buys one step of reasoning more than the one below it. */
+/** Each level of effort adds one step of reasoning. */
 function reason(request: GenerateRequest, { text }: Conversation, calls: readonly ToolCallPart[]): string {
   const effort = effortOf(request.thinking);
   const plan = calls.length > 0
@@ -178,7 +178,7 @@ interface Limited {
   whole: boolean;
 }
 
-/** As much of the parts as fits into so many tokens. Reasoning counts too, and half a tool call is none. */
+/** As much of the parts as fits into `maxTokens`, reasoning included. A tool call is never cut. */
 function limit(parts: readonly Part[], maxTokens = Infinity): Limited {
   const limited: Limited = { content: [], outputTokens: 0, reasoningTokens: 0, whole: true };
   for (const part of parts) {
@@ -197,7 +197,7 @@ function limit(parts: readonly Part[], maxTokens = Infinity): Limited {
   return limited;
 }
 
-/** The longest beginning of the text that costs at most so many tokens. */
+/** The longest beginning of the text with at most `maxTokens` tokens. */
 function firstTokens(text: string, maxTokens: number): string {
   if (estimateTextTokens(text) <= maxTokens) return text;
   let [fits, tooLong] = [0, text.length];

@@ -1,4 +1,4 @@
-/** 32 bits that a text always gives, spread evenly: FNV-1a over its UTF-16 units, then mixed once more. */
+/** A well-distributed 32-bit hash of a text: FNV-1a over its UTF-16 units, then mixed once more. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

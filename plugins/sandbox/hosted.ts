@@ -1,4 +1,4 @@
-/** Hosted tools of the sandbox: a search of its own few pages, so that a searched and cited answer needs no network. */
+/** The sandbox's hosted tools: a search of a few built-in pages, so that an answer with citations needs no network. */
 import type { GenerateRequest, HostedPart, HostedTool, OutputPart, TextPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, Page, RemoteTool, SearchHit } from "../../src/canonical/hosted.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
@@ -26,7 +26,7 @@ const PAGES: readonly Page[] = [
   page("sandbox", "The sandbox", "The sandbox answers with no key and no network. It runs no model and knows no news."),
 ];
 
-/** What the sandbox does with hosted tools before it answers, and the words in which it says so; nothing where it uses none. */
+/** The steps of hosted tools before the answer, and a text about them. Empty if no hosted tool is used. */
 export function useHosted(request: GenerateRequest, conversation: Conversation): OutputPart[] {
   const { approved, declined } = settleApprovals(request.messages);
   if (approved.length > 0 || declined.length > 0) {
@@ -47,14 +47,14 @@ export function useHosted(request: GenerateRequest, conversation: Conversation):
   return parts.length === 0 ? [] : [...parts, aboutSteps(parts)];
 }
 
-/** What the client has approved, with its results. */
+/** The calls that the client has approved, with their results. */
 function ran(approved: readonly HostedPart[]): HostedPart[] {
   return approved.flatMap((step) =>
     step.call.kind === "mcp" ? [step, { ...step, result: contentOf(urlIn(step.call.input)) }] : []
   );
 }
 
-/** Chat Completions asks for a search by a field of the request, not by a tool. */
+/** On the chat wire, a search is requested by a field, not by a tool. */
 const SEARCH_FIELD = "web_search_options";
 const SEARCH: HostedTool = {
   type: "hosted",
@@ -63,7 +63,7 @@ const SEARCH: HostedTool = {
   extra: { wire: "chat", fields: {} },
 };
 
-/** Tools that are asked for: the forced one, all where there are no others, else those that the user's words name. */
+/** The hosted tools to use: the forced one, or all if there are no other tools, or else those that the user's text names. */
 function chooseTools(
   { tools: listed = [], toolChoice, extra }: GenerateRequest,
   { text }: Conversation,
@@ -85,7 +85,7 @@ const WORD_OF: Record<HostedWork["kind"], string> = { "web-search": "search", "w
 
 interface Step {
   call: HostedCall;
-  /** Nothing where the client has to approve it first. */
+  /** Absent if the client has to approve the call first. */
   result?: HostedResult;
 }
 
@@ -118,7 +118,7 @@ const READ_PAGE: RemoteTool = {
   annotations: { readOnlyHint: true },
 };
 
-/** All pages, those that share most words with the query first. */
+/** All pages, sorted by the number of words that they share with the query. */
 function find(query: string): SearchHit[] {
   const wanted = new Set(termsOf(query));
   const scored = PAGES.map((one) => ({
@@ -148,7 +148,7 @@ function open(url: string): HostedResult {
   return found ? { kind: "page", page: found } : { kind: "error", code: "not_accessible" };
 }
 
-/** What came of it, with the results that it is from in square brackets. */
+/** A text about the results, with the numbers of the hits in square brackets. */
 function aboutSteps(parts: readonly HostedPart[]): TextPart {
   const hits = parts.flatMap(({ result }) => result?.kind === "hits" ? result.hits : []);
   const said = parts.flatMap(({ call, result }): string[] => {

@@ -7,8 +7,8 @@ import { speak } from "./speak.ts";
 import { transcribe } from "./transcribe.ts";
 
 /**
- * The embedded upstream: answers with no key and no network, the same request always with the same bytes. A new user's
- * first call, an agent's first run and a test work with nothing configured.
+ * The embedded upstream. It needs no key and no network, and always answers the same request with the same bytes. So a new user's
+ * first call, an agent's first run and a test work without configuration.
  */
 export const sandbox: Driver = {
   name: "sandbox",

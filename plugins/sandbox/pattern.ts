@@ -2,9 +2,9 @@ const MAX_PATTERN = 1_000;
 const MAX_TEXT = 1_000;
 
 /**
- * A short text that matches a regular expression, or nothing where the expression uses what is not read here (look-around,
- * back-references) or asks for too much. The expression is a stranger's: it is read, never run, because a hostile one can
- * keep a regular expression engine busy for years. `extra` lengthens every repetition that has no upper limit.
+ * A short text that matches a regular expression. Absent if the expression uses unsupported features (look-around, back-references)
+ * or requires too much. The expression comes from the client, so it is parsed and never run: a hostile one can keep an engine
+ * busy for years. `extra` lengthens every repetition that has no upper limit.
  */
 export function textMatching(pattern: string, extra = 0): string | undefined {
   if (pattern.length > MAX_PATTERN) return undefined;
@@ -28,7 +28,7 @@ const SETS: Record<string, { ranges: Range[]; inverted: boolean }> = {
   S: { ranges: SPACES, inverted: true },
 };
 const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", 0: "\0" };
-/** What is tried for "any character but these". */
+/** The characters to try for a negated class. */
 const OTHERS = "a0A-_ .é";
 
 class Reader {
@@ -46,7 +46,7 @@ class Reader {
     return this.#at >= this.pattern.length;
   }
 
-  /** The text of the first of `a|b|c`; the others are read past. */
+  /** The text of the first alternative of `a|b|c`. The others are skipped. */
   alternatives(): string {
     const first = this.#sequence();
     while (this.#take("|")) this.#sequence();
@@ -110,7 +110,7 @@ class Reader {
     return this.#choose(ranges, inverted);
   }
 
-  /** One character of a class; a set such as `\d` goes into `ranges` at once. */
+  /** One character of a class. A set such as `\d` is added to `ranges` directly. */
   #member(ranges: Range[]): number | undefined {
     const set = this.#sees("\\") ? SETS[this.pattern[this.#at + 1] ?? ""] : undefined;
     if (set && !set.inverted) {
@@ -157,7 +157,7 @@ class Reader {
     return other ?? "";
   }
 
-  /** How often the atom before is repeated: seldom, but once where that is allowed, so that the text shows it. */
+  /** How often the previous atom is repeated: the minimum, but at least once if that is allowed, so that the text shows it. */
   #times(): number {
     const quantifier = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(this.#rest());
     if (!quantifier) return 1;

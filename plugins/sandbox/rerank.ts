@@ -5,13 +5,13 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { runsOf } from "./terms.ts";
 
-// The usual parameters of BM25: how soon a word that comes again stops counting, and how much a long document loses.
+// The usual parameters of BM25: how fast the weight of repeated words saturates, and how much a long document loses.
 const K1 = 1.2;
 const B = 0.75;
 
 /**
- * Documents by the words that they share with the query (BM25, where the documents of the request are the collection). A
- * score is the share of what the best document imaginable would have: 0 where they share no word, never above 1.
+ * Ranks documents by the words that they share with the query: BM25, with the request's documents as the collection. A score is a
+ * fraction of the best possible score. It is 0 if no word is shared, and never above 1.
  */
 export function rerank(request: RerankRequest, _target: Target, context: Context): RerankResponse {
   const { query, documents, extra } = request;
@@ -31,13 +31,13 @@ export function rerank(request: RerankRequest, _target: Target, context: Context
     const shares = Array.from(counts, ([word, count]) => weightOf(word) * count / (count + damping));
     return { index, score: shares.length === 0 ? 0 : sum(shares) / best };
   });
-  // The query is read with every document, as a model would. Not `estimated`: the sandbox has no other way to count.
+  // The query counts with every document, as for a model. Not marked as estimated, because this is the sandbox's own count.
   const inputTokens = documents.length * estimateTextTokens(query) +
     sum(documents.map(({ text }) => estimateTextTokens(text)));
   return { results: rank(scores, documents.length), usage: { inputTokens } };
 }
 
-/** In one order, so that documents of the same words in another order are alike to the last bit. */
+/** Adds in sorted order, so that documents with the same words in another order get exactly the same score. */
 function sum(numbers: number[]): number {
   return numbers.sort((a, b) => a - b).reduce((sum, number) => sum + number, 0);
 }
@@ -46,7 +46,7 @@ function wordsIn(text: string): string[] {
   return runsOf(text).flatMap(({ terms }) => terms);
 }
 
-/** How many words there are, and how often each of the queried ones. */
+/** Counts all words, and how often each queried word occurs. */
 function countWords(text: string, queried: ReadonlySet<string>) {
   const words = wordsIn(text);
   const counts = new Map<string, number>();

@@ -1,8 +1,8 @@
-/** What JSON schemas say: their types, their references, and what fits two of them. */
+/** Reads JSON schemas: their types, their references, and the intersection of two of them. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { compareNumbers, isInteger, isNumber } from "../../src/canonical/raw_number.ts";
 
-/** What fits both schemas. */
+/** A schema for values that match both schemas. */
 export function mergeSchemas(first: JsonObject, second: JsonObject): JsonObject {
   return {
     ...first,
@@ -41,7 +41,7 @@ function mergeTypes(first: JsonObject, second: JsonObject): JsonObject {
   const allowed = typesOf(second);
   const type = typesOf(first).flatMap((name) => {
     if (allowed.includes(name)) return [name];
-    // Whole numbers are numbers: of the two names the narrower stays.
+    // An integer is a number, so the narrower type stays.
     const isNumeric = name === "number" && allowed.includes("integer") ||
       name === "integer" && allowed.includes("number");
     return isNumeric ? ["integer"] : [];
@@ -52,7 +52,7 @@ function mergeTypes(first: JsonObject, second: JsonObject): JsonObject {
 const LOWER_BOUNDS = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
 const UPPER_BOUNDS = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 
-/** Of two bounds the narrower. */
+/** Takes the narrower of each pair of bounds. */
 function mergeBounds(first: JsonObject, second: JsonObject): JsonObject {
   const merged: JsonObject = {};
   for (const key of [...LOWER_BOUNDS, ...UPPER_BOUNDS]) {
@@ -65,7 +65,7 @@ function mergeBounds(first: JsonObject, second: JsonObject): JsonObject {
   return merged;
 }
 
-/** What a reference of the same document points to; anything goes where it points nowhere. */
+/** The target of a reference within the document. A reference to nothing allows any value. */
 export function resolveReference(root: JsonValue, ref: string): JsonValue {
   if (ref !== "#" && !ref.startsWith("#/")) return {};
   let found: JsonValue | undefined = root;
@@ -76,10 +76,10 @@ export function resolveReference(root: JsonValue, ref: string): JsonValue {
   }
   return found ?? {};
 }
-/** In the order of preference where a schema allows several. */
+/** The order of preference if a schema allows several types. */
 const TYPES = ["string", "object", "array", "integer", "number", "boolean", "null"];
 
-/** The types that the schema names, or the one that its keywords speak of; none where anything goes. */
+/** The types that the schema names, or the type that its keywords imply. Empty if any type is allowed. */
 export function typesOf(schema: JsonObject): string[] {
   const { type } = schema;
   if (type !== undefined) return TYPES.filter((name) => type === name || asArray(type).includes(name));

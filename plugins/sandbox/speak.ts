@@ -6,12 +6,12 @@ import type { Target } from "../../src/contract/driver.ts";
 import { hashOf } from "./hash.ts";
 import { SAMPLE_RATE, writeWav } from "./wav.ts";
 
-/** About as fast as people speak. */
+/** Roughly the speed of human speech. */
 const MS_PER_CHARACTER = 60;
-/** A longer text is said faster, so that no request makes more than a few megabytes of sound. */
+/** A longer text is spoken faster, so that no request makes more than a few megabytes of audio. */
 const MAX_MS = 30_000;
 
-/** A tone for each character and a rest for each space, in a WAV file that `transcribe` reads back. */
+/** Makes a WAV file with a tone for each character and a rest for each space. `transcribe` can read it back. */
 export function speak(request: SpeechRequest, _target: Target, context: Context): Speech {
   const { text, voice = "", speed = 1, format } = request;
   if (request.instructions !== undefined) context.note("dropped instructions");
@@ -23,17 +23,17 @@ export function speak(request: SpeechRequest, _target: Target, context: Context)
   return { mediaType: mediaTypeOfSpeech(audio, "audio/wav", format, context.note), audio };
 }
 
-/** The lowest tone of a voice, in hertz: those of people lie there too. */
+/** The lowest tone of a voice in hertz, in the range of human voices. */
 function pitchOf(voice: string): number {
   return 110 + hashOf(voice) % 150;
 }
 
-/** The tones as multiples of the voice's pitch; in semitones they sound well in any order. */
+/** The tones as multiples of the voice's pitch. These intervals sound pleasant in any order. */
 const SCALE = [0, 2, 4, 7, 9, 12, 14, 16].map((semitones) => 2 ** (semitones / 12));
 const SILENT = new Set(Array.from(" \t\n\r", (character) => character.charCodeAt(0)));
 const LOUDNESS = 0.3 * 0x7fff;
 
-/** Every character sounds for the same time, swelling and fading so that none begins with a click. */
+/** Each character sounds for the same time, and fades in and out so that there are no clicks. */
 function sing(text: string, ms: number, pitch: number): Uint8Array<ArrayBuffer> {
   const count = ms * SAMPLE_RATE / 1000;
   const perCharacter = count / text.length;

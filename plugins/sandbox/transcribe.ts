@@ -6,8 +6,8 @@ import { readWav } from "./wav.ts";
 import { count, cut, enumerate } from "./words.ts";
 
 /**
- * The text of a WAV file that `speak` made. Of any other sound, what arrived: the sandbox recognizes no speech. It does not translate
- * either: asked for English, it says so in English and quotes the text, which is not to be taken for its translation.
+ * The text of a WAV file that `speak` made. For other audio it describes the file, because the sandbox does not recognize speech.
+ * It does not translate either: if English is requested, it says so in English and quotes the text.
  */
 export function transcribe(request: TranscriptionRequest, _target: Target, context: Context): Transcript {
   for (const field of ["language", "prompt", "temperature"] as const) {
@@ -32,7 +32,7 @@ export function transcribe(request: TranscriptionRequest, _target: Target, conte
   };
 }
 
-/** A file can hold a text of many megabytes, whose words nobody wants timed. */
+/** The longest text whose words get times, in characters. A file can hold many megabytes of text. */
 const LONGEST_TIMED = 100_000;
 
 function describe({ file }: TranscriptionRequest, duration: number | undefined): string {
@@ -43,7 +43,7 @@ function describe({ file }: TranscriptionRequest, duration: number | undefined):
     "Configure an upstream in gateway.json to write down what is said in it.";
 }
 
-/** Sentences and words, each with its time: every character of the text takes as long as any other. */
+/** Sentences and words with their times. Each character of the text takes the same time. */
 function timesOf(text: string, duration: number): Pick<Transcript, "segments" | "words"> {
   const timed = (start: number, piece: string) => ({
     start: timeAt(start / text.length),

@@ -1,11 +1,11 @@
-/** Samples of 16 bits, one channel, at the rate that clients expect of samples without a header. */
+/** The sample rate that clients expect of headerless audio, with 16 bits and one channel. */
 export const SAMPLE_RATE = 24_000;
 const BYTES_PER_SECOND = SAMPLE_RATE * 2;
 
-/** Who made a file (`ISFT`), by which the sandbox knows its own; and what is said in it (`ICMT`). */
+/** The maker in a file (`ISFT`), by which the sandbox recognizes its own files. Their text is in `ICMT`. */
 const MAKER = "Laneway sandbox";
 
-/** A WAV file of the samples that tells what is said in it. */
+/** Makes a WAV file of the samples, which includes the spoken text. */
 export function writeWav(samples: Uint8Array, said: string): Uint8Array<ArrayBuffer> {
   const format = new DataView(new ArrayBuffer(16));
   format.setUint16(0, 1, true); // PCM
@@ -14,7 +14,7 @@ export function writeWav(samples: Uint8Array, said: string): Uint8Array<ArrayBuf
   format.setUint32(8, BYTES_PER_SECOND, true);
   format.setUint16(12, 2, true); // bytes per sample of all channels
   format.setUint16(14, 16, true); // bits per sample
-  // The list comes last, so that players which take the 44 bytes before the samples for granted are right.
+  // The list comes last, because some players assume that the samples begin after 44 bytes.
   return chunk(
     "RIFF",
     latin1("WAVE"),
@@ -46,13 +46,13 @@ function zeroEnded(text: string): Uint8Array {
 }
 
 export interface Wav {
-  /** Length in seconds, where the file tells it. */
+  /** The length in seconds, if the file has it. */
   duration?: number;
-  /** What is said, where the sandbox made the file. */
+  /** The spoken text, if the sandbox made the file. */
   said?: string;
 }
 
-/** What a WAV file tells about itself, as far as it is whole. */
+/** Reads the facts in a WAV file, as far as it is complete. */
 export function readWav(bytes: Uint8Array): Wav {
   const info = new Map<string, string>();
   let bytesPerSecond = 0;
@@ -76,7 +76,7 @@ export function readWav(bytes: Uint8Array): Wav {
 interface Chunk {
   id: string;
   content: Uint8Array;
-  /** Whether the file holds all of it. What is written while it is recorded names no size, or one that is too large. */
+  /** Whether the chunk is complete. A file that is written during recording has no size, or one that is too large. */
   whole: boolean;
 }
 

@@ -22,7 +22,7 @@ export function enumerate(items: readonly string[]): string {
   return items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 }
 
-/** The words that an identifier is made of, in lower case: `readFile`, `read_file` and `Read-File` alike. */
+/** The words of an identifier in lower case. They are equal for `readFile`, `read_file` and `Read-File`. */
 export function wordsOf(identifier: string): string[] {
   return identifier.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
 }

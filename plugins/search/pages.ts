@@ -66,8 +66,8 @@ export function withQuery(path: string, fields: Record<string, string | number |
 }
 
 /**
- * The query with its domains as words that most search engines know. Those that stand below a path cannot be said so; the core
- * leaves out what does not fit.
+ * Adds the domains to the query as operators that most search engines know. A domain with a path cannot be expressed this way:
+ * the core removes results that do not match.
  */
 export function withSites(
   query: string,

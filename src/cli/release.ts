@@ -26,7 +26,8 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
 
 /**
  * Types, sources, source maps, CommonJS twins, and files of packages for browsers, bundlers, readers or a command line. Together they
- * are as large as the code that runs. The gateway uses neither zod's former version nor its small one, and encrypts or signs no tokens.
+ * are as large as the code that runs. The gateway uses neither zod's former version nor its small one, and encrypts or signs no
+ * tokens.
  */
 const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,

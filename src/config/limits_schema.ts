@@ -64,7 +64,10 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
       "that are more than 1,000 times their compressed size.",
   }),
   bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. Then it gets 408."),
-  uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
+  uploadMs: milliseconds(
+    300_000,
+    "How long a client may take to send a form with a file, in milliseconds: 25 MB take minutes over a slow line.",
+  ),
   stallMs: milliseconds(
     30_000,
     "How long a client may pause while it sends a body, in milliseconds. A small body (16 kB) must be " +
@@ -86,7 +89,7 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
     description: "The same for numbers, such as the tokens of texts to embed. Embeddings in an answer do not count.",
   }),
   jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
-    description: "The same for distinct field names.",
+    description: "Distinct field names, counted in the same places.",
   }),
   messages: z.int().min(1).default(40_000).meta({ description: "Turns in a conversation." }),
   parts: z.int().min(1).default(40_000).meta({ description: "Content parts in a conversation." }),

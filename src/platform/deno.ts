@@ -1,22 +1,22 @@
-/** Deno, the gateway's first platform. Nothing here is looked at before it is used, so that other runtimes can read this file. */
+/** Deno, the gateway's main platform. Nothing of Deno is accessed before it is used, so that other runtimes can load this file. */
 import { serve } from "./deno_serve.ts";
 import type { Permission, Platform, Telemetry } from "./platform.ts";
 
 /**
- * After so many seconds in which a client sent nothing it is sent a ping, and is gone where it does not answer that within as many
- * more: what is sent before the ping it has to read before it.
+ * A client that has sent nothing for this many seconds is sent a ping. It counts as gone if it does not answer within as many more:
+ * it has to read everything that was sent before the ping first.
  */
 const PING_S = 30;
 
-/** How long a process that is to end waits for what still keeps it, in milliseconds. */
+/** How long a process that has to end waits for pending work, in milliseconds. */
 const LINGER_MS = 3_000;
 
-/** Where OpenTelemetry's own API finds what was registered. */
+/** The key under which OpenTelemetry's API keeps its registry. */
 const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 /**
- * Deno registers what its variables switch on: with OTEL_DENO all of it, and with OTEL_DENO_TRACING=false no spans of its own, while
- * those that are made by its provider are exported all the same.
+ * Deno registers what its variables switch on. OTEL_DENO switches on everything. With OTEL_DENO_TRACING=false Deno makes no spans of
+ * its own, but still exports spans that are made with its provider.
  */
 function telemetryOf(global: object): Telemetry | undefined {
   const { [REGISTRY]: registry } = global as { [REGISTRY]?: { trace?: object; metrics?: object } };
@@ -26,12 +26,12 @@ function telemetryOf(global: object): Telemetry | undefined {
     tracerProvider,
     ...(registry.metrics && { meterProvider }),
     isAutomatic: registry.trace !== undefined,
-    // Any other number is exported as one with a fraction.
+    // A plain number is exported as a floating-point number.
     integer: (value) => BigInt(value) as unknown as number,
   };
 }
 
-/** What was read is kept: Deno looks through all variables and all permissions each time, which are many where there are many keys. */
+/** Variables are cached, because Deno searches all variables and permissions each time. With many keys there are many. */
 const variables = new Map<string, string | undefined>();
 
 function variable(name: string): string | undefined {
@@ -40,8 +40,8 @@ function variable(name: string): string | undefined {
 }
 
 /**
- * Deno (2.9.6) has no public way to end a WebSocket whose client does not confirm the close, or is in the middle of a message. This is
- * what its own time-out for pings does. Without these internals nothing happens, and the client decides when the connection ends.
+ * Deno (2.9.6) has no public way to end a WebSocket whose client does not confirm the close, or is in the middle of a message. This
+ * does what its own time-out for pings does. Without these internals nothing happens, and the client decides when it ends.
  */
 function drop(socket: WebSocket): void {
   const rid = Object.getOwnPropertySymbols(socket).find(({ description }) => description === "[[rid]]");
@@ -52,7 +52,7 @@ function drop(socket: WebSocket): void {
   try {
     if (id !== undefined) internals?.core?.tryClose?.(id);
   } catch {
-    // Another version of Deno keeps something else there.
+    // Another version of Deno has other internals.
   }
 }
 
@@ -110,12 +110,12 @@ export const deno: Platform = {
     return telemetryOf(globalThis);
   },
   after(ms, run) {
-    // The first `setTimeout` takes Deno (2.9.6) 10 ms, which a start cannot spare.
+    // The first `setTimeout` takes Deno (2.9.6) 10 ms, which would delay the start.
     AbortSignal.timeout(Math.ceil(ms)).addEventListener("abort", () => run(), { once: true });
   },
   exit(code) {
     if (!telemetryOf(globalThis)) Deno.exit(code);
-    // `Deno.exit` (2.9.6) hangs while metrics are on their way to a collector; a process that has nothing left to do ends all the same.
+    // `Deno.exit` (2.9.6) hangs while metrics are on their way to a collector. A process without pending work ends by itself.
     Deno.exitCode = code;
     Deno.unrefTimer(setTimeout(() => Deno.exit(code), LINGER_MS));
     return undefined as never;

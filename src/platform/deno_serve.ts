@@ -1,25 +1,25 @@
-/** A server that outlives what ends the platform's own: a process that has no descriptor left for the next connection. */
+/** A server that survives a lack of file descriptors, which ends the platform's own server. */
 
 import { repeat } from "../util/time_limit.ts";
 import type { ServeOptions, Serving } from "./platform.ts";
 
 /** How often the descriptors are counted, in milliseconds. */
 const LOOK_MS = 250;
-/** How long to wait before the port is taken again, in milliseconds. */
+/** How long to wait before listening on the port again, in milliseconds. */
 const PAUSE_MS = 100;
-/** How often idle connections are closed at most, in milliseconds: a body on its way is broken off, too. */
+/** The shortest time between two closings of idle connections, in milliseconds: they also break off bodies that are arriving. */
 const RENEW_MS = 5_000;
-/** The shortest time between two such reports, in milliseconds. */
+/** The shortest time between two reports of that, in milliseconds. */
 const SAY_MS = 60_000;
 
 /**
- * Serves until it is shut down. Where descriptors run short, whether the server has failed for it or not, its place is taken by a
- * new one on the same port. The old one closes connections that are idle, which is what frees descriptors, and what runs on it
- * goes on to its end. Throws where the port cannot be taken at first.
+ * Serves until it is shut down. If descriptors run short, a new server on the same port replaces the present one, whether that has
+ * failed or not. The old server closes idle connections, which frees descriptors, and finishes its running requests. Throws if the
+ * port cannot be used at the start.
  */
 export function serve(options: ServeOptions): Serving {
   const { hostname, port, shared } = options;
-  // Whoever shares a port would share it with a stranger who does, too.
+  // A shared port could also be shared with a foreign process, so the first worker makes sure that it is free.
   if (shared?.isFirst) Deno.listen({ hostname, port }).close();
   return keepServing(options);
 }
@@ -53,7 +53,7 @@ function keepServing(options: ServeOptions): Serving {
     report(`${reason}. Closing idle connections; everything else continues`);
     current = undefined;
     onRenew();
-    const over = server.shutdown().catch(() => {}); // why it failed is reported already
+    const over = server.shutdown().catch(() => {}); // the reason is reported already
     ended.push(over);
     over.then(() => ended.splice(ended.indexOf(over), 1));
     again(server.addr.port, pauseMs);
@@ -65,7 +65,7 @@ function keepServing(options: ServeOptions): Serving {
       try {
         listen(port, () => {});
       } catch {
-        again(port, PAUSE_MS); // the old one still holds the port, or nothing is free yet
+        again(port, PAUSE_MS); // the old server still holds the port, or no descriptor is free yet
       }
     }, pauseMs);
   }
@@ -85,7 +85,7 @@ function keepServing(options: ServeOptions): Serving {
   };
 }
 
-/** The same, but not more often than once in `SAY_MS`. */
+/** Limits messages to one in `SAY_MS`. */
 function rarely(say: (text: string) => void): (text: string) => void {
   let last = -Infinity;
   return (text) => {

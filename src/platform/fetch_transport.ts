@@ -1,4 +1,4 @@
-/** Calls by `fetch`, the platform's own or any other. */
+/** A transport by `fetch`, the platform's own or any other. */
 import { ByteReader } from "../util/byte_reader.ts";
 import { headersFor, isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
 import {
@@ -19,12 +19,12 @@ export function fetchTransport(fetch: Fetch): Transport {
       if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
       return post(fetch, url, body instanceof Uint8Array ? blobOf(body, "") : body, init);
     },
-    // The platform closes them after a while.
+    // The platform closes idle connections after a while.
     close() {},
   };
 }
 
-/** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
+/** Sends a request once more if nothing of its body was read. A failure to connect is not retried here. */
 async function post(fetch: Fetch, url: string, payload: string | Blob, init: RequestInit): Promise<TransportResponse> {
   const { origin } = urlOf(url);
   const type = typeof payload === "string" ? "" : payload.type;
@@ -49,18 +49,18 @@ function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportR
   });
 }
 
-/** What `fetch` gave, as a transport gives it. */
+/** Converts a response of `fetch`. */
 export function fromResponse(response: Response): TransportResponse {
   const { status, ok, headers } = response;
   return { status, ok, headers, body: response.body ? new FetchedBytes(response) : undefined };
 }
 
-/** How much is read at once: little of a stream that comes in tokens, much of what comes as fast as it is read. */
+/** The buffer sizes for reading: small for a stream of tokens, large for data that arrives as fast as it is read. */
 const [LEAST_BYTES, MOST_BYTES] = [2 * 1024, 64 * 1024];
 
 /**
- * Deno (2.9.6) does not break a body off that is being read when its signal is aborted, once the response itself has been
- * collected, and no time-out would end it: the response lives as long as its body.
+ * Keeps the response alive as long as its body. Once the response was garbage-collected, Deno (2.9.6) would not break off a body that
+ * is being read when its signal is aborted, and no time-out would end it.
  */
 const held = new WeakMap<ReadableStream, Response>();
 
@@ -93,7 +93,7 @@ class FetchedBytes implements ByteSource {
   }
 }
 
-/** The length of a body that is as long as its head says, and small. */
+/** The length of a small body whose head states it reliably. */
 function lengthOf(headers: Headers): number | undefined {
   if (headers.has("content-encoding")) return undefined;
   const length = headers.get("content-length");
@@ -106,7 +106,7 @@ function sentOnce(payload: string | Blob): Blob {
 
 const PIECE_BYTES = 256 * 1024;
 
-/** In pieces, because a piece is read whole when it is sent, which for a file would be one more of it in memory. */
+/** Makes a blob of pieces. Sending reads a piece as a whole, so a single piece would be one more copy of a file in memory. */
 export function blobOf(bytes: Uint8Array<ArrayBuffer>, type: string): Blob {
   const count = Math.ceil(bytes.length / PIECE_BYTES);
   const pieces = Array.from(
@@ -119,8 +119,8 @@ export function blobOf(bytes: Uint8Array<ArrayBuffer>, type: string): Blob {
 const encoder = new TextEncoder();
 
 /**
- * A text that is sent once, as a Blob is: Deno repeats a text or bytes body when a reused connection dies. Deno (2.9.6) puts what
- * is in a Blob aside under a random name and fetches it again to send it, which takes it a sixth of a small call.
+ * A text that is sent only once, as a Blob is: Deno sends a body of text or bytes again when a reused connection dies. Deno (2.9.6)
+ * stores the content of a Blob under a random name and reads it back to send it, which takes a sixth of a small call.
  */
 export class TextBody extends Blob {
   readonly #bytes: Uint8Array<ArrayBuffer>;
@@ -159,7 +159,7 @@ export class TextBody extends Blob {
     return this.#plain().slice(...part);
   }
 
-  /** For who stands in for `fetch` and looks into what it would send. */
+  /** The content, for replacements of `fetch` that look into the body. */
   #plain(): Blob {
     return new Blob([this.#bytes]);
   }

@@ -1,4 +1,4 @@
-/** Connections that go to no address but those that they may go to. */
+/** Restricts connections to permitted addresses. */
 import type { Agent } from "node:http";
 import { isIP, type Socket } from "node:net";
 
@@ -13,8 +13,8 @@ export function guardAgent<A extends Agent>(agent: A, mayReach: MayReach): A {
 }
 
 /**
- * Ends the connection before it is made where an address must not be reached that its host's name stands for. A host that is an
- * address itself is not looked up: `mayReachHost` judges it.
+ * Ends the connection before it is made if the host's name resolves to an address that must not be reached. A host that is an
+ * address itself is not looked up: `mayReachHost` checks it.
  */
 export function guardSocket(socket: Socket, mayReach: MayReach): Socket {
   return socket.on("lookup", (error, address) => {
@@ -22,7 +22,7 @@ export function guardSocket(socket: Socket, mayReach: MayReach): Socket {
   });
 }
 
-/** Whether there may be a connection to a URL's host, as far as its name says. */
+/** Whether a connection to a URL's host is allowed, as far as its name shows. */
 export function mayReachHost(hostname: string, mayReach: MayReach): boolean {
   const address = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
   return isIP(address) === 0 || mayReach(address);

@@ -1,7 +1,7 @@
-/** Connections among processes of one machine, over a socket that is a file: who may open the file may connect. */
+/** Connections among processes of one machine over a Unix socket. A process that may open its file may connect. */
 
 export interface LocalSocket {
-  /** Fills the beginning of a buffer. Resolves to how many bytes came; to `null` at the end. */
+  /** Fills the beginning of a buffer. Resolves to the number of bytes, or to `null` at the end. */
   read(buffer: Uint8Array): Promise<number | null>;
   /** Writes some of the bytes, and resolves to how many. */
   write(bytes: Uint8Array): Promise<number>;
@@ -12,12 +12,12 @@ export interface LocalListener extends AsyncIterable<LocalSocket> {
   close(): void;
 }
 
-/** Throws where nobody listens. */
+/** Throws if no process listens. */
 export async function connectLocal(path: string): Promise<LocalSocket> {
   return closedOnce(await Deno.connect({ transport: "unix", path }));
 }
 
-/** Takes the place of whoever listened there before. */
+/** Listens at a path, in place of any process that listened there before. */
 export function listenLocal(path: string): LocalListener {
   try {
     Deno.removeSync(path);

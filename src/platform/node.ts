@@ -1,6 +1,6 @@
 /**
- * Node 24 or later, without a build: it strips the types. There is no sandbox and no database, so what is stored is stored in
- * memory. Importing this file gives Node the few web standards that the gateway uses and Node lacks.
+ * Node 24 or later, without a build step, because it strips the types. There is no sandbox and no database, so the store is in
+ * memory. Importing this file adds the few web standards that the gateway uses and Node lacks.
  */
 import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
@@ -11,7 +11,7 @@ import { NodeWorker } from "./node_thread.ts";
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
-/** Where OpenTelemetry's API finds what was registered: by an SDK that was loaded before the gateway. */
+/** The key under which OpenTelemetry's API keeps its registry. An SDK that was loaded before the gateway may have filled it. */
 const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 export const node: Platform = {
@@ -60,7 +60,7 @@ function writerOf(descriptor: number): Write {
   return writer;
 }
 
-/** Node's own `process.stdout` waits for the reader of a pipe, and everything with it. */
+/** Replaces Node's `process.stdout`, which blocks the whole process until a pipe is read. */
 function createWriter(descriptor: number): Write {
   const stats = fstatSync(descriptor);
   if (!stats.isFIFO() && !stats.isSocket()) {
@@ -78,11 +78,11 @@ function createWriter(descriptor: number): Write {
     );
 }
 
-/** What `fetch` sends by, as far as it is used here; Node has its class, and no name for it. */
+/** The class of the dispatcher that `fetch` uses. Node has it, but does not export it. */
 type DispatcherClass = new (options: object) => object;
 
 const PATIENT = {
-  // It would give up on a head, on each piece of a body and on a connection by clocks of its own, which nobody can configure.
+  // Its own time limits for a head, for each piece of a body and for a connection could not be configured.
   headersTimeout: 0,
   bodyTimeout: 0,
   connect: { timeout: 0 },
@@ -91,21 +91,21 @@ const PATIENT = {
 
 let dispatcher: object | undefined;
 
-/** Node's `fetch`, without the time-outs of its own (10 s to connect, 300 s for a head and between two pieces of a body). */
+/** Node's `fetch` without its own time-outs (10 s to connect, 300 s for a head and between two pieces of a body). */
 function fetchPatiently(input: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> {
   dispatcher ??= createDispatcher();
   return fetch(input, { ...init, dispatcher } as RequestInit);
 }
 
 function createDispatcher(): object {
-  // Whoever names `Response` first makes Node load what `fetch` is made of.
+  // The first use of `Response` makes Node load the implementation of `fetch`.
   void Response;
   const known = (globalThis as Record<symbol, unknown>)[Symbol.for("undici.globalDispatcher.1")];
   if (!known) throw new Error("Cannot find what this version of Node sends requests by: use Node 24");
   return new (known.constructor as DispatcherClass)(PATIENT);
 }
 
-// deno-lint-ignore no-explicit-any -- each lacks what the gateway does not use of it
+// deno-lint-ignore no-explicit-any -- each implements only what the gateway uses
 const standards: any = globalThis;
 standards.Worker ??= NodeWorker;
 standards.Uint8Array.fromBase64 ??= fromBase64;
@@ -115,7 +115,7 @@ standards.Uint8Array.prototype.toBase64 ??= function (this: Uint8Array): string 
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** As strict as the standard, where `Buffer` reads what it can. */
+/** As strict as the standard. `Buffer` would skip invalid characters. */
 function fromBase64(text: string): Uint8Array {
   const dense = text.replace(/[\t\n\f\r ]+/g, "");
   if (!BASE64.test(dense)) throw new SyntaxError("Cannot read the text: it is not base64");

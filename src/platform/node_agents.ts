@@ -1,4 +1,4 @@
-/** The connections of `node:http` and `node:https`: which are kept, for how long, and how each is paused. */
+/** The connections of `node:http` and `node:https`: how long they are kept, and how they are paused. */
 import { Agent, type ClientRequest, type IncomingMessage } from "node:http";
 import { connect, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
 import { Agent as SecureAgent } from "node:https";
@@ -6,9 +6,9 @@ import { connect as connectSecurely, type ConnectionOptions } from "node:tls";
 import { guardAgent, guardSocket, type MayReach } from "./guarded_agent.ts";
 import type { Valve } from "./node_stream.ts";
 
-/** An idle connection is closed after so many milliseconds. */
+/** An idle connection is closed after this many milliseconds. */
 const IDLE_MS = 90_000;
-/** How much of an answer waits below what is read, in bytes. */
+/** How much of an answer is buffered below the reader, in bytes. */
 const BUFFER_BYTES = 16 * 1024;
 /** How long one address of a host is tried before the next one, in milliseconds. */
 const ADDRESS_MS = 2_500;
@@ -21,7 +21,7 @@ const OPTIONS = {
 
 export type Agents = Readonly<Record<"http:" | "https:", Agent>>;
 
-/** Agents of one transport. Names are looked up by `lookup`, or by the system; no connection goes where none may be. */
+/** The agents of one transport. Names are looked up by `lookup`, or by the system. Only permitted addresses are connected to. */
 export function nodeAgents(lookup: LookupFunction | undefined, mayReach: MayReach): Agents {
   const options = lookup ? { ...OPTIONS, lookup } : OPTIONS;
   const secure = overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach);
@@ -31,24 +31,24 @@ export function nodeAgents(lookup: LookupFunction | undefined, mayReach: MayReac
   };
 }
 
-/** Hears the errors of every connection that the agent makes. */
+/** Handles the errors of every connection that the agent makes. */
 function hearingErrors<A extends Agent>(agent: A): A {
   const { createConnection } = agent;
   agent.createConnection = (...args) => hearErrors(createConnection.apply(agent, args) as Socket);
   return agent;
 }
 
-/** In Deno (2.9.6) nobody else listens for a moment after each answer. An error that nobody hears ends the process. */
+/** In Deno (2.9.6) no other listener is there for a moment after each answer, and an unhandled error ends the process. */
 function hearErrors(socket: Socket): Socket {
   return socket.on("error", () => {});
 }
 
-/** The requests that go out on a connection which was kept. */
+/** The requests that are sent on a kept connection. */
 export const onKept = new WeakSet<ClientRequest>();
 
 /**
- * Deno (2.9.6) sends a request again when a kept connection dies before the answer, or is given up, unless the request denies
- * that it is on one.
+ * Keeps Deno (2.9.6) from sending a request again when a kept connection dies before the answer, or is given up. It does so unless
+ * the request claims not to be on a kept connection.
  */
 function withoutRepeats(agent: Agent): Agent {
   const { reuseSocket } = agent;
@@ -61,8 +61,8 @@ function withoutRepeats(agent: Agent): Agent {
 }
 
 /**
- * Closes connections that are idle for too long, or that the server said it will close. An agent's own time-out would watch over
- * those in use, too, which costs more than all else that is done here for a request.
+ * Closes connections that are idle for too long, or that the server has said it will close. An agent's own time-out would also watch
+ * connections in use, which costs more than everything else that this transport does for a request.
  */
 function closingIdle<A extends Agent>(agent: A): A {
   const { keepSocketAlive, reuseSocket } = agent;
@@ -75,19 +75,19 @@ function closingIdle<A extends Agent>(agent: A): A {
   return agent;
 }
 
-/** A connection, down to what the system reads it by. */
+/** A connection with its internal handle. */
 type Below = Socket & { _handle?: { readStart(): void; readStop(): void } | null };
 
 /** The connections below those with TLS. */
 const below = new WeakMap<object, Below>();
 
 /**
- * Deno (2.9.6) reads on below a connection with TLS that is paused, and keeps all that comes in memory. Pausing what is below is
- * no way to go on; its handle can be stopped and started.
+ * Makes the connection below TLS itself. If a TLS connection is paused, Deno (2.9.6) reads on below it and keeps all data in memory.
+ * A paused connection below could not be resumed, but its handle can be stopped and started.
  */
 function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent {
   if (!("Deno" in globalThis)) return agent;
-  // The agent's own way asks for the permission to list the system's certificates.
+  // The agent's own method would need the permission to list the system's certificates.
   agent.createConnection = (options) => {
     const socket = hearErrors(guardSocket(connect(options as NetConnectOpts), mayReach));
     const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
@@ -97,7 +97,7 @@ function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent
   return agent;
 }
 
-/** What pauses an answer down to the connection that it comes on. */
+/** The valve that pauses an answer down to its connection. */
 export function valveOf(incoming: IncomingMessage): Valve {
   const socket = below.get(incoming.socket);
   if (!socket) return incoming;

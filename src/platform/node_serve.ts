@@ -1,11 +1,11 @@
-/** Serves on Node: requests and responses of the web standard, made of those of `node:http`. */
+/** Serves on Node: converts between requests and responses of the web standard and those of `node:http`. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Peer, ServeOptions, Serving } from "./platform.ts";
 
-/** Beyond the gateway's own limit, so that it is the gateway that refuses a longer one. */
+/** Higher than the gateway's own limit, so that the gateway itself refuses a longer head. */
 const HEADER_BYTES = 65_536;
-/** How long a request's head may take, in milliseconds; the gateway limits how long bodies take. */
+/** How long a request's head may take, in milliseconds. The gateway limits the time for bodies. */
 const HEAD_MS = 60_000;
 /** How long an idle connection is kept, in milliseconds: longer than most proxies keep theirs. */
 const KEEP_ALIVE_MS = 75_000;
@@ -17,11 +17,11 @@ export async function serve({ hostname, port, handler, onListen, onError, say }:
     headersTimeout: HEAD_MS,
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Health checks that send none are served.
+    // Health checks without a host header are served.
     requireHostHeader: false,
   });
   server.on("request", async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    // What ends here has nobody else to end it: a connection that broke, or a body that did.
+    // A failure here is a broken connection or a broken body, and nothing else would close the connection.
     await answer(incoming, outgoing, handler, onError).catch(() => outgoing.destroy());
     if (isStopped) server.closeIdleConnections();
   });
@@ -64,10 +64,10 @@ function peerOf({ socket }: IncomingMessage): Peer {
   return { transport: "tcp", hostname: socket.remoteAddress, port: socket.remotePort };
 }
 
-/** Stands for an address that is none. No host goes with it, which the gateway refuses. */
+/** The URL if the client named no valid host. Its host is invalid, so that the gateway refuses it. */
 const NO_HOST = "http://host.invalid";
 
-/** As Deno has it: what the client asked for, whole, or at the host that it named, or at the address that it reached. */
+/** The URL as Deno builds it: the client's whole URL, or its path at the host that it named or at the address that it reached. */
 function urlOf({ url: target = "/", socket }: IncomingMessage, host: string | null): URL | null {
   if (/^https?:/i.test(target)) return URL.parse(target);
   const { localAddress = "", localPort } = socket;
@@ -86,12 +86,12 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   if (!isUsable) headers.set("host", "");
   const init = { method, headers, body, duplex: "half", signal };
   const request = new Request(isUsable ? url : NO_HOST, init as RequestInit);
-  // The request's own signal is forgotten together with the request, also by those who hold the signal alone.
+  // The request's own signal would be garbage-collected with the request, even for holders of the signal alone.
   Object.defineProperty(request, "signal", { value: signal });
   return request;
 }
 
-/** What the client sends, read no faster than it is asked for. */
+/** The client's body, which is read no faster than it is requested. */
 function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   let isOver = false;
   return new ReadableStream<Uint8Array>({
@@ -126,7 +126,7 @@ async function send(
 ): Promise<void> {
   outgoing.statusCode = response.status;
   for (const [name, value] of response.headers) outgoing.appendHeader(name, value);
-  // The rest of a body that nobody reads is not waited for.
+  // The rest of an unread body is not waited for.
   if (!incoming.complete) outgoing.setHeader("connection", "close");
   const { body } = response;
   if (!body || incoming.method === "HEAD") {
@@ -136,7 +136,7 @@ async function send(
   }
   outgoing.flushHeaders();
   const reader = body.getReader();
-  const stop = () => reader.cancel(left.reason).catch(() => {}); // how the body fails is its owner's to report
+  const stop = () => reader.cancel(left.reason).catch(() => {}); // the body's owner reports its failure
   if (left.aborted) await stop();
   left.addEventListener("abort", stop, { once: true });
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
@@ -145,7 +145,7 @@ async function send(
   outgoing.end();
 }
 
-/** Resolves once more may be written, or nothing may be any more. */
+/** Resolves once more can be written, or the connection is closed. */
 function drained(outgoing: ServerResponse): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const over = () => {

@@ -1,9 +1,9 @@
-/** Streams of `node:` modules, read and written by whoever waits for them. */
+/** Reads and writes streams of `node:` modules with back-pressure. */
 import type { Readable, Writable } from "node:stream";
 import { ByteBuffer } from "../util/byte_reader.ts";
 import type { ByteSource } from "./transport.ts";
 
-/** Resolves once more may be written, or nothing may be any more. */
+/** Resolves once more can be written, or the stream is closed. */
 export function drained(stream: Writable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const over = () => {
@@ -15,17 +15,17 @@ export function drained(stream: Writable): Promise<void> {
   return promise;
 }
 
-/** What can be made to bring nothing for a while. */
+/** A source that can be paused. */
 export interface Valve {
   pause(): unknown;
   resume(): unknown;
 }
 
-/** How much may wait for its reader, in bytes: then the sender waits, too. */
+/** How much may wait for the reader, in bytes. Above it, the sender has to wait. */
 const MOST_WAITING = 32 * 1024;
 
 /**
- * The bytes of a stream that pushes. What came since the last read is one piece: a server sends hundreds of chunks at once,
+ * The bytes of a stream that pushes data. All data since the last read is one piece: a server may send hundreds of chunks at once,
  * and each would otherwise be a buffer, a wait and a write of its own.
  */
 export class PushedBytes implements ByteSource {
@@ -40,26 +40,26 @@ export class PushedBytes implements ByteSource {
   #failure: { reason: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  /** `end` ends the exchange that the bytes are of. */
+  /** `end` ends the exchange that the bytes belong to. */
   constructor(signal: AbortSignal, end: () => void) {
     this.#signal = signal;
     this.#end = end;
   }
 
-  /** Takes what the stream brings from now on, as fast as the valve lets it. */
+  /** Takes the stream's data from now on. Pauses it by the valve. */
   attach(stream: Readable, valve: Valve): void {
     this.#valve = valve;
     stream.on("data", (bytes: Uint8Array) => this.#push(bytes));
     stream.once("end", () => this.finish());
   }
 
-  /** Nothing more comes. */
+  /** Marks the regular end. */
   finish(): void {
     this.#isOver = true;
     this.#wake?.();
   }
 
-  /** Nothing more comes, although it should have; what has come is read before. */
+  /** Marks a premature end. Data that has arrived is still read. */
   fail(reason: unknown): void {
     if (this.#isOver) return;
     this.#failure = { reason };

@@ -1,4 +1,4 @@
-/** `Worker` of the web standard, as far as the gateway uses it, made of the threads of `node:worker_threads`. */
+/** The web standard's `Worker`, as far as the gateway uses it, on threads of `node:worker_threads`. */
 import { type Transferable, Worker as Thread } from "node:worker_threads";
 
 export class NodeWorker {

@@ -1,4 +1,4 @@
-/** What a module finds in `self` that runs as a worker: loaded before it, in the same thread. */
+/** Defines `self` for a module that runs as a worker. It is loaded before the module, in the same thread. */
 import { parentPort } from "node:worker_threads";
 
 const port = parentPort!;
@@ -6,7 +6,7 @@ const port = parentPort!;
 Object.assign(globalThis, {
   self: {
     postMessage: (data: unknown) => port.postMessage(data),
-    // Messages wait for the first who listens.
+    // Messages wait for the first listener.
     set onmessage(run: (event: { data: unknown }) => void) {
       port.on("message", (data: unknown) => run({ data }));
     },

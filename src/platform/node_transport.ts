@@ -1,4 +1,4 @@
-/** Calls by `node:http` and `node:https`, which both Deno and Node have: HTTP/1.1, half the work of `fetch`. */
+/** A transport by `node:http` and `node:https`, which Deno has, too. It uses HTTP/1.1, and takes half the work of `fetch`. */
 import { type Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import type { LookupFunction } from "node:net";
@@ -16,16 +16,16 @@ import {
   urlOf,
 } from "./transport.ts";
 
-/** As much of a head as the gateway's own server takes. */
+/** The longest head, as in the gateway's own server, in bytes. */
 const HEAD_BYTES = 64 * 1024;
 
-/** A server that sends more interim answers (1xx) than this is not about to answer, and they would keep others from running. */
+/** The most interim answers (1xx). A server that sends more is not about to answer, and they would keep other work from running. */
 const MOST_INFORMED = 100;
 
 export interface NodeTransportOptions {
-  /** Finds the addresses of names, in place of the system. */
+  /** Looks up names instead of the system. */
   lookup?: LookupFunction;
-  /** Whether there may be a connection to an address; to all where absent. */
+  /** Whether a connection to an address is allowed. If absent, all are. */
   mayReach?: MayReach;
 }
 
@@ -43,7 +43,7 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
   };
 }
 
-/** Once more where nothing of the body went out, on a new connection; whom none could be made to is not tried again here. */
+/** Sends a request once more, on a new connection, if nothing of its body was sent. A failure to connect is not retried here. */
 async function post(request: TransportRequest, agents: Agents): Promise<TransportResponse> {
   const url = urlOf(request.url);
   for (let isAgain = false;; isAgain = true) {
@@ -61,7 +61,7 @@ async function post(request: TransportRequest, agents: Agents): Promise<Transpor
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
-/** Where one kept connection was dead, the others may be. */
+/** Closes the other kept connections, because they may be dead if one was. */
 function closeIdle({ freeSockets }: Agent, { hostname, port, protocol }: URL): void {
   for (const [name, sockets = []] of Object.entries(freeSockets)) {
     if (!name.startsWith(`${bare(hostname)}:${port || DEFAULT_PORTS[protocol]}:`)) continue;
@@ -69,7 +69,7 @@ function closeIdle({ freeSockets }: Agent, { hostname, port, protocol }: URL): v
   }
 }
 
-/** Without the brackets of an IPv6 address. */
+/** Removes the brackets of an IPv6 address. */
 function bare(hostname: string): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
 }
@@ -92,7 +92,7 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
   const bytes = new PushedBytes(signal, () => outgoing.destroy());
   const { promise, resolve, reject } = Promise.withResolvers<TransportResponse>();
   const fail = (error: Error) => {
-    // What only asks may be asked again.
+    // A GET without a body may be repeated.
     const isUnsent = isKept && (lengthOf(body) > 0 ? !written.is : method === "GET");
     const failure = failureOf(error, !made.is ? "not-made" : isUnsent ? "unsent" : "lost");
     reject(new TransportError(failure, error));
@@ -105,7 +105,7 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
   signal.addEventListener("abort", stop, { once: true });
   let answer: IncomingMessage | undefined;
   outgoing.on("error", (error) => {
-    // A body without a length ends with its connection, and node's parser takes any end for that.
+    // A body without a length ends with its connection, and Node's parser accepts any end of it.
     if (answer && !answer.complete) bytes.fail(error);
     fail(error);
   });
@@ -120,11 +120,11 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
   outgoing.once("response", (incoming: IncomingMessage) => {
     answer = incoming;
     receive(incoming, bytes);
-    // Of what was sent, the server has not read the rest, and never will.
+    // The server has answered without reading the rest of the body, and never will read it.
     incoming.once("end", () => outgoing.writableFinished || outgoing.destroy());
     resolve(new Answer(incoming, bytes));
   });
-  // A server that switches protocols, which nobody asked it to, has answered.
+  // A server that switches protocols without being asked has answered.
   outgoing.once("upgrade", (_incoming, socket) => {
     socket.destroy();
     resolve({ status: 101, ok: false, headers: new Headers() });
@@ -156,7 +156,7 @@ function lengthOf(body: Body): number {
   return Buffer.byteLength(body);
 }
 
-/** Whether the connection for a request was made: nothing of the request went out before. */
+/** Watches whether the connection for a request is made. Nothing of the request is sent before that. */
 function watchMaking(outgoing: ClientRequest, { protocol }: URL): { is: boolean } {
   const made = { is: false };
   outgoing.once("socket", (socket) => {
@@ -166,8 +166,8 @@ function watchMaking(outgoing: ClientRequest, { protocol }: URL): { is: boolean 
 }
 
 /**
- * Sends the body; `onBegin` is called just before. Where it is late, it goes out a moment after its head: within the moment it
- * turns out whether a kept connection is dead.
+ * Sends the body, and calls `onBegin` just before. If `isLate`, the body is sent a moment after its head: within the moment it turns
+ * out whether a kept connection is dead.
  */
 function write(outgoing: ClientRequest, body: Body, isLate: boolean, onBegin: () => void): void {
   const begin = () => {
@@ -182,7 +182,7 @@ function write(outgoing: ClientRequest, body: Body, isLate: boolean, onBegin: ()
   outgoing.once("close", () => clearTimeout(timer));
 }
 
-/** No faster than the server reads. */
+/** Writes no faster than the server reads. */
 async function writePieces(outgoing: ClientRequest, body: Blob): Promise<void> {
   for await (const piece of body.stream()) {
     if (outgoing.destroyed) return;
@@ -230,7 +230,7 @@ function toHeaders(raw: readonly string[]): Headers {
   return headers;
 }
 
-/** The parts that are files stay where they are. */
+/** Writes a form without copying its files. */
 function toMultipart(form: FormData): Blob {
   const boundary = `----formdata-${crypto.randomUUID()}`;
   const pieces: (string | Blob)[] = [];
@@ -252,7 +252,7 @@ function escaped(name: string): string {
   return name.replace(/[\n\r"]/g, (found) => ESCAPES[found]!);
 }
 
-/** With the ends of lines that the format has. */
+/** Converts line breaks to those of the format. */
 function lines(text: string): string {
   return text.replace(/\r\n|\r|\n/g, "\r\n");
 }

@@ -1,88 +1,88 @@
 import type { AttributeValue, MeterProvider, TracerProvider } from "@opentelemetry/api";
 
 /**
- * What a runtime gives the gateway beside web standards and the `node:` modules that Deno and Node both have. All else of `src/`
- * is the same on every runtime.
+ * The functions of a runtime that go beyond web standards and the `node:` modules that both Deno and Node have. All other code of
+ * `src/` is the same on every runtime.
  */
 export interface Platform {
   /** The operating system: `linux`, `darwin`, `windows`. */
   readonly os: string;
-  /** Whether there is a database for what outlives the process. */
+  /** Whether there is a database for data that outlives the process. */
   readonly hasDatabase: boolean;
   /** The arguments of the command line, without the program. */
   readonly args: readonly string[];
-  /** The program's file, where it was made into one that needs no runtime beside it. */
+  /** The program's file, if it is compiled to one that includes the runtime. */
   readonly executable?: string;
-  /** How a user starts the gateway who has not installed it: the beginning of a command line. */
+  /** The beginning of a command line that starts the gateway without installing it. */
   readonly command: string;
-  /** An environment variable's value. Throws where the process may not read it. */
+  /** An environment variable's value. Throws if the process may not read it. */
   env(name: string): string | undefined;
-  /** Calls an upstream. No time limit of the runtime's own ends it before those of the configuration do. */
+  /** Calls an upstream. No time limit of the runtime itself ends the call before the configured ones do. */
   readonly fetch: typeof globalThis.fetch;
-  /** Writes some of the bytes, and resolves to how many. Waits for a slow reader without holding anything else up. */
+  /** Writes some of the bytes, and resolves to how many. It waits for a slow reader without blocking anything else. */
   write(to: "stdout" | "stderr", bytes: Uint8Array): Promise<number>;
-  /** Whether one of the standard streams is at a terminal that is still open. */
+  /** Whether a standard stream is connected to a terminal that is still open. */
   isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean;
-  /** Whether the process may do this. Where the runtime has no permissions, it may do everything. */
+  /** Whether the process has the permission. Without permissions in the runtime, it may do everything. */
   isGranted(permission: Permission): boolean;
-  /** Calls `run` at each such signal. Returns what ends that. */
+  /** Calls `run` at each such signal. Returns a function that removes the listener. */
   onSignal(signal: Signal, run: () => void): () => void;
   /**
-   * Calls `run` with what was thrown and nobody caught, and with what a promise was rejected with that nobody handles; otherwise
-   * either ends the process. Returns what ends that.
+   * Calls `run` with uncaught exceptions and unhandled rejections, which would otherwise end the process. Returns a function that
+   * removes the listener.
    */
   onUncaught(run: (thrown: unknown) => void): () => void;
-  /** The text of a file. Throws with the `code` `ENOENT` where there is none. */
+  /** The text of a file. Throws with the `code` `ENOENT` if there is none. */
   readText(path: string): string;
-  /** When a file was last written, in milliseconds since the epoch. Throws where there is none. */
+  /** When a file was last written, in milliseconds since the epoch. Throws if there is none. */
   modifiedAt(path: string): number;
-  /** The bytes of memory that the process takes. */
+  /** The memory that the process uses, in bytes. */
   memory(): number;
-  /** Those of them that the engine does not manage, such as what has arrived on connections and is not read yet. */
+  /** The part of it that the engine does not manage, such as unread data of connections. */
   unmanagedMemory(): number;
-  /** The process that started this one, or what took its place once it had ended. */
+  /** The process that started this one, or its substitute once that has ended. */
   parentId(): number;
-  /** Serves until it is shut down. Throws where the port cannot be taken; `code` is `EADDRINUSE` where another has it. */
+  /** Serves until it is shut down. Throws if the port cannot be used, with the `code` `EADDRINUSE` if another process has it. */
   serve(options: ServeOptions): Promise<Serving>;
   /**
-   * Makes a WebSocket of a request that asks for one, which is open once the response is returned. Throws where the request did not
-   * come over a connection of this platform's. Absent where the runtime serves none.
+   * Upgrades a request to a WebSocket, which is open once the response is returned. Throws if the request did not come over a
+   * connection of this platform. Absent if the runtime supports none.
    */
   upgrade?(request: Request): Upgraded;
-  /** OpenTelemetry, where the process was started with it. */
+  /** OpenTelemetry, if the process was started with it. */
   readonly telemetry?: Telemetry;
-  /** Calls `run` in so many milliseconds. A process that has nothing else to do waits for it. It cannot be cancelled. */
+  /** Calls `run` in `ms` milliseconds. A process without other work waits for it. It cannot be cancelled. */
   after(ms: number, run: () => void): void;
   /** Ends the process. */
   exit(code: number): never;
 }
 
-/** What a runtime brings of OpenTelemetry. What is absent is asked of the API's own registry. */
+/** The runtime's OpenTelemetry. An absent provider is looked up in the API's own registry. */
 export interface Telemetry {
   readonly tracerProvider?: TracerProvider;
   readonly meterProvider?: MeterProvider;
-  /** Whether the runtime, or what was loaded into it, makes spans of its own: they hold whole URLs. */
+  /** Whether the runtime, or a library in it, makes spans of its own, which hold whole URLs. */
   readonly isAutomatic: boolean;
-  /** A whole number, as the runtime's exporter takes it. */
+  /** Makes a whole number for the runtime's exporter. */
   integer(value: number): AttributeValue;
 }
 
 export interface Upgraded {
   socket: WebSocket;
   response: Response;
-  /** Ends the connection without waiting for the client, and frees what has arrived of a message that is not complete. */
+  /** Ends the connection without waiting for the client, and frees the memory of an incomplete message. */
   drop(): void;
 }
 
 export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGBREAK";
 
-/** One thing that a process may do: reach a host, read a variable, read or write a path. */
+/** A permission to reach a host, read a variable, or read or write a path. */
 export type Permission =
   | { name: "net"; host: string }
   | { name: "env"; variable: string }
   | { name: "read" | "write"; path: string };
 
-/** Who is at the other end of a connection. */
+/** The other end of a connection. */
 export interface Peer {
   /** `tcp`, or `unix` for a socket that only this machine can reach. */
   readonly transport: string;
@@ -95,24 +95,24 @@ export interface Peer {
 
 export interface ServeOptions {
   hostname: string;
-  /** 0 for a free one. */
+  /** 0 for any free port. */
   port: number;
-  /** Where other processes take connections at the same port: whether this one is the first of them. */
+  /** Present if other processes use the same port. `isFirst`: whether this is the first of them. */
   shared?: { isFirst: boolean };
   /** Answers a request. Its signal is aborted once the client has gone. */
   handler(request: Request, info: { remoteAddr: Peer }): Promise<Response>;
-  /** Called once connections are taken, with where that is. */
+  /** Called with the address once connections are accepted. */
   onListen(address: { hostname: string; port: number }): void;
-  /** Answers in place of a handler that threw. */
+  /** The answer if the handler threw. */
   onError(thrown: unknown): Response;
-  /** Whether few descriptors are left, though no more than so many requests run: connections that are idle have them. */
+  /** Whether few descriptors are left although only `running` requests run, because idle connections use them. */
   areWasted(running: number): boolean;
-  /** Called before a new server takes the place of the last one. */
+  /** Called before a new server replaces the last one. */
   onRenew(): void;
   say(text: string): void;
 }
 
 export interface Serving {
-  /** Takes no more connections; resolves once all requests have ended. */
+  /** Accepts no more connections. Resolves once all requests have ended. */
   shutdown(): Promise<void>;
 }

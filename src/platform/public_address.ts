@@ -1,9 +1,9 @@
-/** Which addresses are anybody's: those of the internet, and none of this machine, its network or its cloud. */
+/** Tells public addresses of the internet from those of this machine, its network or its cloud. */
 import { lookup as resolveByName, type LookupAddress } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { SPECIAL_RANGES } from "./special_ranges.ts";
 
-/** Of IPv6, only this is given out; below it are ranges of protocols, of tunnels to any IPv4 address, and of examples. */
+/** The only assigned IPv6 range. Inside it are ranges for protocols, for tunnels to any IPv4 address, and for examples. */
 const GIVEN_OUT = "2000::/3";
 const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
@@ -18,11 +18,11 @@ function addTo(list: BlockList, range: string, family: "ipv4" | "ipv6"): void {
   list.addSubnet(base, Number(bits), family);
 }
 
-/** Whether the address, without brackets, is one of the internet. What is no address is none. */
+/** Whether the text, without brackets, is a public address of the internet. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !refused.check(address, "ipv4");
-  // One with a zone is of a network that this machine is in.
+  // An address with a zone belongs to a network of this machine.
   if (family !== 6 || address.includes("%")) return false;
   const inside = embedded(address);
   return inside === undefined
@@ -30,7 +30,7 @@ export function isPublicAddress(address: string): boolean {
     : isPublicAddress(inside);
 }
 
-/** The IPv4 address that an IPv6 one stands for: mapped, or as a network without IPv4 writes it (RFC 6052). */
+/** The IPv4 address inside an IPv6 address: mapped, or as a network without IPv4 writes it (RFC 6052). */
 export function embedded(address: string): string | undefined {
   const { hostname } = new URL(`http://[${address}]`);
   const found = /^\[(?:::ffff:|64:ff9b::)(?:([\da-f]{1,4}):)?([\da-f]{1,4})\]$/.exec(hostname);
@@ -46,8 +46,8 @@ type Resolve = (
 ) => void;
 
 /**
- * Finds a name's addresses for a connection, by `resolve`. One address that is not public makes it an error, whatever the others
- * are, so that a name's owner cannot mix them.
+ * Looks up a name's addresses for a connection by `resolve`. It fails if one of them is not public, whatever the others are, so that
+ * a name's owner cannot mix them.
  */
 export function publicLookup(resolve: Resolve = resolveByName as Resolve): LookupFunction {
   return (name, { all, family, hints }, callback) => {

@@ -1,8 +1,8 @@
-/** The launcher reads this file, too: it imports nothing. */
+/** The launcher loads this file, too, so it imports nothing. */
 
 /**
- * IPv4 ranges that are no places of the internet (IANA's registry of special purposes), and the address where a large cloud
- * answers its own machines.
+ * IPv4 ranges that are not on the internet (IANA's special-purpose registry), and the address of a large cloud's metadata
+ * service.
  */
 export const SPECIAL_RANGES: readonly string[] = [
   "0.0.0.0/8",

@@ -1,6 +1,6 @@
 type Env = (name: string) => string | undefined;
 
-/** Where the store is by default: in the folder that the user's system has for data. Nowhere if no home is known. */
+/** The default path of the store, in the system's folder for the user's data. Absent if no home is known. */
 export function defaultStorePath(os: string, env: Env): string | undefined {
   if (os === "windows") return below(env("LOCALAPPDATA"), "\\laneway\\store.sqlite3");
   const home = env("HOME");

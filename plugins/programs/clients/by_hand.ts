@@ -1,4 +1,4 @@
-/** Clients whose settings lie in a database or with their maker: the user is shown what to enter. */
+/** Clients that keep their settings in a database or at their vendor. The user is told what to enter. */
 import type { Client, Connection } from "../../../src/contract/client.ts";
 import { baseUrl, keyVariable } from "./place.ts";
 

@@ -9,7 +9,7 @@ function keyValue(connection: Connection): Value {
   return variable === undefined ? literalKey(connection) ?? ANY_KEY : { env: variable };
 }
 
-/** Where the user's shell reads what it is to export; nothing where that is not known. */
+/** The startup file of the user's shell. Empty if it is not known. */
 function shellFile(machine: ClientMachine, values: Readonly<Record<string, Value>>): SettingsFile[] {
   const path = shellPath(machine);
   const settings = Object.entries(values).map(([name, value]) => ({ at: [name], value }));

@@ -1,7 +1,7 @@
 import type { Client, ClientMachine, Setting } from "../../../src/contract/client.ts";
 import { ANY_KEY, inFolder, keyVariable, laneUrl, literalKey } from "./place.ts";
 
-/** It goes before what a command prints. */
+/** This variable takes precedence over the output of a command. */
 const TOKEN = "ANTHROPIC_AUTH_TOKEN";
 
 export const claudeCode: Client = {
@@ -53,7 +53,7 @@ export const claudeCode: Client = {
   },
 };
 
-/** What the machine's administrator has set. */
+/** The file with the administrator's settings. */
 function managedFile({ os }: ClientMachine): string {
   if (os === "windows") return "C:\\Program Files\\ClaudeCode\\managed-settings.json";
   return os === "darwin"
@@ -61,7 +61,7 @@ function managedFile({ os }: ClientMachine): string {
     : "/etc/claude-code/managed-settings.json";
 }
 
-/** A command that prints what the variable holds. */
+/** A command that prints the variable's value. */
 function printing(variable: string, os: string): string {
   return os === "windows" ? `powershell -NoProfile -Command "$env:${variable}"` : `printenv ${variable}`;
 }

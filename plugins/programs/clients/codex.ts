@@ -18,7 +18,7 @@ export const codex: Client = {
       settings: [
         { at: ["model"], value: model },
         { at: ["model_provider"], value: PROFILE },
-        // Without a search backend at the gateway it would offer a tool that nothing runs.
+        // Without a search backend at the gateway, nothing would run the tool that it offers.
         { at: ["web_search"], value: "disabled", isDefault: true },
         {
           at: ["model_providers", PROFILE],

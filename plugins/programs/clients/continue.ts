@@ -1,7 +1,7 @@
 import type { Client, SettingsFile } from "../../../src/contract/client.ts";
 import { ANY_KEY, baseUrl, inHome, keyVariable } from "./place.ts";
 
-/** The secret's name, where the key itself was given. */
+/** The secret's name if the key itself was given. */
 const SECRET = "LANEWAY_KEY";
 
 export const continueDev: Client = {

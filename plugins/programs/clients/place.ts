@@ -1,4 +1,4 @@
-/** Where clients keep their settings, and the values for them. */
+/** The paths of clients' settings, and values for them. */
 import type { ClientMachine, Connection } from "../../../src/contract/client.ts";
 
 /** The address below which clients append `/v1` themselves. */
@@ -32,14 +32,14 @@ export function inHome({ home, os }: ClientMachine, ...steps: string[]): string 
   return [home, ...steps].join(os === "windows" ? "\\" : "/");
 }
 
-/** The path below the folder that the variable names, else below the one in the user's folder. */
+/** The path below the folder in a variable, or else below the usual folder in the user's folder. */
 export function inFolder(machine: ClientMachine, variable: string, usual: readonly string[], file: string): string {
   const named = machine.env(variable);
   if (!named) return inHome(machine, ...usual, file);
   return `${named.replace(/[\\/]$/, "")}${machine.os === "windows" ? "\\" : "/"}${file}`;
 }
 
-/** The path below the folder for settings; clients that follow the XDG specification do so on every system but Windows. */
+/** The path below the settings folder. Clients that follow the XDG specification do so on every system except Windows. */
 export function inConfig(machine: ClientMachine, ...steps: string[]): string {
   const named = machine.os === "windows" ? undefined : machine.env("XDG_CONFIG_HOME");
   return named?.startsWith("/") ? [named, ...steps].join("/") : inHome(machine, ".config", ...steps);

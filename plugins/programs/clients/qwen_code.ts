@@ -1,7 +1,7 @@
 import type { Client } from "../../../src/contract/client.ts";
 import { ANY_KEY, baseUrl, inHome, keyVariable, literalKey } from "./place.ts";
 
-/** The variable in its own settings that holds the key, where the key itself was given. */
+/** The variable in its own settings that holds the key, if the key itself was given. */
 const OWN_VARIABLE = "LANEWAY_KEY";
 
 export const qwenCode: Client = {

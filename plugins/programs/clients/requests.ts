@@ -3,14 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/cano
 
 /** The two requests of a turn in which the model calls a tool. */
 export interface ToolTurn {
-  /** Below the lane. */
+  /** The path below the lane. */
   path(model: string, isStreamed: boolean): string;
   headers: Readonly<Record<string, string>>;
-  /** Asks for a whole answer. */
+  /** The request for a whole answer. */
   first(model: string, prompt: string): JsonObject;
   /** The first request with the tool's result added, for a streamed answer. `undefined` if the answer calls no tool. */
   second(first: JsonObject, answer: JsonObject): JsonObject | undefined;
-  /** Whether a streamed answer came to its end. */
+  /** Whether a streamed answer is complete. */
   isWhole(stream: string): boolean;
 }
 
@@ -109,5 +109,5 @@ const gemini: ToolTurn = {
   isWhole: (stream) => stream.includes('"finishReason"'),
 };
 
-/** By the wire that a client speaks. */
+/** By the client's wire. */
 export const toolTurns: Readonly<Record<string, ToolTurn>> = { messages, chat, responses, ollama, gemini };

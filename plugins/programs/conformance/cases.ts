@@ -1,4 +1,4 @@
-/** What is asked of any server of a wire, with the model that it has. */
+/** The cases for any server of a wire, with its own model. */
 import type { CheckCase, CheckDesk, CheckedAnswer, CheckReply, CheckTool } from "../../../src/contract/conformance.ts";
 
 const ROOM = 800;
@@ -15,7 +15,7 @@ function complaintsOf({ complaints, isRefused }: CheckedAnswer, more: Record<str
   return [...complaints, ...Object.entries(more).flatMap(([sentence, isSo]) => isSo ? [sentence] : [])];
 }
 
-/** The complaints about an error, which has to have one of these statuses. */
+/** The complaints about an error, which must have one of these statuses. */
 function complaintsOfError({ wire }: CheckDesk, reply: CheckReply, statuses: readonly number[]): string[] {
   const { status } = reply;
   if (!statuses.includes(status)) return [`The status is ${status || "none"}, not ${statuses.join(" or ")}`];
@@ -202,7 +202,7 @@ const afterwards: CheckCase = {
   run: whole.run,
 };
 
-/** In this order. */
+/** All cases, in the order in which they run. */
 export const cases: readonly CheckCase[] = [
   whole,
   stream,

@@ -17,7 +17,7 @@ const STOPS: Readonly<Record<string, CheckedAnswer["stop"]>> = {
   tool_use: "tools",
 };
 const CHOICES = { any: { type: "any" }, none: { type: "none" } } as const;
-/** A model may think first. */
+/** The usual token limit, because a model may think first. */
 const USUAL_LIMIT = 1024;
 
 export const messages: CheckedWire = {
@@ -85,12 +85,12 @@ function readEnd(stop: unknown, usage: JsonObject["usage"], answer: CheckedAnswe
   if (!answer.stop) answer.complaints.push('There is no "stop_reason"');
 }
 
-/** One start; blocks one after the other, each begun and ended; the stop reason; one end. */
+/** Checks the order: one start, blocks one after the other with their ends, the stop reason, and one end. */
 class Reader {
   readonly #answer: CheckedAnswer;
   #state: "new" | "open" | "ended" | "over" = "new";
   #blocks = 0;
-  /** The type of the block that has begun. */
+  /** The type of the open block. */
   #block: string | undefined;
 
   constructor(answer: CheckedAnswer) {

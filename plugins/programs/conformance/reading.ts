@@ -1,4 +1,4 @@
-/** What the wires share when an answer is read. */
+/** Functions for reading answers that the wires share. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
 import type { CheckedAnswer, CheckReply } from "../../../src/contract/conformance.ts";
 
@@ -6,7 +6,7 @@ export function emptyAnswer(): CheckedAnswer {
   return { text: "", thoughts: "", calls: [], isFailed: false, complaints: [] };
 }
 
-/** The JSON object of a body; nothing where it is none. */
+/** The JSON object in a body. Absent if it is not one. */
 export function objectIn(text: string | undefined): JsonObject | undefined {
   try {
     const value: JsonValue = JSON.parse(text ?? "");
@@ -29,7 +29,7 @@ export interface CheckedEvent {
   data: string;
 }
 
-/** The events of a stream, as the specification of server-sent events reads them. */
+/** The events of a stream, by the specification of server-sent events. */
 export function eventsIn(text: string): CheckedEvent[] {
   return text.replaceAll("\r\n", "\n").split("\n\n").flatMap((block) => {
     const lines = block.split("\n");
@@ -42,7 +42,7 @@ export function eventsIn(text: string): CheckedEvent[] {
   });
 }
 
-/** Counts of tokens, which are whole numbers. */
+/** The counts of tokens, which must be whole numbers. */
 export function countsIn(usage: JsonValue | undefined, input: string, output: string): CheckedAnswer["usage"] {
   if (!isJsonObject(usage)) return undefined;
   const [inputs, outputs] = [usage[input], usage[output]];
@@ -51,10 +51,10 @@ export function countsIn(usage: JsonValue | undefined, input: string, output: st
     : undefined;
 }
 
-/** How much of an error is shown. */
+/** How much of an error is shown, in characters. */
 const MOST_ERROR = 160;
 
-/** What came in place of an answer. */
+/** Describes a reply that is not an answer. */
 export function refusalIn({ status, text }: CheckReply): string {
   if (status === 0) return "No answer came";
   const { error } = objectIn(text) ?? {};
@@ -62,7 +62,7 @@ export function refusalIn({ status, text }: CheckReply): string {
   return `The status is ${status}, not 200: ${(message || text).slice(0, MOST_ERROR)}`;
 }
 
-/** What is wrong before the body is looked at. */
+/** The complaints about the head of a reply. */
 export function complaintsOfHead({ contentType, isCut }: CheckReply, type: string): string[] {
   return [
     ...contentType.startsWith(type) ? [] : [`The content type is "${contentType}", not ${type}`],
@@ -70,7 +70,7 @@ export function complaintsOfHead({ contentType, isCut }: CheckReply, type: strin
   ];
 }
 
-/** The complaints about calls, which every wire has. */
+/** The complaints about calls on every wire. */
 export function complaintsOfCalls({ calls }: CheckedAnswer): string[] {
   const ids = calls.map(({ id }) => id);
   return [

@@ -11,7 +11,7 @@ import {
   textIn,
 } from "./reading.ts";
 
-/** What every response has, as clients that validate it insist on. */
+/** The fields of every response that validating clients require. */
 const FIELDS = [
   "id",
   "object",
@@ -105,7 +105,7 @@ function readItem(
   }
 }
 
-/** Created first, one terminal event at the end, numbers without gaps, items added before what is of them. */
+/** Checks the order: created first, one terminal event last, sequence numbers without gaps, and items before their content. */
 class Reader {
   readonly #answer: CheckedAnswer;
   readonly #open = new Set<string>();
@@ -130,7 +130,7 @@ class Reader {
     this.#takeOf(type, event);
   }
 
-  /** One wrong number makes all that follow wrong. */
+  /** Complains once, because one wrong number makes all later ones wrong. */
   #checkNumber(type: string, number: unknown): void {
     if (number === this.#count || this.#isMisnumbered) return;
     this.#isMisnumbered = true;

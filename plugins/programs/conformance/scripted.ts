@@ -1,4 +1,4 @@
-/** What is asked of a gateway behind which the kit stands, too, as the server of the model: on the chat wire, in a script. */
+/** The cases for a gateway whose upstream is the kit itself, which answers by a script on the chat wire. */
 import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { CheckCase, CheckDesk, CheckedAnswer } from "../../../src/contract/conformance.ts";
 import { complaintsOf, ROOM, TOOL, WANTS_TOOL } from "./cases.ts";
@@ -19,7 +19,7 @@ function chunk(delta: JsonObject, finish_reason: string | null = null): JsonObje
 
 const LAST = { ...chunk({}), choices: [], usage: USAGE };
 
-/** A stream of these chunks. `pieces`: how many bytes each read brings. */
+/** A stream of these chunks. `pieces`: the number of bytes per read. */
 function streamOf(chunks: readonly JsonObject[], { isCut = false, pieces = Infinity } = {}): () => Response {
   const text = chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("") + (isCut ? "" : "data: [DONE]\n\n");
   const bytes = new TextEncoder().encode(text);
@@ -65,7 +65,7 @@ async function streamed({ wire, model, ask }: CheckDesk, tools?: readonly typeof
   return wire.readStream(await ask(wire.path, request));
 }
 
-/** The answer where the model's server breaks off: an error, or a stream. One that never ends is neither. */
+/** The gateway's answer when the model's server breaks off: an error or a stream, but not one that never ends. */
 async function brokenOff({ wire, model, ask }: CheckDesk, tools?: readonly typeof TOOL[]) {
   const reply = await ask(wire.path, wire.request({ model, text: "ping", tools, stream: true, maxTokens: ROOM }));
   const { status } = reply;
@@ -244,7 +244,7 @@ const unknownFields = scripted(
   },
 );
 
-/** In this order. */
+/** All cases, in the order in which they run. */
 export const scriptedCases: readonly CheckCase[] = [
   parallelCalls,
   smallPieces,

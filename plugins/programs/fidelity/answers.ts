@@ -246,12 +246,12 @@ export const ANSWERS: Record<UpstreamWire, readonly Sample[]> = {
   responses: RESPONSES,
 };
 
-// What the answers answer
+// The requests for the answers
 
 const SCHEMA: JsonObject = { type: "object", properties: { where: { type: "string" } } };
 const ASKED: JsonValue = [{ role: "user", content: "Hello" }];
 
-/** A request that offers what the samples call, and names the text that stops them. */
+/** A request with the tools that the samples call, and with the stop sequence that ends them. */
 export const ASKING: Record<Client, JsonObject> = {
   gemini: {
     contents: [{ role: "user", parts: [{ text: "Hello" }] }],

@@ -1,7 +1,7 @@
-/** Fields that upstreams need not hear of, by the client's wire. Everything else has to arrive, or be noted, or be refused. */
+/** Fields that upstreams need not get, by the client's wire. All other fields must arrive, be noted or be refused. */
 import type { Client, UpstreamWire } from "./sample.ts";
 
-/** What the gateway does itself. It must show in the answer. */
+/** Fields that the gateway itself honours. They must have an effect on the answer. */
 export const ANSWERED: Record<Client, ReadonlySet<string>> = {
   chat: new Set(["stream_options.include_usage"]),
   messages: new Set(["safeguards", "thinking.display"]),
@@ -20,7 +20,7 @@ const DEFAULT = "what is meant without it";
 const NO_HOSTED_TOOLS = "asks for more of what a hosted tool did, and there is none that does anything";
 const OWN_NAME = "the client's own name for an item, which it never refers to in what it sends with it";
 
-/** What may be left out without a word, and why nothing is lost with it. */
+/** Fields that may be left out without a note, and why nothing is lost. */
 export const IDLE: Record<Client, Readonly<Record<string, string>>> = {
   chat: {
     "response_format: text": DEFAULT,
@@ -76,7 +76,7 @@ const GATEWAYS_OWN = "the gateway has its own, and the client's name for the mod
 const ABOUT_SERVER = "what the server tells of itself";
 const MORE_COUNTS = "counts beside the totals, which include them";
 
-/** The same of an upstream's answer, by its wire. */
+/** Fields of an upstream's answer that may be left out without a note, by its wire. */
 export const IDLE_IN_ANSWERS: Record<UpstreamWire, Readonly<Record<string, string>>> = {
   chat: {
     "choices[].logprobs": "nobody asked: requests that ask for them are relayed",
@@ -106,7 +106,7 @@ export const IDLE_IN_ANSWERS: Record<UpstreamWire, Readonly<Record<string, strin
   },
 };
 
-/** The same for the clients of one protocol, whichever wire the upstream speaks. */
+/** Fields of an upstream's answer that may be left out for one client's wire, whatever the upstream's wire. */
 export const IDLE_FOR: Partial<Record<Client, Readonly<Record<string, string>>>> = {
   ollama: Object.fromEntries(
     [

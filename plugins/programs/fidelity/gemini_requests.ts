@@ -25,7 +25,7 @@ const said = (field: string, ...parts: JsonObject[]): Sample => ({
   without: BASE,
   with: { contents: [{ role: "user", parts: [{ text: "Hello" }, ...parts] }] },
 });
-/** Something of the model's, in an earlier turn. */
+/** A part of the model's earlier turn. */
 const answered = (field: string, part: JsonObject, before: JsonObject = { text: "Look" }): Sample => ({
   field,
   without: { contents: [ASKED, { role: "model", parts: [before] }, ASKED] },
@@ -43,7 +43,7 @@ const called = (field: string, call: JsonObject, result: JsonObject = RESULT): S
   });
   return { field, without: conversation(CALL, RESULT), with: conversation(call, result) };
 };
-/** A result that names no call answers the first one. */
+/** A result without a call id belongs to the first call. */
 const TWO_CALLS: JsonObject = {
   role: "model",
   parts: [{ functionCall: CALL }, { functionCall: { ...CALL, name: "find" } }],

@@ -1,4 +1,4 @@
-/** What the samples are made of, for the fields of a request of the messages wire. */
+/** Building blocks of the samples for requests of the messages wire. */
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Sample } from "./sample.ts";
 

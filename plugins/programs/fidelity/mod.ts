@@ -1,4 +1,4 @@
-/** What becomes of each field that clients and upstreams of conversations are known to send. */
+/** Finds out what becomes of each known field of clients and upstreams of conversations. */
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { Exchange, Fidelity, FidelityRequest, FidelityRow } from "../../../src/contract/fidelity.ts";
 import { ANSWERS } from "./answers.ts";
@@ -18,7 +18,7 @@ const PATHS: Record<Exclude<Client, "gemini">, string> = {
   ollama: "api/chat",
 };
 
-/** What clients of the wire always send. */
+/** Headers that clients of the wire always send. */
 const HEADERS: Partial<Record<Client, Record<string, string>>> = { messages: { "anthropic-version": "2023-06-01" } };
 
 export const fidelity: Fidelity = {
@@ -58,11 +58,11 @@ async function* judged(
   }
 }
 
-/** What a field is in, a model may refuse as such: a picture, for one. */
+/** The verdict in short. A model may refuse the kind of part that a field is in, such as an image. */
 async function inShort(judged: Promise<Verdict>): Promise<Omit<FidelityRow, "field">> {
   try {
     const verdict = await judged;
-    // A model that takes no pictures refuses each of them in the same words, whatever they are called.
+    // A model without images refuses each of them in the same words, whatever their names are.
     const refusal = verdict.is === "silent" ? /^4\d\d (.+)/.exec(verdict.lost)?.[1] : undefined;
     if (refusal !== undefined) return { is: "refused", words: `refused: ${refusal}` };
     return { is: verdict.is, words: inWords(verdict) };
@@ -81,7 +81,7 @@ export const REQUESTS: Record<Client, readonly Sample[]> = {
   gemini: GEMINI_REQUESTS,
 };
 
-/** More places than these say no more. */
+/** The most places that are listed. */
 const MOST_PLACES = 3;
 
 function inPlaces(places: readonly FieldTrace[]): string {
@@ -91,7 +91,7 @@ function inPlaces(places: readonly FieldTrace[]): string {
   return (shown.length > MOST_PLACES ? [...shown.slice(0, MOST_PLACES), "…"] : shown).join(", ");
 }
 
-/** As the tables have it, in Markdown. */
+/** The text for the tables, in Markdown. */
 export function inWords(verdict: Verdict): string {
   switch (verdict.is) {
     case "carried":

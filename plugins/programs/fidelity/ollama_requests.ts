@@ -15,7 +15,7 @@ const turns = (...messages: JsonObject[]): JsonObject => ({ stream: false, messa
 const { role, message } = messageSamples(turns, ASKED);
 const ANSWERED: JsonObject = { role: "assistant", content: "Look" };
 const CALLED: JsonObject = { name: "look", arguments: { where: "there" } };
-/** A result that names no call answers the first one. */
+/** A result without a call id belongs to the first call. */
 const TWO_CALLS: JsonObject = {
   role: "assistant",
   content: "",

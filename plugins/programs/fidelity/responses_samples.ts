@@ -1,4 +1,4 @@
-/** What the samples are made of, for the fields of a request of the responses wire. */
+/** Building blocks of the samples for requests of the responses wire. */
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Sample } from "./sample.ts";
 
@@ -17,7 +17,7 @@ export function sample(field: string, without: JsonObject, more: JsonObject): Sa
 export const top = (field: string, value: JsonValue) => sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value });
 export const items = (...input: JsonObject[]): JsonObject => ({ ...STATELESS, input });
 export const SAID: JsonObject = { type: "message", role: "assistant", content: "Look" };
-/** An item right after what the assistant said. */
+/** An item directly after the assistant's message. */
 export const item = (field: string, one: JsonObject): Sample => ({
   field,
   without: items(ASKED, SAID, ASKED),
@@ -94,5 +94,5 @@ export const THOUGHT: JsonObject = {
   content: [{ type: "reasoning_text", text: "Hm" }],
 };
 
-/** What the gateway's memory knows: the first answer of the test's app. */
+/** The stored turn that the gateway recalls: the first answer of the test's app. */
 export const FIRST = { input: [{ type: "message", role: "user", content: "keptQuestion" }], store: true };

@@ -1,24 +1,24 @@
 import type { JsonObject } from "../../../src/canonical/json.ts";
 
-/** The wires that clients speak, in the page's order. */
+/** The wires of clients, in the page's order. */
 export const CLIENTS = ["messages", "chat", "responses", "ollama", "gemini"] as const;
 export type Client = typeof CLIENTS[number];
 
-/** The wires that upstreams speak, in the page's order. */
+/** The wires of upstreams, in the page's order. */
 export const UPSTREAM_WIRES = ["messages", "chat", "responses"] as const;
 export type UpstreamWire = typeof UPSTREAM_WIRES[number];
 
 /**
- * One field, used for real: a body that has it beside the same body without it, so that what comes of the field is seen from
- * the difference. The texts in it that must not get lost are `kept…`; every other value is unusual enough to be told apart.
+ * One field in real use: a body with the field, and the same body without it, so that the difference shows what becomes of the field.
+ * Texts in it that must not get lost are `kept…`. All other values are unusual enough to be recognized.
  */
 export interface Sample {
-  /** As people write it: `thinking.budget_tokens`. */
+  /** The field's name as people write it: `thinking.budget_tokens`. */
   field: string;
   with: JsonObject;
   without: JsonObject;
   headers?: Record<string, string>;
-  /** A request that is answered before, which this one goes on from. */
+  /** An earlier request that this one continues. */
   before?: JsonObject;
 }
 
@@ -27,7 +27,7 @@ export function sample(field: string, without: JsonObject, more: JsonObject): Sa
   return { field, without, with: { ...without, ...more } };
 }
 
-/** Samples of a conversation's messages, for the wires that have them in a list. `bodyOf`: a request of these messages. */
+/** Makes samples of messages, for wires that have them in a list. `bodyOf`: makes a request of these messages. */
 export function messageSamples(bodyOf: (...messages: JsonObject[]) => JsonObject, asked: JsonObject) {
   return {
     role: (name: string): Sample => ({

@@ -1,8 +1,8 @@
-/** What upstreams answer, the same every time. */
+/** The constant answers of upstreams. */
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { UpstreamWire } from "./sample.ts";
 
-/** What an upstream of each wire answers: a thought, and a text that is JSON, too, because some requests want that. */
+/** The answer of an upstream of each wire: a thought, and a text that is also JSON, because some requests want that. */
 export const ANSWER: Record<UpstreamWire, JsonObject> = {
   chat: {
     id: "chatcmpl-upstream",
@@ -46,7 +46,7 @@ export const ANSWER: Record<UpstreamWire, JsonObject> = {
   },
 };
 
-/** `ANSWER`, with as many choices as were asked for. */
+/** `ANSWER` with as many choices as requested. */
 export function answerTo(wire: UpstreamWire, { n }: JsonObject): JsonObject {
   if (wire !== "chat" || typeof n !== "number") return ANSWER[wire];
   const [choice] = ANSWER.chat.choices as JsonObject[];

@@ -1,4 +1,4 @@
-/** What became of a field, found out by what the gateway does with it. */
+/** Finds out what becomes of a field by watching what the gateway does with it. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
 import type { Exchange, Outcome } from "../../../src/contract/fidelity.ts";
 import { ASKING } from "./answers.ts";
@@ -6,23 +6,23 @@ import { ANSWERED, IDLE, IDLE_FOR, IDLE_IN_ANSWERS } from "./exceptions.ts";
 import type { Client, Sample, UpstreamWire } from "./sample.ts";
 
 export type Verdict =
-  /** It is there, under its own name and with its own value. */
+  /** It arrives under its own name and with its own value. */
   | { is: "carried"; notes: readonly string[] }
-  /** It is there in another form: `to` says where. */
+  /** It arrives in another form. `to` says where. */
   | { is: "mapped"; to: readonly FieldTrace[]; notes: readonly string[] }
-  /** It is not, and the client is told. */
+  /** It does not arrive, and the client is told. */
   | { is: "dropped"; notes: readonly string[] }
   | { is: "refused" }
-  /** The client is told that it failed, and no upstream is asked. */
+  /** The client is told that it failed, and no upstream is called. */
   | { is: "failed" }
-  /** The gateway does itself what it asks for. */
+  /** The gateway itself does what the field asks for. */
   | { is: "answered" }
-  /** Nothing is lost with it. */
+  /** It is left out, and nothing is lost. */
   | { is: "idle" }
-  /** It is lost, and nobody says so: must not be. */
+  /** It is lost without a note, which must not happen. */
   | { is: "silent"; lost: string };
 
-/** Where something is, in few words; or was, and is no more. */
+/** The place of a field in a few words. `gone`: it was there, and is no longer. */
 export interface FieldTrace {
   name: string;
   gone: boolean;
@@ -31,7 +31,7 @@ export interface FieldTrace {
 /** The request is refused without the field, too. */
 export class NotTaken extends TypeError {}
 
-/** On a field of a client's request, by what the upstream is asked. */
+/** The verdict on a field of a client's request, by the request to the upstream. */
 export async function verdictOn(sample: Sample, client: Client, exchange: Exchange): Promise<Verdict> {
   const { field, headers, before } = sample;
   const present = await exchange(client, sample.with, { headers, before });
@@ -41,7 +41,7 @@ export async function verdictOn(sample: Sample, client: Client, exchange: Exchan
   if (!present.asked) return { is: "failed" };
   const notes = present.notes.filter((note) => !absent.notes.includes(note));
   const asked = changesIn(absent.asked?.body ?? null, present.asked?.body ?? null)
-    // A list of what the assistant said has a status, and a text has none.
+    // The assistant's message has a status if its content is a list, but not if it is a text.
     .filter(({ path }) => path !== "input[].status" || field.endsWith("status"));
   const isSent = Object.entries(headers ?? {}).some(([name, value]) => present.asked?.headers[name] === value);
   if (isSent) return { is: "carried", notes };
@@ -51,7 +51,7 @@ export async function verdictOn(sample: Sample, client: Client, exchange: Exchan
   return isAnswered ? { is: "answered" } : orIdle(IDLE[client][field]);
 }
 
-/** On a field of an upstream's answer, by what the client gets. */
+/** The verdict on a field of an upstream's answer, by the answer to the client. */
 export async function verdictOnAnswer(
   sample: Sample,
   from: UpstreamWire,
@@ -68,12 +68,12 @@ export async function verdictOnAnswer(
     orIdle(IDLE_IN_ANSWERS[from][sample.field] ?? IDLE_FOR[client]?.[sample.field]);
 }
 
-/** The ids of items say where they stand, which another item before them changes. */
+/** The ids of items contain their positions, which change when another item is added before them. */
 function withoutPositions(answer: JsonValue): JsonValue {
   return JSON.parse(JSON.stringify(answer).replaceAll(/"([a-z]+_\w+)_\d+"/g, '"$1"'));
 }
 
-/** What the changes that came of those that were made say; nothing where none came. */
+/** The verdict from the changes that were made and those that arrived. Absent if nothing changed or was noted. */
 function verdictOf(made: readonly Change[], came: readonly Change[], notes: readonly string[]): Verdict | undefined {
   if (came.length === 0) return notes.length > 0 ? { is: "dropped", notes } : undefined;
   const all = JSON.stringify(came);
@@ -86,7 +86,7 @@ function orIdle(reason: string | undefined): Verdict {
   return reason === undefined ? { is: "silent", lost: "all of it" } : { is: "idle" };
 }
 
-/** A refusal has to say what it is about. */
+/** A refusal must name the field. */
 function refusal({ status, answer }: Outcome, field: string): Verdict {
   const error = isJsonObject(answer) ? answer.error : undefined;
   const { message, param } = isJsonObject(error) ? error : { message: error };
@@ -100,7 +100,7 @@ function marksIn(changes: readonly Change[]): string[] {
   return [...new Set(JSON.stringify(changes.map(({ after }) => after)).match(/kept[A-Z]\w*/g))];
 }
 
-/** Whether each of them was passed on as it is. */
+/** Whether each change was passed on as it is. */
 function isAmong(some: readonly Change[], all: readonly Change[]): boolean {
   const textOf = ({ path, after }: Change) => `${path} ${JSON.stringify(sorted(after ?? null))}`;
   const passed = new Set(all.map(textOf));
@@ -113,29 +113,29 @@ function sorted(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key]!)]));
 }
 
-/** Where what is said in the conversation stands. */
+/** Paths of texts of the conversation. */
 const TEXTS = /(\.text|content|output|system|instructions)(\[\])?$/;
 
-/** Where the changes are, each place once. */
+/** The places of the changes, without duplicates. */
 function placesOf(changes: readonly Change[]): FieldTrace[] {
   const places = changes.map((change) => ({ name: nameOf(change), gone: change.after === undefined }));
   return places.filter(({ name }, index) => places.findIndex((other) => other.name === name) === index);
 }
 
-/** The type of a part or an item, else the path of the field. */
+/** The type of a part or an item, or else the path of the field. */
 function nameOf({ path, before, after }: Change): string {
   if (typeof before === "string" && typeof after === "string" && after.includes(before) && TEXTS.test(path)) {
     return "text";
   }
   if (path.endsWith("[]")) return kindOf(after) ?? `\`${shortened(path)}\``;
-  // A field that is new with one field in it is that field.
+  // A new object with a single field counts as that field.
   const [inner, ...others] = before === undefined && isJsonObject(after) ? Object.entries(after) : [];
   return inner && others.length === 0
     ? nameOf({ path: `${path}.${inner[0]}`, after: inner[1] })
     : `\`${shortened(path)}\``;
 }
 
-/** What a change is in says enough. */
+/** Shortens a path to its meaningful end. */
 function shortened(path: string): string {
   return path.replace(/^(messages|input)\[\]\./, "").replace(/^content\[\]\./, "");
 }
@@ -148,17 +148,17 @@ function kindOf(value: JsonValue | undefined): string | undefined {
   return typeof type === "string" ? `\`${type}\`` : undefined;
 }
 
-/** One place in which two JSON values differ. */
+/** One difference between two JSON values. */
 interface Change {
-  /** Places in lists are `[]`: `messages[].content[]`. */
+  /** Positions in lists are `[]`: `messages[].content[]`. */
   path: string;
-  /** Absent where something was added. */
+  /** Absent if something was added. */
   before?: JsonValue;
-  /** Absent where something was taken away. */
+  /** Absent if something was removed. */
   after?: JsonValue;
 }
 
-/** What of `after` is not in `before`, and the other way round. */
+/** All differences between `before` and `after`. */
 function changesIn(before: JsonValue, after: JsonValue, path = ""): Change[] {
   if (isEqual(before, after)) return [];
   if (typeof before === "string" && Array.isArray(after)) return changesInList(asParts(before, after), after, path);
@@ -174,13 +174,13 @@ function changesIn(before: JsonValue, after: JsonValue, path = ""): Change[] {
   });
 }
 
-/** On every wire a text is short for a list with one part. */
+/** Expands a text, which on every wire stands for a list with one part. */
 function asParts(text: string, parts: readonly JsonValue[]): JsonObject[] {
   const same = parts.filter(isJsonObject).find((part) => part.text === text);
   return [{ type: same?.type ?? "text", text }];
 }
 
-/** Lists are compared from both ends: what was put in or taken out stands in between. */
+/** Compares lists from both ends. Added or removed items are in between. */
 function changesInList(before: readonly JsonValue[], after: readonly JsonValue[], path: string): Change[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;

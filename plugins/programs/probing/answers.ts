@@ -29,7 +29,7 @@ export function reasoningFieldOf(message: JsonObject | undefined): typeof REASON
   return REASONING_FIELDS.find((field) => typeof message?.[field] === "string" && message[field] !== "");
 }
 
-/** Whether the model thought, wherever it stands. */
+/** Whether the message contains reasoning, in any field or in the text. */
 export function hasThought(message: JsonObject | undefined): boolean {
   return reasoningFieldOf(message) !== undefined || /<think>|<\|channel\|>analysis/.test(textOf(message));
 }
@@ -46,7 +46,7 @@ export function eventsOf({ text }: ProbeReply): JsonObject[] {
   });
 }
 
-/** What an error says, for people. */
+/** The message of an error, for people. */
 export function errorOf({ body, text }: ProbeReply): string {
   const error = isJsonObject(body) ? body.error ?? body.detail ?? body.message : undefined;
   const words = isJsonObject(error) ? error.message : error;

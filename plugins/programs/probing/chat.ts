@@ -1,10 +1,10 @@
-/** How a server does what agents need on the chat wire, and how Laneway is to treat it. */
+/** Questions about the features of the chat wire that agents need, and the settings that follow. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply } from "../../../src/contract/probing.ts";
 import { callsOf, errorOf, eventsOf, hasThought, isCutShort, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
 
 const PATH = "chat/completions";
-/** How long an answer may be from which something is to be seen: a model may think first. */
+/** The token limit of an answer that has to show something, because a model may think first. */
 const ROOM = 600;
 
 type Question = (ask: ProbeCall, model: string) => Promise<ProbeFinding>;
@@ -26,7 +26,7 @@ const streaming: Question = async (ask, model) => {
   return { property: "streaming", value: parts.join(", ") };
 };
 
-/** Longer than that until a short answer begins: a long prompt may take many times as long. */
+/** A server is slow if a short answer begins later than this, in milliseconds: a long prompt may take many times as long. */
 const SLOW_MS = 20_000;
 
 const timeOuts: Question = async (ask, model) => {
@@ -80,14 +80,14 @@ const tools: Question = async (ask, model) => {
   return { property: "tools", value: "accepted; the model called none" };
 };
 
-/** Servers that are started without tools say so. */
+/** The settings for a server that was started without tools, which says so. */
 function toolsRefused(reply: ProbeReply): ProbeFinding["settings"] {
   return /tools?\b/.test(errorOf(reply)) && reply.status < 500
     ? { refuses: { value: ["tools", "tool_choice", "parallel_tool_calls"], because: "it refuses requests with tools" } }
     : undefined;
 }
 
-/** What switches thinking off, by the dialect that says so; the first that works. */
+/** How to switch thinking off in each dialect. The first one that works is used. */
 const SWITCHES: readonly { dialect: string; fields: JsonObject }[] = [
   { dialect: "template", fields: { chat_template_kwargs: { enable_thinking: false, thinking: false } } },
   { dialect: "reasoning", fields: { reasoning: { enabled: false } } },
@@ -123,7 +123,7 @@ const SHAPE = {
   additionalProperties: false,
 };
 
-/** The schema's names stand nowhere in the prompt: only who reads the field can know them. */
+/** The schema's names are not in the prompt, so only a server that reads the field can know them. */
 const structuredOutput: Question = async (ask, model) => {
   const property = "structured output";
   const plain = { model, max_tokens: ROOM, messages: said("What is 2 + 3?") };
@@ -133,7 +133,7 @@ const structuredOutput: Question = async (ask, model) => {
   const text = textOf(messageOf(reply));
   if (hasShape(text)) return { property, value: "follows a JSON schema" };
   if (reply.status === 200 && (text === "" || isCutShort(reply))) {
-    // Thoughts are held to no schema, and some servers take all of an answer for thoughts.
+    // Thoughts need not match a schema, and some servers treat the whole answer as thoughts.
     const isFollowed = hasShape(textOf(messageOf(await ask(PATH, { ...body, ...SWITCHES[0]!.fields }))));
     const value = isFollowed
       ? "follows a JSON schema while the model does not think"
@@ -151,7 +151,7 @@ const structuredOutput: Question = async (ask, model) => {
   };
 };
 
-/** Whether the server refuses what `body` has and `plain` has not. Some answer so with 500, as they do in trouble. */
+/** Whether the server refuses a field that `body` has and `plain` has not. Some refuse with 500, the status for a failure. */
 async function isRefusal(
   ask: ProbeCall,
   { status }: ProbeReply,
@@ -215,7 +215,7 @@ const cacheHints: Question = async (ask, model) => {
   };
 };
 
-/** Fields that clients send often, and that a server may refuse. */
+/** Fields that clients often send and a server may refuse. */
 const OFTEN_SENT: JsonObject = {
   max_completion_tokens: 1,
   parallel_tool_calls: true,

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { ProbeReply, ProbeSettings, ServerKind } from "../../../src/contract/probing.ts";
 
-/** The body where the request was understood. */
+/** The body of a successful reply. */
 function objectIn({ status, body }: ProbeReply): JsonObject | undefined {
   return status === 200 && isJsonObject(body) ? body : undefined;
 }
@@ -11,7 +11,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The servers whose list of models says whose it is. */
+/** Servers that are recognized by the owner in their list of models. */
 function ownedBy(title: string, owner: RegExp): ServerKind {
   return {
     title,
@@ -23,7 +23,7 @@ function ownedBy(title: string, owner: RegExp): ServerKind {
   };
 }
 
-/** The servers whose description of their own interface has this title. */
+/** Servers that are recognized by the title of their API description. */
 function described(title: string, isTitle: RegExp, path = "../openapi.json"): ServerKind {
   return {
     title,
@@ -38,12 +38,12 @@ function described(title: string, isTitle: RegExp, path = "../openapi.json"): Se
   };
 }
 
-/** How servers that render chat templates themselves are asked to think, where no answer of the model shows it. */
+/** The dialect of servers that render chat templates themselves. The answers of a model need not show it. */
 const BY_TEMPLATE: ProbeSettings = {
   dialect: { value: "template", because: "it passes chat_template_kwargs on to the model's chat template" },
 };
 
-/** In this order: what comes later answers for what comes first, too. */
+/** The order matters, because later kinds also match earlier servers. */
 export const serverKinds: readonly ServerKind[] = [
   described("Laneway", /^Laneway$/, "../../openapi.json"),
   {

@@ -10,14 +10,14 @@ export { findWires, type FoundWire } from "./wires.ts";
 /** Servers of the messages wire require this version. */
 export const listing: Call & { path: string } = { path: "models", headers: { "anthropic-version": "2023-06-01" } };
 
-/** In the order in which they are tried. */
+/** The places for the secret, in the order in which they are tried. */
 export const secretPlaces: readonly SecretPlace[] = [
   { header: "authorization", scheme: "Bearer" },
   { header: "x-api-key" },
   { header: "api-key" },
 ];
 
-/** Whether the scores of a server are those that clients expect, from 0 to 1. */
+/** Whether the server's scores are from 0 to 1, as clients expect. */
 export async function rerankScores(ask: ProbeCall, model: string): Promise<ProbeFinding> {
   const documents = ["Paris is the capital of France.", "Bread is baked from flour."];
   const { body } = await ask("rerank", { model, query: "What is the capital of France?", documents });

@@ -8,7 +8,7 @@ interface Wire {
   path: string;
   body(model: string): JsonObject;
   headers?: Readonly<Record<string, string>>;
-  /** Whether an answer with status 200 is one of this wire: some servers answer every path. */
+  /** Whether a 200 answer belongs to this wire: some servers answer every path. */
   isIts(body: unknown): boolean;
 }
 
@@ -16,7 +16,7 @@ function has(field: string) {
   return (body: unknown) => typeof body === "object" && body !== null && field in body;
 }
 
-/** A model that makes no vectors may be served by one that answers without numbers. */
+/** Whether there are vectors: a server may answer without numbers for a model that makes none. */
 function hasVectors(body: unknown): boolean {
   const [first] = isJsonObject(body as JsonValue) && Array.isArray((body as JsonObject).data)
     ? (body as JsonObject).data as JsonValue[]
@@ -65,7 +65,7 @@ export interface FoundWire {
   reason?: string;
 }
 
-/** All of them, in one order. */
+/** Tries all wires, in their order. */
 export async function findWires(ask: ProbeCall, model: string): Promise<FoundWire[]> {
   const found: FoundWire[] = [];
   for (const { name, path, body, headers, isIts } of WIRES) {
