@@ -10,11 +10,11 @@ export interface Flags extends Listen {
   version?: boolean;
   /** How many processes serve. */
   workers?: number;
-  /** What is no option: a command, and what is its own. */
+  /** The arguments that are not options: a command and its own arguments. */
   commands: string[];
 }
 
-/** The address that the command line sets in place of the configured one. */
+/** The address on the command line, which overrides the configured one. */
 export interface Listen {
   hostname?: string;
   port?: number;
@@ -27,7 +27,7 @@ const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "p
 export function parseFlags(args: readonly string[]): Flags {
   const plain = plainOptions(args);
   if (plain) return { ...plain, commands: [] };
-  // What follows such a command is its own to read.
+  // The arguments after such a command are parsed by the command.
   const at = args.findIndex((arg) => OWN_OPTIONS.includes(arg));
   const own = at < 0 ? args : args.slice(0, at);
   const { values: { port, workers, ...flags }, positionals } = readArguments(own, {
@@ -46,18 +46,18 @@ export function parseFlags(args: readonly string[]): Flags {
   };
 }
 
-/** The options of a command, and what is none. Throws `UsageError`. */
+/** The options of a command, and its other arguments. Throws `UsageError`. */
 export function readArguments<const O extends ParseArgsOptionsConfig>(args: readonly string[], options: O) {
   try {
     return builtin("node:util").parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    // The first sentence says what is wrong; the rest is advice for other commands.
+    // The first sentence says what is wrong. The rest is advice that does not fit this command.
     throw new UsageError(error.message.split(/\.\s/)[0]);
   }
 }
 
-/** Options as they are mostly given, each followed by its value. Nothing where there is anything else, for the parser to judge. */
+/** Parses the usual options, each followed by its value, without loading the parser. Absent if there is anything else. */
 function plainOptions(args: readonly string[]): Omit<Flags, "commands"> | undefined {
   const found: Omit<Flags, "commands"> = {};
   for (let at = 0; at < args.length; at += 2) {
@@ -84,7 +84,7 @@ function toWorkers(text: string): number {
   throw new UsageError(`Cannot use workers "${text}": expected a number from 1 to ${MOST_WORKERS}`);
 }
 
-/** In lower case. Throws `UsageError`. */
+/** The name of a header in lower case. Throws `UsageError`. */
 export function toHeaderName(text: string | undefined): string | undefined {
   if (text === undefined || HEADER_NAME.test(text)) return text?.toLowerCase();
   throw new UsageError(`"${text}" cannot be the name of a header`);

@@ -2,10 +2,10 @@ import type { Plugins } from "../compose/plugins.ts";
 import type { StandardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 
-/** What every command works with. */
+/** The environment of every command. */
 export interface Program {
   platform: Platform;
-  /** What the user gave in place of the built-in ones. */
+  /** The user's lists, which replace the built-in ones. */
   plugins: Partial<Plugins>;
   streams: StandardStreams;
 }

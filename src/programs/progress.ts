@@ -2,12 +2,12 @@
 import type { StandardStreams } from "../observe/standard.ts";
 import type { Platform } from "../platform/platform.ts";
 
-/** Changes what is shown. */
+/** Changes the shown text. */
 export type Show = (text: string) => void;
 
 const CLEAR = "\r\x1b[K";
 
-/** How long a line that was printed before may take, in milliseconds. */
+/** How long earlier output may take to be written, in milliseconds. */
 const FLUSH_MS = 1_000;
 
 interface Shown {

@@ -1,21 +1,21 @@
-/** Sends what the kit asks, and takes what comes as it is. */
+/** Sends the kit's requests, and returns the raw replies. */
 import { withQuery } from "../../util/urls_and_headers.ts";
 import type { CheckCall, CheckReply } from "../../contract/conformance.ts";
 
 export interface CheckOptions {
-  /** Below which the paths of the wires are: `http://127.0.0.1:8000/oss`. */
+  /** The base URL of the wires' paths: `http://127.0.0.1:8000/oss`. */
   baseUrl: string;
-  /** Follows each path. */
+  /** The query that is appended to each path. */
   query?: string;
   headers: Readonly<Record<string, string>>;
   key?: string;
-  /** The header of the key. Absent: both that the servers of the three wires look at. */
+  /** The header of the key. If absent, the key is sent in both headers that servers of the three wires use. */
   keyHeader?: string;
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
 }
 
-/** How much of an answer is read, in characters: none that is asked for comes near. */
+/** How much of an answer is read, in characters. The requested answers are much shorter. */
 const MOST_TEXT = 2_000_000;
 
 export function openCheck({ baseUrl, query, headers, key, keyHeader, patienceMs }: CheckOptions): CheckCall {
@@ -42,7 +42,7 @@ export function openCheck({ baseUrl, query, headers, key, keyHeader, patienceMs 
 
 function authOf(key: string, header: string | undefined): Record<string, string> {
   const bearer = { authorization: `Bearer ${key}` };
-  // Each server of the three wires looks for the key in one of the two.
+  // Each server of the three wires reads the key from one of the two headers.
   if (header === undefined) return { ...bearer, "x-api-key": key };
   return header === "authorization" ? bearer : { [header]: key };
 }
@@ -58,7 +58,7 @@ function inPieces(pieces: readonly string[]): ReadableStream<Uint8Array> {
   }).pipeThrough(new TextEncoderStream());
 }
 
-/** One that does not end in time is no answer; one that is too long is cut. */
+/** Reads an answer. If it does not end in time, it is late. If it is too long, it is cut. */
 async function read({ body, status, headers }: Response, signal: AbortSignal): Promise<CheckReply> {
   const contentType = headers.get("content-type") ?? "";
   const reply = { status, contentType, headers };

@@ -1,4 +1,4 @@
-/** The command `check`: the conformance kit, against any gateway or server. */
+/** The command `check`: runs the conformance kit against any gateway or server. */
 import { checkedWires } from "../../../plugins/programs/conformance/mod.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { builtin } from "../../util/builtin.ts";
@@ -44,7 +44,7 @@ const OPTIONS = {
   help: { type: "boolean" },
 } as const;
 
-/** Returns the exit code: 1 where a requirement is not met. Throws `UsageError`. */
+/** Returns the exit code: 1 if a requirement is not met. Throws `UsageError`. */
 export async function runCheck(args: readonly string[], program: Program): Promise<number> {
   const { platform, streams: { print, say } } = program;
   const { values, positionals: [url, ...more] } = readArguments(args, OPTIONS);
@@ -101,14 +101,14 @@ function checkingOf(
   return { baseUrl: plain, query, model, wires: wire, key, keyHeader: toHeaderName(header), patienceMs: PATIENCE_MS };
 }
 
-/** The server of a model that answers by a script, for a gateway that has it as its upstream. */
+/** A model server that answers by a script, as the upstream of a gateway. */
 interface Served extends ScriptedUpstream {
   /** Its base URL. */
   url: string;
   close(): Promise<void>;
 }
 
-/** On a port of this machine; 0 for a free one. It lists the one model. Throws where the port is taken. */
+/** Listens on a port of this machine, or on any free port for 0. It lists the one model. Throws if the port is in use. */
 export function serveUpstream(port: number, model: string): Served {
   const asked: JsonObject[] = [];
   let script: (() => Response)[] = [];

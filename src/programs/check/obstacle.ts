@@ -1,4 +1,4 @@
-/** Why a server cannot be checked at all, in place of a failure for each requirement. */
+/** Finds out why a server cannot be checked at all, to avoid a failure for each requirement. */
 import { checkedWires } from "../../../plugins/programs/conformance/mod.ts";
 import { hiderFor } from "../../context/secrets.ts";
 import type { Platform } from "../../platform/platform.ts";
@@ -7,19 +7,19 @@ import { whyUnreached } from "../doctor/reach.ts";
 import { openCheck } from "./check_call.ts";
 import type { Checking } from "./run.ts";
 
-/** How long it may take to find out whether anybody is there, in milliseconds. */
+/** How long it may take to find out whether the server is reachable, in milliseconds. */
 const REACH_MS = 5_000;
 /** The statuses of a server that does not know the key, the path or the model. */
 const REFUSED = [401, 403, 404];
 
 interface Asker extends Pick<Platform, "fetch"> {
   reachMs?: number;
-  /** Whether the model is a script, which answers no question but those of the kit. */
+  /** Whether the model is a script, which answers only the kit's requests. */
   isScripted?: boolean;
   say(text: string): void;
 }
 
-/** The sentence for people; nothing where the requirements can judge what the server does. */
+/** The reason as a sentence. Absent if the server can be checked. */
 export async function obstacleTo(checking: Checking, asker: Asker): Promise<string | undefined> {
   const { reachMs = REACH_MS, isScripted, say } = asker;
   const { patienceMs } = checking;
@@ -66,7 +66,7 @@ async function whyRefused(
   return hiderFor(key === undefined ? [] : [key])(`The server refuses every request. ${reason}`);
 }
 
-/** Each requirement would wait as long. */
+/** The message for a server that does not answer in time: each requirement would wait as long. */
 function late({ baseUrl, patienceMs }: Pick<Checking, "baseUrl" | "patienceMs">, isSilent: boolean): string {
   const { host } = new URL(baseUrl);
   return isSilent

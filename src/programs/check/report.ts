@@ -1,4 +1,4 @@
-/** What the kit found, for people and for machines. */
+/** Reports the kit's results, for people and for machines. */
 import { printable, visible } from "../../util/printable.ts";
 
 export interface CheckResult {
@@ -6,7 +6,7 @@ export interface CheckResult {
   id: string;
   requirement: string;
   state: "passed" | "failed" | "skipped";
-  /** What is wrong, or why it was skipped. */
+  /** The complaints, or why it was skipped. */
   reasons: readonly string[];
   /** How long it took, in seconds. */
   seconds: number;
@@ -23,7 +23,7 @@ export function summary(results: readonly CheckResult[]): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** A table a wire, and below it what is wrong. */
+/** A table for each wire, with the complaints below it. */
 export function markdown(url: string, model: string, results: readonly CheckResult[]): string {
   const wires = [...new Set(results.map(({ wire }) => wire))];
   const tables = wires.flatMap((wire) => {
@@ -43,7 +43,7 @@ export function markdown(url: string, model: string, results: readonly CheckResu
   return [`# Conformance of ${url}`, "", `Model: \`${model}\`. ${summary(results)}.`, "", ...tables].join("\n");
 }
 
-/** What strangers' servers send must not break the report. */
+/** Escapes text of foreign servers, which must not break the report. */
 function inline(text: string): string {
   return printable(text.replace(/\s+/g, " ")).replaceAll("<", "&lt;");
 }
@@ -52,7 +52,7 @@ function cell(text: string): string {
   return inline(text).replaceAll("|", "\\|");
 }
 
-/** As test runners write it, for CI. */
+/** The report in the JUnit format, for CI. */
 export function junit(url: string, results: readonly CheckResult[]): string {
   const cases = results.map(({ wire, id, requirement, state, reasons, seconds }) => {
     const open = `    <testcase classname="${xml(wire)}" name="${xml(`${id}: ${requirement}`)}" time="${
@@ -76,7 +76,7 @@ export function junit(url: string, results: readonly CheckResult[]): string {
   ].join("\n");
 }
 
-/** Characters that XML cannot hold are left out, and those that nobody sees are escaped. */
+/** Removes characters that XML cannot contain, and escapes invisible ones. */
 function xml(text: string): string {
   // deno-lint-ignore no-control-regex
   return visible(text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "").replace(/\s/g, " ")).toWellFormed()

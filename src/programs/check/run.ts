@@ -14,19 +14,19 @@ export interface Checking {
   /** Names of wires. */
   wires: readonly string[];
   patienceMs: number;
-  /** Present where the kit stands behind the gateway, too. */
+  /** Present if the kit is also the gateway's upstream. */
   upstream?: ScriptedUpstream;
   onResult?(result: CheckResult): void;
 }
 
-/** After so many cases in a row that were not answered in time, the others are not asked. */
+/** After this many cases in a row without an answer in time, the others are skipped. */
 const MOST_SILENT = 2;
 
 function unasked({ id, requirement }: CheckCase, { name }: CheckedWire): CheckResult {
   return { wire: name, id, requirement, seconds: 0, state: "skipped", reasons: ["the server has stopped answering"] };
 }
 
-/** Behind the gateway the model is a script, which answers what its case has it answer, and nothing else. */
+/** Runs all cases. Behind a gateway, the model is a script that gives only the answers that the case sets. */
 export async function check(checking: Checking): Promise<CheckResult[]> {
   const { upstream, wires, onResult } = checking;
   const results: CheckResult[] = [];
@@ -51,7 +51,7 @@ async function judge(one: CheckCase, wire: CheckedWire, checking: Checking): Pro
   const found = await one.run(desk).catch((error) => [`The answer cannot be judged: ${(error as Error).message}`]);
   const seconds = (performance.now() - began) / 1000;
   const common = { wire: wire.name, id, requirement, seconds };
-  // A server may repeat the key that it was sent.
+  // A server may repeat the key.
   const hide = hiderFor(key === undefined ? [] : [key]);
   if ("skipped" in found) return { ...common, state: "skipped", reasons: [hide(found.skipped)] };
   return { ...common, state: found.length === 0 ? "passed" : "failed", reasons: [...new Set(found.map(hide))] };

@@ -1,4 +1,4 @@
-/** The change of a client's files: planned, shown, made and taken back. */
+/** Changes a client's files: plans the change, shows it, makes it and takes it back. */
 import type { Client, ClientMachine, Connection, SettingsFile } from "../../contract/client.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
@@ -19,17 +19,17 @@ export interface Desk {
   /** How the user starts this program. */
   program: string;
   print(text: string): void;
-  /** Shows on a terminal what is going on. */
+  /** Shows progress on a terminal while `run` runs. */
   during<T>(text: string, run: () => Promise<T>): Promise<T>;
 }
 
 interface PlannedFile {
   file: SettingsFile;
-  /** Where it really is. */
+  /** The real path, with links resolved. */
   path: string;
-  /** What stands in it; nothing where it is not there. */
+  /** The present text. Absent if there is no file. */
   now?: string;
-  /** The same without what an earlier connection has put there. */
+  /** The text without the settings of an earlier connection. */
   before?: string;
   after: string;
   mode?: number;
@@ -42,7 +42,7 @@ export interface Planned {
   isChange: boolean;
 }
 
-/** Throws `FormatError` where a file is none that its client could read. */
+/** Throws `FormatError` if the client itself could not read one of its files. */
 export function planned(client: Client, connection: Connection, { machine, records }: Desk): Planned {
   const earlier = receiptOf(client, machine, records);
   const files = (client.files?.(connection, machine) ?? []).map((file) => {
@@ -57,7 +57,7 @@ export function planned(client: Client, connection: Connection, { machine, recor
   return { client, to, files, isChange: files.some(({ now, after }) => now !== after) };
 }
 
-/** Throws `FormatError` where it names a file that the client has not. */
+/** Throws `FormatError` if the receipt names a file that is not the client's. */
 function receiptOf(client: Client, machine: ClientMachine, records: Records): Receipt | undefined {
   const { existsSync } = builtin("node:fs");
   const receipt = readReceipt(records, client.name);
@@ -70,7 +70,7 @@ function receiptOf(client: Client, machine: ClientMachine, records: Records): Re
   return receipt;
 }
 
-/** Prints what is to change. No secret is shown, of those that stand in the file neither. */
+/** Prints the planned changes. No secret is shown, not even one that is already in the file. */
 export function show({ files, isChange }: Planned, { print }: Desk, key: string | undefined): void {
   if (files.length > 0 && !isChange) print("Its settings are already up to date");
   for (const { path, now = "", after } of files) {
@@ -82,15 +82,15 @@ export function show({ files, isChange }: Planned, { print }: Desk, key: string 
 const OWNER_WRITES = 0o200;
 const OTHERS_READ = 0o044;
 
-/** Files that others on the machine may read and that are to hold the key itself. */
+/** The files that would hold the key itself although other users of the machine may read them. */
 export function openFiles({ files }: Planned, key: string | undefined): string[] {
   const isOpen = ({ after, mode = 0 }: PlannedFile) => (mode & OTHERS_READ) !== 0 && withoutKey(after, key) !== after;
   return files.filter(isOpen).map(({ path }) => path);
 }
 
 /**
- * Writes the files, all or none. Returns what makes them what they were, an earlier connection of the same client included.
- * Throws `FormatError` where somebody has changed one since it was planned.
+ * Writes all files or none. Returns a function that restores them, including an earlier connection of the same client. Throws
+ * `FormatError` if a file was changed since the plan was made.
  */
 export function applied({ client, to, files }: Planned, { records }: Desk): () => void {
   const earlier = readReceipt(records, client.name);
@@ -105,14 +105,14 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
     if (!(mode & OWNER_WRITES)) throw new FormatError(`${path} is read-only`);
   }
   const takeBack = () => {
-    // What others have written since stays.
+    // Changes by others since then stay.
     changed.map((file, index) => restored({ ...file, before: files[index]!.now })).forEach(restore);
     if (earlier) writeReceipt(records, earlier);
     else removeReceipt(records, client.name);
   };
   const receipt: Receipt = { version: 1, client: client.name, to, files: changed };
   const write = () => writeReceipt(records, receipt);
-  // First the receipt: what is cut off in the middle can be taken back.
+  // The receipt is written first, so that an interrupted change can be taken back.
   write();
   try {
     files.forEach(({ path, now, after, mode }, index) => {
@@ -127,12 +127,12 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
   }
   const written = JSON.stringify(receipt);
   return () => {
-    // Where another command has connected the client meanwhile, all of it is that one's to take back.
+    // If another command has connected the client meanwhile, that command's receipt covers everything.
     if (JSON.stringify(readReceipt(records, client.name)) === written) takeBack();
   };
 }
 
-/** Takes a connection back. Returns the settings that were changed since, and stay. */
+/** Takes a connection back. Returns the settings that were changed since then, which stay. */
 export function takenBack(client: Client, { machine, records }: Desk): { path: string; names: string[] }[] {
   const files = (receiptOf(client, machine, records)?.files ?? []).map(restored);
   files.forEach(restore);
@@ -143,7 +143,7 @@ export function takenBack(client: Client, { machine, records }: Desk): { path: s
 /** How many lines are shown around a change. */
 const AROUND = 2;
 
-/** The changed lines, each behind `-` or `+`, and some that stay around them. */
+/** The changed lines with `-` or `+` before them, and some unchanged lines around them. */
 function diffOf(path: string, before: string, after: string): string {
   const [old, now] = [linesOf(before), linesOf(after)];
   const lines = [before === "" ? `${path} (new)` : path];

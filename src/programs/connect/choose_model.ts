@@ -1,4 +1,4 @@
-/** Which model a client is to use: one that the gateway can call. */
+/** Chooses a model for a client that the gateway can call. */
 import { ConnectError, explainModel, type GatewayAddress, type ListedModel } from "./gateway.ts";
 
 /** The most models that are tried for a proposal. */
@@ -6,11 +6,11 @@ const MOST_TRIED = 50;
 
 interface Wanted {
   model?: string;
-  /** Whether the change is kept where the test fails: then the model need not be usable yet. */
+  /** Whether the change is kept even if the test fails. Then the model need not be usable yet. */
   keep: boolean;
 }
 
-/** The named model, else the one that the user chooses. Throws `ConnectError` where the gateway cannot call it. */
+/** The named model, or else the one that the user chooses. Throws `ConnectError` if the gateway cannot call it. */
 export async function chooseModel(
   models: readonly ListedModel[],
   { model: name, keep }: Wanted,
@@ -32,7 +32,7 @@ async function usable(name: string, keep: boolean, models: readonly ListedModel[
   return find(name) ?? find(name.replace(/:[\w-]+$/, "")) ?? { id: name, takesImages: false };
 }
 
-/** The first model that can be called. One that is built into the gateway comes last. */
+/** The first model that can be called. A model that is built into the gateway comes last. */
 async function propose(models: readonly ListedModel[], gateway: GatewayAddress): Promise<ListedModel> {
   let embedded: ListedModel | undefined;
   let reason: string | undefined;

@@ -1,11 +1,11 @@
-/** What a client's file is to say, put into its text, and taken out of it again. */
+/** Puts settings into the text of a client's file, and takes them out again. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
 import type { Setting, SettingsFile } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { formatOf } from "./formats/mod.ts";
 import { type Change, type Format, FormatError } from "./formats/format.ts";
 
-/** The text with all settings. Throws `FormatError` where it is none of the file's format, or holds something else at their place. */
+/** The text with all settings. Throws `FormatError` if it is not in the file's format, or has something else at their place. */
 export function withSettings(text: string, file: SettingsFile): string {
   const format = formatOf(file);
   const isNew = format.read(text) === undefined;
@@ -31,7 +31,7 @@ function changeFor(values: JsonValue | undefined, setting: Setting, isNew: boole
   return { kind: "append", path: at, value: entry };
 }
 
-/** Where the entry's predecessor stands in the list. */
+/** The path of the list's entry that this one replaces. */
 function placeOf(values: JsonValue | undefined, { at, entry, by }: Extract<Setting, { by: string }>): Path | undefined {
   const list = valueAt(values, at);
   if (list === undefined) return undefined;
@@ -40,7 +40,7 @@ function placeOf(values: JsonValue | undefined, { at, entry, by }: Extract<Setti
   return index < 0 ? undefined : [...at, index];
 }
 
-/** What leads to a setting has to be an object, or absent. */
+/** Checks that each step on the way to a setting is an object or absent. */
 function checkWay(values: JsonValue | undefined, at: Path): void {
   for (const length of at.keys()) {
     const found = valueAt(values, at.slice(0, length));
@@ -65,11 +65,11 @@ function valueAt(values: JsonValue | undefined, path: Path): JsonValue | undefin
 
 export interface Reverted {
   text: string;
-  /** The settings that somebody has changed since, and that stay as they are. */
+  /** The settings that were changed since then, which stay. */
   left: string[];
 }
 
-/** The text without the settings that `before` had not, and with its own values of the others. */
+/** The text without the settings that `before` did not have, and with the values of `before` for the others. */
 export function withoutSettings(text: string, before: string, file: SettingsFile): Reverted {
   const format = formatOf(file);
   const [old, left]: [JsonValue | undefined, string[]] = [format.read(before), []];
@@ -95,7 +95,7 @@ function placeIn(values: JsonValue | undefined, setting: Extract<Setting, { by: 
   return Array.isArray(valueAt(values, setting.at)) ? placeOf(values, setting) : undefined;
 }
 
-/** With what was made around it, where nothing else is in there. */
+/** Removes a setting, and the objects that were created around it if they are empty. */
 function removed(format: Format, text: string, path: Path, old: JsonValue | undefined): string {
   let now = format.change(text, { kind: "remove", path });
   for (let length = path.length - 1; length > 0; length--) {
@@ -108,7 +108,7 @@ function removed(format: Format, text: string, path: Path, old: JsonValue | unde
   return now;
 }
 
-/** Whether nothing is left in the text that anybody reads. */
+/** Whether the text contains no settings any more. */
 export function isBlank(text: string, file: SettingsFile): boolean {
   const values = formatOf(file).read(text);
   if (file.format === "dotenv" || file.format === "shell") return text.trim() === "";

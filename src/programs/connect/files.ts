@@ -1,20 +1,20 @@
-/** Files of the user's: read as they are, and replaced as a whole or not at all. */
+/** Reads the user's files unchanged, and replaces them atomically. */
 import { builtin } from "../../util/builtin.ts";
 import { FormatError } from "./formats/format.ts";
 import { BESIDE } from "./permissions.ts";
 
 export interface FoundFile {
-  /** Where it really is: a link is followed. */
+  /** The real path, with links resolved. */
   path: string;
-  /** With its byte order mark, where it has one. */
+  /** The text, including a byte order mark. */
   text: string;
   mode: number;
 }
 
-/** A new file may hold a key. */
+/** The mode of a new file, which may hold a key. */
 const OWN_MODE = 0o600;
 
-/** Nothing where there is no such file. Throws `FormatError` where it is there and is no text. */
+/** Absent if there is no such file. Throws `FormatError` if it is not a text. */
 export function readFile(path: string): FoundFile | undefined {
   const { readFileSync, realpathSync, statSync } = builtin("node:fs");
   let real: string;
@@ -33,7 +33,7 @@ export function readFile(path: string): FoundFile | undefined {
   }
 }
 
-/** Puts the text in the file's place at once. Returns the folders that it had to make, the outermost first. */
+/** Replaces the file atomically. Returns the folders that were created for it, the outermost first. */
 export function writeFile(path: string, text: string, mode = OWN_MODE): string[] {
   const { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
   const folders = makeFolders(builtin("node:path").dirname(path));
@@ -56,10 +56,10 @@ export function writeFile(path: string, text: string, mode = OWN_MODE): string[]
   return folders;
 }
 
-/** How long a file beside another is that of somebody who writes it, in milliseconds. */
+/** How long a draft beside a file counts as being written, in milliseconds. */
 const WRITING_MS = 10_000;
 
-/** Throws `FormatError` where another command writes the file at this moment. */
+/** Throws `FormatError` if another command is writing the file. */
 function removeLeftOver(beside: string): void {
   const { rmSync, statSync } = builtin("node:fs");
   const found = statSync(beside, { throwIfNoEntry: false });
@@ -79,7 +79,7 @@ function makeFolders(folder: string): string[] {
   return made;
 }
 
-/** Removes the file, and those of the folders that are empty then. */
+/** Removes the file, and then the folders that are empty. */
 export function removeFile(path: string, folders: readonly string[]): void {
   const { readdirSync, rmdirSync, rmSync } = builtin("node:fs");
   rmSync(path, { force: true });
@@ -88,7 +88,7 @@ export function removeFile(path: string, folders: readonly string[]): void {
       if (readdirSync(folder).length > 0) return;
       rmdirSync(folder);
     } catch {
-      return; // it is gone, or somebody uses it
+      return; // the folder is gone, or in use
     }
   }
 }

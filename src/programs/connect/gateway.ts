@@ -1,20 +1,20 @@
-/** The gateway that a client is to call, as it answers now. */
+/** Asks the gateway that a client will call. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { printable } from "../../util/printable.ts";
 import { readText } from "../../util/read_text.ts";
 
-/** It cannot be connected to. The message is for people, and says what to do. */
+/** The error if the gateway cannot be used. The message is for people, and says what to do. */
 export class ConnectError extends Error {}
 
 export interface GatewayAddress {
-  /** Without a slash at its end. */
+  /** The URL without a trailing slash. */
   url: string;
   lane: string;
   /** The key itself. */
   key?: string;
 }
 
-/** A model for conversations, as the gateway lists it. */
+/** A chat model in the gateway's list. */
 export interface ListedModel {
   id: string;
   contextTokens?: number;
@@ -23,10 +23,10 @@ export interface ListedModel {
 }
 
 const PATIENCE_MS = 10_000;
-/** A longer answer is none of a gateway's, in characters. */
+/** The longest answer of a gateway, in characters. */
 const MOST_TEXT = 10_000_000;
 
-/** The models for conversations. Throws `ConnectError` where the gateway, the key or the lane is not what it should be. */
+/** The chat models. Throws `ConnectError` if something is wrong with the gateway, the key or the lane. */
 export async function askModels({ url, lane, key }: GatewayAddress): Promise<ListedModel[]> {
   const ready = await send(`${url}/readyz`, undefined);
   if (!ready) throw new ConnectError(`No gateway answers at ${url}: start it, or set its address with --url`);
@@ -47,19 +47,19 @@ export async function askModels({ url, lane, key }: GatewayAddress): Promise<Lis
   return body.data.filter(isJsonObject).filter(isModel).map(toModel);
 }
 
-/** What can be shown and written: without line breaks, and what a terminal would take for an order. */
+/** Whether a name can be shown and written: it has no line breaks and no control characters for terminals. */
 export function isName(text: string): boolean {
   return text !== "" && !/\p{Cc}/u.test(text);
 }
 
 export interface Explained {
-  /** Why a request to the model would fail; nothing where one of its targets can be called. */
+  /** Why a request to the model would fail. Absent if one of its targets can be called. */
   obstacle?: string;
-  /** Whether the gateway itself answers, without a call. */
+  /** Whether the gateway itself answers, without a call to an upstream. */
   isEmbedded: boolean;
 }
 
-/** The statuses that say something of the model, rather than of the gateway's state. */
+/** The statuses that concern the model, and not the gateway's state. */
 const OF_THE_MODEL = [400, 403, 404, 422];
 
 /** Asks the gateway how it would serve a request to the model, without a call to an upstream. */

@@ -1,10 +1,10 @@
-/** Two changes of one text, put together. */
+/** Merges two changes of one text. */
 import { diff3Merge, diffIndices } from "node-diff3";
 
-/** Beyond it, comparing words takes too long. */
+/** The longest text that is compared by words, in characters. */
 const MOST_CHARACTERS = 50_000;
 
-/** The text with both changes: by lines, else by words; nothing where they touch the same words. */
+/** The text with both changes, merged by lines, or else by words. Absent if both change the same words. */
 export function merged(original: string, one: string, other: string): string | undefined {
   const byLines = partsOf(original, one, other, linesOf);
   if (byLines.every(({ ok }) => ok)) return textOf(byLines);
@@ -13,7 +13,7 @@ export function merged(original: string, one: string, other: string): string | u
   return byWords.every(({ ok }) => ok) ? textOf(byWords) : undefined;
 }
 
-/** The same by lines; where both have changed the same, the other's lines stand, but those that it has left alone are the one's. */
+/** Merges by lines. If both changed a part, `other` wins, but lines that it has not changed come from `one`. */
 export function mergedByLines(original: string, one: string, other: string): string {
   const parts = partsOf(original, one, other, linesOf);
   return textOf(parts.map(({ ok, conflict }) => ({ ok: ok ?? lineByLine(conflict!) })));
@@ -30,7 +30,7 @@ function lineByLine({ a, o, b }: NonNullable<Part["conflict"]>): string[] {
   return [...lines, ...a.slice(at)];
 }
 
-/** Where the two do not agree: the lines of the one, of the original and of the other. */
+/** A merged part, or a conflict with the lines of the one, of the original and of the other. */
 interface Part {
   ok?: string[];
   conflict?: { a: string[]; o: string[]; b: string[] };
@@ -44,7 +44,7 @@ function textOf(parts: readonly Part[]): string {
   return parts.flatMap(({ ok, conflict }) => ok ?? conflict!.b).join("");
 }
 
-/** Each with its end. */
+/** The lines with their line breaks. */
 function linesOf(text: string): string[] {
   return text.split(/(?<=\n)/);
 }

@@ -1,4 +1,4 @@
-/** The command `connect`: sets a client up for a gateway, proves it, and takes it back. */
+/** The command `connect`: sets up a client for a gateway, tests it, and takes the change back. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
@@ -15,13 +15,13 @@ import { prove, type Proving } from "./proof.ts";
 import { readReceipt } from "./receipt.ts";
 import { FormatError } from "./formats/format.ts";
 
-/** How long a client has for its one turn, in milliseconds. */
+/** How long a client may take for its turn, in milliseconds. */
 const PATIENCE_MS = 120_000;
 
-/** How the user is asked; nothing where nobody is there to ask. */
+/** Asks the user. Absent without a terminal. */
 export interface Prompter {
   ask(question: string): string | undefined;
-  /** All of standard input. */
+  /** Reads all of standard input. */
   readAll(): string;
 }
 
@@ -58,7 +58,7 @@ export async function connect(
     const client = chosen(options, desk, asking);
     return options.undo ? undo(client, options, desk, asking) : await setUp(client, options, desk, asking);
   } catch (error) {
-    // Whatever the file system refuses is the user's to mend, too.
+    // Errors of the file system are the user's to fix, too.
     const isTheirs = error instanceof ConnectError || error instanceof FormatError || "code" in (error as object);
     if (!isTheirs) throw error;
     say((error as Error).message);
@@ -158,7 +158,7 @@ async function change(
   return 1;
 }
 
-/** What goes wrong in it is said with what became of the files. */
+/** Adds to an error what became of the files. */
 function writing<T>(run: () => T): T {
   try {
     return run();

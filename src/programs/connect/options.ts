@@ -88,7 +88,7 @@ function checkNames(lane: string, model: string | undefined): void {
   if (!isName(lane) || /[\s/?#%\\"'$`]/.test(lane)) throw new UsageError(`"${lane}" is no name of a lane`);
 }
 
-/** Without what belongs to a lane. */
+/** The gateway's URL without the path of a lane. */
 function gatewayIn(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is not an http or https address`);

@@ -1,10 +1,10 @@
-/** What the command `connect` may do: it changes the files of the clients it knows and its own, and calls the gateway alone. */
+/** The permissions of the command `connect`: it changes files of known clients and its own, and calls only the gateway. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { isObject } from "../../util/merge.ts";
 import { dataFolder, machineOf, programOf, receiptPath } from "./machine.ts";
 
-/** What is put beside a file while it is written. */
+/** The suffix of a draft beside a file. */
 export const BESIDE = ".laneway-new";
 export const DEFAULT_GATEWAY = "http://127.0.0.1:8000";
 
@@ -12,9 +12,9 @@ interface World {
   os: string;
   env(name: string): string | undefined;
   isThere(path: string): boolean;
-  /** Where a link leads; the path itself where it is none, or not there. */
+  /** The target of a link, or the path itself if it is not a link or does not exist. */
   realPath(path: string): string;
-  /** Nothing where there is no such file. */
+  /** Absent if there is no such file. */
   readJson(path: string): unknown;
 }
 
@@ -51,7 +51,7 @@ export function connectFlags(args: readonly string[], world: World): string[] {
   ];
 }
 
-/** What is read to see whether clients are still as they were connected: the receipts, and the files that those name. */
+/** The paths to read in order to check connected clients: the receipts, and the files that they name. */
 export function receiptReads(world: World): string[] {
   const own = dataFolder(world);
   return own === undefined ? [] : [own, ...clients.flatMap((client) => pathsOfReceipt(client, world))];
@@ -64,7 +64,7 @@ function pathsOfReceipt(client: Client, { os, env, isThere, realPath, readJson }
   return pathsIn(readJson(receiptPath(own, client.name, os)), (path) => isOwnFile(client, path, machine, realPath));
 }
 
-/** Every file that connecting the client may write, whatever its key is. */
+/** Every file that connecting the client may write, with any key. */
 function pathsOf(client: Client, machine: ClientMachine): string[] {
   const connection: Connection = {
     gateway: DEFAULT_GATEWAY,
@@ -81,10 +81,10 @@ function withBeside(path: string): string[] {
   return [path, `${path}${BESIDE}`];
 }
 
-/** Of shells, whose files one client may have. The user may have changed to another since. */
+/** The shells whose files a client may use. The user may have changed the shell since. */
 const SHELLS = ["bash", "zsh", "fish"];
 
-/** Whether connecting the client can have written there. A receipt that says otherwise is not followed. */
+/** Whether connecting the client can have written this file. Other paths in a receipt are ignored. */
 export function isOwnFile(client: Client, path: string, machine: ClientMachine, realPath: World["realPath"]): boolean {
   const machines = [undefined, ...SHELLS].flatMap((shell): ClientMachine[] => {
     const env = (name: string) => name === "SHELL" && shell !== undefined ? shell : machine.env(name);
@@ -93,7 +93,7 @@ export function isOwnFile(client: Client, path: string, machine: ClientMachine, 
   return machines.flatMap((one) => pathsOf(client, one)).some((own) => own === path || realPath(own) === path);
 }
 
-/** The files that a receipt names, and the folders that were made for them. */
+/** The files that a receipt names, and the folders that were created for them. */
 function pathsIn(receipt: unknown, isOwn: (path: string) => boolean): string[] {
   const { files } = isObject(receipt) ? receipt : {};
   return (Array.isArray(files) ? files : []).filter(isObject).flatMap(({ path, folders }) => {
@@ -106,7 +106,7 @@ function pathsIn(receipt: unknown, isOwn: (path: string) => boolean): string[] {
   });
 }
 
-/** The outermost folder on the way to a file that is still to be made. */
+/** The outermost missing folder on the way to a file. */
 function missingFolder(path: string, { os, isThere }: ClientMachine): string[] {
   const slash = os === "windows" ? "\\" : "/";
   const steps = path.split(slash);

@@ -1,4 +1,4 @@
-/** Whether a client that is set up so gets its answers: it is run once, or its requests are sent in its place. */
+/** Tests whether a client with these settings gets its answers: it is run once, or its requests are sent in its place. */
 import { toolTurns } from "../../../plugins/programs/clients/requests.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
 import type { Client, ClientMachine, ClientProof, Connection, SettingsFile } from "../../contract/client.ts";
@@ -12,7 +12,7 @@ import { record, type Recorder, type Seen } from "./recorder.ts";
 
 export interface Proof {
   isProved: boolean;
-  /** What was seen, a sentence each. */
+  /** The observations, one sentence each. */
   lines: string[];
 }
 
@@ -22,11 +22,11 @@ export interface Proving {
   machine: ClientMachine;
   /** The key itself. */
   key?: string;
-  /** The file of the client's program; nothing where it is not run. */
+  /** The file of the client's program. Absent if it is not run. */
   program?: string;
-  /** Where a home may be made for it. */
+  /** The folder in which a home is created for it. */
   folder: string;
-  /** How long it has for its turn, in milliseconds. */
+  /** How long it may take for its turn, in milliseconds. */
   patienceMs: number;
 }
 
@@ -34,7 +34,7 @@ export interface Proving {
 const MOST_ANSWER = 1_000_000;
 const PROMPT = "List the files in the current folder with one of your tools. Then say in one sentence what you found.";
 
-/** Whatever goes wrong is a proof that failed. What a gateway or a client says of it steers no terminal. */
+/** Any error is a failed test. Control characters in messages of a gateway or a client are made visible. */
 export async function prove(proving: Proving): Promise<Proof> {
   const { isProved, lines } = await attempt(proving);
   return { isProved, lines: lines.map((line) => printable(withoutKey(line, proving.key))) };
@@ -49,7 +49,7 @@ async function attempt(proving: Proving): Promise<Proof> {
   }
 }
 
-/** In a copy of its settings, in which the recorder stands in the gateway's place: the client leaves nothing behind. */
+/** Runs the client in a copy of its settings that names the recorder as the gateway, so that it leaves nothing behind. */
 async function byClient(proving: Proving, proof: ClientProof, program: string): Promise<Proof> {
   const { client, machine, key } = proving;
   const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = builtin("node:fs");
@@ -72,7 +72,7 @@ async function byClient(proving: Proving, proof: ClientProof, program: string): 
   }
 }
 
-/** No proof takes so long: what is older was left by one that was killed, and may hold a key. */
+/** A home that is older than any test, in milliseconds, was left by a killed process, and may hold a key. */
 const ABANDONED_MS = 3_600_000;
 
 function removeAbandoned(folder: string): void {
@@ -85,7 +85,7 @@ function removeAbandoned(folder: string): void {
   }
 }
 
-/** All that the client's environment holds. */
+/** The whole environment of the client. */
 function environment({ client, connection, machine, key }: Proving, home: string): Record<string, string> {
   const { key: from } = connection;
   const { keyIn } = client.proof ?? {};
@@ -102,11 +102,11 @@ function environment({ client, connection, machine, key }: Proving, home: string
 }
 
 const IS_SETTINGS = /\.(json|jsonc|toml|ya?ml)$/;
-/** Logins and what was said: the proof needs neither. */
+/** Names of files with logins and conversations, which the test does not need. */
 const IS_PRIVATE = /auth|credential|token|secret|history|session/i;
 const MOST_BYTES = 1_000_000;
 
-/** Puts the client's settings into another home, connected. Returns the variables that a shell would set. */
+/** Copies the client's settings, with the connection, to another home. Returns the variables that a shell would set. */
 function copySettings(
   client: Client,
   connection: Connection,
@@ -136,7 +136,7 @@ function variablesOf({ settings }: SettingsFile, { env }: ClientMachine): Record
   }));
 }
 
-/** The settings that stand beside a client's file may change what it does. */
+/** Copies the other settings in the folder of a client's file, because they may change its behaviour. */
 function copyBeside(from: string, to: string, home: string): void {
   const { readdirSync, statSync } = builtin("node:fs");
   const { dirname, join } = builtin("node:path");
@@ -146,7 +146,7 @@ function copyBeside(from: string, to: string, home: string): void {
   try {
     names = readdirSync(folder);
   } catch {
-    return; // there is none yet
+    return; // there is no such folder yet
   }
   for (const name of names.filter((name) => IS_SETTINGS.test(name) && !IS_PRIVATE.test(name))) {
     try {
@@ -154,16 +154,16 @@ function copyBeside(from: string, to: string, home: string): void {
       const { size } = statSync(path);
       if (path !== from && size <= MOST_BYTES) writeFile(join(dirname(to), name), readFile(path)?.text ?? "");
     } catch {
-      // what cannot be read is not needed
+      // an unreadable file is not needed
     }
   }
 }
 
-/** How long a client that was stopped may take to end, in milliseconds. */
+/** How long a stopped client may take to end, in milliseconds. */
 const GRACE_MS = 5_000;
 
 interface Ran {
-  /** Nothing where it did not end by itself. */
+  /** Absent if it did not end by itself. */
   code?: number;
   output: string;
 }
@@ -185,7 +185,7 @@ async function run(
     stderr: "piped",
     signal,
   });
-  // What the client has started may hold its output open.
+  // A process that the client has started may hold its output open.
   const gaveUp = Promise.withResolvers<void>();
   const timer = setTimeout(gaveUp.resolve, patienceMs + GRACE_MS);
   const ended = await Promise.race([command.output(), gaveUp.promise]);
@@ -195,7 +195,7 @@ async function run(
   return { code: signal.aborted ? undefined : ended.code, output };
 }
 
-/** The gateway's answers decide; some clients end well after an error. */
+/** Judges by the gateway's answers, because some clients exit with 0 after an error. */
 function judged({ client, connection, key, patienceMs }: Proving, { code, output }: Ran, { seen }: Recorder): Proof {
   const lines = [`Ran ${client.program}: ${asked(seen)}`];
   const failed = seen.find(({ status }) => status >= 400);
@@ -203,7 +203,7 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
   if (code === undefined) lines.push(`It did not finish within ${patienceMs / 1000} seconds`);
   else if (code !== 0) lines.push(`It ended with code ${code}`);
   const isProved = code === 0 && seen.some(({ status, isWhole }) => status < 400 && isWhole);
-  // Without the key first: a part of it would not be found.
+  // The key is removed before the text is cut, because a part of it would not be found.
   const printed = withoutKey(output, key).trim().slice(-600);
   if (!isProved && printed !== "") lines.push(`It printed: ${printed}`);
   if (isProved) lines.push(loopOf(seen, connection));

@@ -1,4 +1,4 @@
-/** What was changed in a client's files, kept so that it can be taken back. */
+/** Records the changes of a client's files, so that they can be taken back. */
 import type { SettingsFile } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { readFile, writeFile } from "./files.ts";
@@ -9,26 +9,26 @@ import { receiptPath } from "./machine.ts";
 export interface Receipt {
   version: 1;
   client: string;
-  /** Where the client was connected to, for people. */
+  /** The gateway that the client was connected to, in words. */
   to: string;
   files: ChangedFile[];
 }
 
 export interface ChangedFile extends SettingsFile {
-  /** Its whole text before; nothing where it was not there. */
+  /** Its whole text before. Absent if there was no file. */
   before?: string;
   after: string;
-  /** The folders that were made for it, the outermost first. */
+  /** The folders that were created for it, the outermost first. */
   folders: string[];
 }
 
-/** Where receipts are kept. */
+/** The place where receipts are kept. */
 export interface Records {
   folder: string;
   os: string;
 }
 
-/** Nothing where the client is not connected. Throws `FormatError` where there is one that is broken. */
+/** Absent if the client is not connected. Throws `FormatError` if the receipt is damaged. */
 export function readReceipt({ folder, os }: Records, client: string): Receipt | undefined {
   const path = receiptPath(folder, client, os);
   const found = readFile(path);
@@ -37,7 +37,7 @@ export function readReceipt({ folder, os }: Records, client: string): Receipt | 
     const receipt: Receipt = JSON.parse(found.text);
     if (receipt.version === 1 && receipt.client === client && receipt.files.every(isChangedFile)) return receipt;
   } catch {
-    // said below
+    // reported below
   }
   throw new FormatError(`The receipt ${path} is damaged: restore the settings by hand, and delete it`);
 }

@@ -1,33 +1,33 @@
-/** Stands between a client and the gateway, and sees whether they understand each other. */
+/** A proxy between a client and the gateway that records whether they understand each other. */
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
 
-/** One request for an answer, without its content. */
+/** One request to a model, without its content. */
 export interface Seen {
   path: string;
   status: number;
-  /** What the client asked for. */
+  /** The model that the client requested. */
   model?: string;
-  /** Whether it carried the result of a tool. */
+  /** Whether it contained the result of a tool. */
   hasResult: boolean;
-  /** Whether the answer came to its end. */
+  /** Whether the answer is complete. */
   isWhole: boolean;
-  /** What an answer that is an error begins with. */
+  /** The beginning of an error. */
   error?: string;
 }
 
 export interface Recorder {
-  /** Its address, without a slash at its end. */
+  /** Its URL, without a trailing slash. */
   url: string;
   seen: Seen[];
   close(): Promise<void>;
 }
 
-/** How much of an error is shown. */
+/** How much of an error is shown, in characters. */
 const MOST_ERROR = 300;
-/** What a connection has of its own, and the gateway is not sent. */
+/** Headers of the connection itself, which are not passed on to the gateway. */
 const OF_CONNECTION = ["host", "connection", "content-length", "transfer-encoding", "accept-encoding"];
 
-/** Passes everything on to the gateway at `url`. `hide` takes the key out of an error before it is cut. */
+/** Passes everything on to the gateway at `url`. `hide` removes the key from an error before it is cut. */
 export function record(url: string, hide: (text: string) => string): Recorder {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
@@ -55,16 +55,16 @@ export function record(url: string, hide: (text: string) => string): Recorder {
 
 const RESULT = /"(tool_result|function_call_output|custom_tool_call_output|functionResponse)"|"role": ?"tool"/;
 
-/** Nothing for what asks for no answer of a model, such as a count of tokens. */
+/** Absent for a request that needs no answer of a model, such as a token count. */
 function entryFor(path: string, status: number, body: string): Seen | undefined {
-  // On some APIs the path names the model, and what is asked of it.
+  // On some APIs the path names the model and the operation.
   const [, named] = /\/models\/(.+):(?:streamG|g)enerateContent$/.exec(path) ?? [];
   if (named === undefined && !/\/(messages|completions|responses|chat)$/.test(path)) return undefined;
   let sent: JsonValue | undefined;
   try {
     sent = JSON.parse(body);
   } catch {
-    // the gateway says what is wrong with it
+    // the gateway reports what is wrong with the body
   }
   const model = isJsonObject(sent) && typeof sent.model === "string" ? sent.model : named;
   const hasResult = RESULT.test(body);

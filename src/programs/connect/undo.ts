@@ -1,4 +1,4 @@
-/** Takes back what was changed in a client's files, and nothing else. */
+/** Takes back the changes of a client's files, and nothing else. */
 import { builtin } from "../../util/builtin.ts";
 import { isBlank, withoutSettings } from "./edit.ts";
 import { readFile, removeFile, writeFile } from "./files.ts";
@@ -7,18 +7,18 @@ import { formatOf } from "./formats/mod.ts";
 import { merged } from "./merge.ts";
 import type { ChangedFile } from "./receipt.ts";
 
-/** What a file is to become again. */
+/** How to restore a file. */
 export interface Restored {
   file: ChangedFile;
-  /** What stands in it now; nothing where it is gone. */
+  /** Its present text. Absent if it is gone. */
   now?: string;
-  /** What it becomes; nothing where it is to be removed. */
+  /** Its new text. Absent if the file has to be removed. */
   text?: string;
-  /** The settings that somebody has changed since: they stay. */
+  /** The settings that were changed since then, which stay. */
   left: string[];
 }
 
-/** Throws `FormatError` where the file's client could not read it either. */
+/** Throws `FormatError` if the client could not read the file either. */
 export function restored(file: ChangedFile): Restored {
   const now = readFile(file.path)?.text;
   if (now === undefined) return { file, left: [] };
@@ -28,11 +28,11 @@ export function restored(file: ChangedFile): Restored {
   return { file, now, text: isOurs ? undefined : text, left };
 }
 
-/** The same, for a file that was made anew. */
+/** The text of the file without the settings. */
 function textWithout(now: string, file: ChangedFile): { text: string; left: string[] } {
   const { before = "", after } = file;
   const reverted = withoutSettings(now, before, file);
-  // The lines of the file as it was are the better ones wherever they say the same.
+  // The original lines are preferred if both texts have the same values.
   const text = merged(after, now, before);
   const isBetter = text !== undefined && saysTheSame(text, reverted.text, file);
   return isBetter ? { text, left: reverted.left } : reverted;
@@ -47,7 +47,7 @@ function saysTheSame(one: string, other: string, file: ChangedFile): boolean {
   }
 }
 
-/** Writes it. */
+/** Writes or removes the file. */
 export function restore({ file, now, text }: Restored): void {
   if (text === now) return;
   if (text === undefined) removeFile(file.path, file.folders);

@@ -1,4 +1,4 @@
-/** Whether clients that were connected from this machine still call this gateway. */
+/** Checks whether clients that were connected from this machine still call this gateway. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import { readReceipt, type Receipt } from "../connect/receipt.ts";
 import { dataFolder } from "../connect/machine.ts";
@@ -18,7 +18,7 @@ export function checkClients(examined: Examined): Finding[] {
       const receipt = readReceipt({ folder, os: examined.platform.os }, name);
       return receipt ? [judge(receipt, subject, examined)] : [];
     } catch (error) {
-      // Without the launcher nothing outside may be read.
+      // Without the launcher there is no permission to read these files.
       if (error instanceof Deno.errors.NotCapable) return [];
       const cure = `Check its settings by hand, or connect it again: connect ${name}`;
       return [problem("warning", "client-unreadable", subject, (error as Error).message, cure)];
@@ -36,7 +36,7 @@ function judge({ client, to, files }: Receipt, subject: string, { config }: Exam
   const { hostname, port, pathname } = new URL(to);
   const { listen: { port: own }, lanes } = config;
   const lane = decodeURIComponent(pathname.slice(1));
-  // What lies behind another name nobody here knows.
+  // It is unknown which gateway another host name leads to.
   if (!LOOPBACK.test(hostname)) return well("client", subject, `It calls ${to}`);
   if (own !== 0 && Number(port || 80) !== own) {
     return warn("client-elsewhere", `It calls ${to}, and this gateway listens on port ${own}`);

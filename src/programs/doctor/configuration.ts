@@ -1,4 +1,4 @@
-/** Whether the configuration can be used, and whether its secrets are there. */
+/** Checks whether the configuration can be used, and whether its secrets are set. */
 import { pluginFacts } from "../../app.ts";
 import { unmaskedSecrets } from "../../compose/secrets.ts";
 import type { Problem } from "../../config/check.ts";
@@ -11,7 +11,7 @@ import { type Finding, problem, well } from "./finding.ts";
 
 export interface ConfigurationFindings {
   findings: Finding[];
-  /** What the other checks go on with: none where the file cannot be read as a configuration. */
+  /** The configuration for the other checks. Absent if the file is not a valid configuration. */
   loaded?: LoadedConfig;
 }
 
@@ -23,7 +23,7 @@ export function checkConfiguration(examination: Examination): ConfigurationFindi
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const findings = error.problems.map(findingOf);
-    // What lacks nothing but a variable is a configuration, of which the rest can be checked.
+    // If only variables are missing, the rest of the configuration can be checked.
     const withPlaceholders: Platform["env"] = (name) => name === "LANEWAY_CONFIG" ? env(name) : PLACEHOLDER_SECRET;
     try {
       return { findings, loaded: load(examination, withPlaceholders) };
@@ -39,7 +39,7 @@ function load({ path, listen, platform, plugins }: Examination, env: Platform["e
 
 const SETTINGS = "docs/configuration.md lists every setting";
 
-/** What a problem of the configuration is called, and its cure, by the words of its message. */
+/** The name and the cure of a configuration problem, by the words of its message. */
 const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] = [
   [/No such file/, "configuration-missing", "Name an existing file with --config or LANEWAY_CONFIG"],
   [
@@ -61,7 +61,7 @@ function findingOf({ path, message }: Problem): Finding {
   return problem("error", check, path === "" ? "configuration" : path, message, cure);
 }
 
-/** Whether each upstream's secret is there, and looks like one. */
+/** Checks whether each upstream's secret is set and looks like one. */
 export function checkSecrets(examined: Examined): Finding[] {
   const { config, platform: { env } } = examined;
   const used = usedUpstreams(config);
@@ -92,7 +92,7 @@ function secretVariables({ upstreams, catalogs, keys }: Examined["config"]): Set
   return new Set(secrets.flatMap((secret) => secret && secret !== "client" ? [secret.env] : []));
 }
 
-/** What people copy along with a secret, or in place of it. */
+/** Finds characters that people copy along with a secret, or texts that they put in its place. */
 function malformed(name: string, value: string): Finding[] {
   const found = /^["']|["']$/.test(value)
     ? "has quotation marks around its value"

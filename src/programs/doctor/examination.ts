@@ -1,4 +1,4 @@
-/** What every check works with. */
+/** The input of every check. */
 import type { Plugins } from "../../compose/plugins.ts";
 import type { Config } from "../../config/schema.ts";
 import type { LoadedConfig } from "../../config/load.ts";
@@ -16,23 +16,23 @@ export interface Examination {
   descriptors: Descriptors;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** How long a server has for one answer, in milliseconds. */
+  /** How long a server may take for one answer, in milliseconds. */
   patienceMs: number;
-  /** The only lane, or the only model, whose models are asked. */
+  /** The only lane or model to check. */
   only: { lane?: string; model?: string };
 }
 
-/** The same once there is a configuration. */
+/** The input of checks that need a configuration. */
 export interface Examined extends Examination, Omit<LoadedConfig, "config"> {
   config: Config;
 }
 
-/** Names as a subject: `upstream "router"`. */
+/** The subject of a finding: `upstream "router"`. */
 export const upstreamNamed = (name: string) => `upstream "${name}"`;
 
 /**
- * The upstreams that nobody has set up: their secret is not set, and they are in the configuration only because the built-in one
- * has them. Who asks for a lane or a model wants what it needs.
+ * The upstreams that are not set up: their secret is not set, and they are only in the built-in configuration. Empty if a lane or a
+ * model was named, because then all that it needs is checked.
  */
 export function notSetUp({ config, inherited, only, platform: { env } }: Examined): Set<string> {
   if (only.lane !== undefined || only.model !== undefined) return new Set();

@@ -1,25 +1,25 @@
-/** What the command `doctor` finds, and how a person reads it. */
+/** The findings of the command `doctor`, and their text. */
 import { printable } from "../../util/printable.ts";
 
 /**
- * An error keeps somebody from an answer; a warning makes answers worse, or may. A note says what is not set up and need not be;
- * what is skipped was not looked at.
+ * An error prevents answers. A warning makes answers worse, or may. A note names something that is not set up and need not be. A
+ * skipped subject was not checked.
  */
 export type Level = "error" | "warning" | "note" | "skipped" | "ok";
 
 export interface Finding {
   level: Level;
-  /** What was found, as a name that never changes: `secret-refused`. */
+  /** A stable name of the finding: `secret-refused`. */
   check: string;
-  /** What it is about: `upstream "router"`. */
+  /** The subject: `upstream "router"`. */
   subject: string;
   /** One sentence without a full stop at its end. */
   message: string;
-  /** What to do about it; none where all is well. */
+  /** How to fix it. Absent if there is no problem. */
   cure?: string;
 }
 
-/** What is wrong, and its cure. `upstream "router"`, `model "glm" of lane "oss"` are subjects. */
+/** A problem and its cure. Subjects are like `upstream "router"` or `model "glm" of lane "oss"`. */
 export function problem(
   level: "error" | "warning" | "note",
   check: string,
@@ -40,7 +40,7 @@ export function countOf(findings: readonly Finding[], level: Level): number {
 
 const WIDTH = "warning".length;
 
-/** The report in lines: what is well in a line each, and below every problem its cure. A server's words steer no terminal. */
+/** The report: a line for each finding, and the cure below each problem. Control characters in messages are made visible. */
 export function report(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ level, subject, message, cure }) => [
     `${level.padEnd(WIDTH)}  ${subject}: ${printable(message)}`,

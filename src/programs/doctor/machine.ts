@@ -1,4 +1,4 @@
-/** What the gateway needs of this machine: permissions, its port, its store, descriptors. */
+/** Checks this machine: permissions, the port, the store, descriptors. */
 import { codeFolder, describePermission, descriptorsOf, permissionsOf } from "../../config/permissions.ts";
 import { isThere } from "../../config/is_there.ts";
 import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
@@ -32,7 +32,7 @@ function checkPermissions({ config, file, platform: { env, os, isGranted } }: Ex
   );
 }
 
-/** Why nothing can listen at the configured address, by the system's code. */
+/** Cures for a failure to listen at the configured address, by the system's error code. */
 const LISTEN_CURES: Readonly<Record<string, string>> = {
   EACCES: "Choose a port above 1023 with --port, or allow this one to the process",
   EADDRNOTAVAIL: "Set listen.hostname to an address of this machine, such as 127.0.0.1",
@@ -63,7 +63,7 @@ async function checkPort({ config: { listen: { hostname, port } }, platform }: E
 
 const LOOK_MS = 2_000;
 
-/** Where the port is taken, a gateway may have it already: that is as it should be. */
+/** Finds out who uses the port. It may be a running gateway, which is fine. */
 async function whoListens(hostname: string, port: number, fetch: typeof globalThis.fetch): Promise<Finding> {
   const subject = `port ${port}`;
   const name = { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
@@ -82,7 +82,7 @@ async function whoListens(hostname: string, port: number, fetch: typeof globalTh
     }
     if (Array.isArray(lanes)) return well("port", subject, `A gateway is already running there (${url})`);
   } catch {
-    // It is something else.
+    // Another program uses the port.
   }
   const cure = "Stop that program, or choose another port with --port";
   return problem("error", "port-taken", subject, `Another program is listening on ${hostname}`, cure);

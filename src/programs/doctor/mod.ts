@@ -1,4 +1,4 @@
-/** The command `doctor`: checks the whole way from the configuration to the answer of each model. */
+/** The command `doctor`: checks everything from the configuration to the answer of each model. */
 import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
@@ -19,7 +19,7 @@ import { whyUnreached } from "./reach.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
 
-/** How long a server has for one answer, in milliseconds: some load a model first. */
+/** How long a server may take for one answer, in milliseconds: some load a model first. */
 const PATIENCE_MS = 60_000;
 
 const help = (program: string) =>
@@ -83,7 +83,7 @@ function parse(args: string[]): Options {
   return values;
 }
 
-/** All that is found, in the order of the way: what comes first may be the cause of what follows. */
+/** All findings, in the order of a request's path: an earlier one may cause later ones. */
 export async function examine(examination: Examination, isQuick: boolean): Promise<Finding[]> {
   const { findings, loaded } = checkConfiguration(examination);
   if (!loaded) return findings;
@@ -109,13 +109,13 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
   return all.map((one) => masked(one, hide));
 }
 
-/** What an upstream or a proxy says may quote the secret that it was sent. */
+/** Hides secrets, because an upstream or a proxy may quote the one that it got. */
 function masked(finding: Finding, hide: Hide): Finding {
   const { message, cure } = finding;
   return { ...finding, message: hide(message), ...(cure !== undefined && { cure: hide(cure) }) };
 }
 
-/** Whether the issuer's keys can be read that callers' tokens are checked with. */
+/** Checks whether the issuer's keys for callers' tokens can be read. */
 async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined): Promise<Finding[]> {
   if (!oidc) return [];
   const subject = `issuer "${oidc.issuer}"`;
@@ -132,7 +132,7 @@ async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined)
   return [problem("error", check, subject, message, cure.replaceAll("baseUrl", "oidc.issuer"))];
 }
 
-/** The configuration without the lanes, models and upstreams that are not asked for. Throws `UsageError` where there is nothing of that name. */
+/** The configuration with only the named lane or model and its upstreams. Throws `UsageError` if there is no such name. */
 function narrowedTo({ lane, model }: Examination["only"], config: Config): Config {
   if (lane === undefined && model === undefined) return config;
   const all = Object.keys(config.lanes);
@@ -151,7 +151,7 @@ function narrowedTo({ lane, model }: Examination["only"], config: Config): Confi
   return { ...narrowed, upstreams: Object.fromEntries(upstreams) };
 }
 
-/** The lane with that model alone. One that the lane does not list is asked for by the name that the upstream has for it. */
+/** The lane with only that model. If the lane does not list it, the name is the upstream's. */
 function laneWith(model: string, lane: LaneConfig, isNamed: boolean): LaneConfig | undefined {
   const alias = Object.hasOwn(lane.models, model) ? lane.models[model] : undefined;
   const upstream = isNamed ? lane.upstreams.chat : undefined;

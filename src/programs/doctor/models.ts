@@ -1,4 +1,4 @@
-/** Whether each model of each lane answers, streams, calls tools, reasons and keeps to a schema. */
+/** Checks whether each model of each lane answers, streams, calls tools, reasons and follows a schema. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { type Answer, errorIn, startTargetClient, type Subject, type TargetClient } from "./target_client.ts";
 import { type Examined, upstreamNamed } from "./examination.ts";
@@ -7,10 +7,10 @@ import { CHAT_QUESTIONS, OTHER_QUESTIONS, TOOL } from "./questions.ts";
 import { limited } from "./upstreams.ts";
 import { whyUnreached } from "./reach.ts";
 
-/** How many models are asked at once. */
+/** How many models are checked at once. */
 const AT_ONCE = 4;
 
-/** `lost`: the upstreams whose models are not asked, and why. */
+/** `lost`: the upstreams whose models are not checked, and why. */
 export async function checkModels(examined: Examined, lost: ReadonlyMap<string, string>): Promise<Finding[]> {
   const asking = startTargetClient(examined);
   const findings = new Map<Subject, Finding[]>();
@@ -33,7 +33,7 @@ export async function checkModels(examined: Examined, lost: ReadonlyMap<string, 
   ];
 }
 
-/** Lanes that list no model: nobody has named which of their upstreams' models to test. */
+/** Lanes that list no model, so that there is no model to test. */
 function unlisted({ config: { lanes } }: Examined): Finding[] {
   const names = Object.keys(lanes).filter((name) => Object.keys(lanes[name]!.models).length === 0);
   return names.map((name) => ({
@@ -44,7 +44,7 @@ function unlisted({ config: { lanes } }: Examined): Finding[] {
   }));
 }
 
-/** One line for all models of an upstream to which there is no way. */
+/** One finding for all models of an unreachable upstream. */
 function skippedModels(skipped: readonly Subject[], lost: ReadonlyMap<string, string>): Finding[] {
   return [...Map.groupBy(skipped, ({ upstream }) => upstream)].map(([upstream, { length }]) => ({
     level: "skipped",
@@ -80,7 +80,7 @@ async function checkChat(subject: Subject, asking: TargetClient): Promise<Findin
   return [well("model", subject.name, `It ${can.join(", ")}`), ...findings];
 }
 
-/** What an answer shows: what the model can do, or what is wrong. */
+/** Judges an answer: the ability that it shows, or a problem. */
 type Judge = (answer: Answer, subject: Subject) => string | Finding;
 
 const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
@@ -119,7 +119,7 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
   structure(answer, subject) {
     const { name } = subject;
     const message = messageOf(answer);
-    // The gateway checks the answer itself, and asks once more.
+    // The gateway checks the answer itself, and asks the model once more.
     const isIgnored = /requested format/.test(String(errorIn(answer)?.message));
     if (!message && !isIgnored) {
       return refusal("structure-refused", "with a JSON schema", answer, subject, INSTRUCT_CURE);
@@ -140,7 +140,7 @@ const INSTRUCT_CURE = 'Set "structuredOutput": "instruct" for this model or its 
 
 function refusal(check: string, what: string, answer: Answer, subject: Subject, cure: string): Finding {
   const { error, cause, upstreamStatus } = answer.log ?? {};
-  // An upstream that was not reached, or was silent, has refused nothing.
+  // An unreachable or silent upstream has refused nothing.
   const isUnreached = upstreamStatus === undefined && (error === "upstream_timeout" || cause !== undefined);
   if (isUnreached) return { ...failure(subject, answer), level: "warning" };
   const reason = errorIn(answer)?.message ?? `status ${answer.status}`;
@@ -170,7 +170,7 @@ function keepsToSchema(text: string): boolean {
   }
 }
 
-/** Why a model did not answer at all, by what its upstream answered the gateway with. */
+/** Why a model did not answer at all, by its upstream's reply to the gateway. */
 function failure(subject: Subject, answer: Answer): Finding {
   const { name, upstream, model } = subject;
   const { log } = answer;

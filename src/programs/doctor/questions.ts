@@ -1,8 +1,8 @@
-/** The few questions by which the doctor sees what a model can do. */
+/** The few requests by which the doctor finds out what a model can do. */
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Task } from "../../canonical/models.ts";
 
-/** How long an answer may be from which something is to be seen, in tokens: reasoning comes before it. */
+/** The token limit of an answer that has to show something, because reasoning comes first. */
 export const ROOM = 600;
 
 const user = (content: string) => [{ role: "user", content }];
@@ -19,7 +19,7 @@ const SCHEMA = {
 export const CHAT_QUESTIONS = {
   whole: { max_tokens: 1, messages: user("Say: pong") },
   stream: { max_tokens: 1, stream: true, messages: user("Say: pong") },
-  // Every agent sends some.
+  // Every agent sends instructions.
   instructions: {
     max_tokens: 1,
     messages: [{ role: "system", content: "Be brief." }, ...user("Say: pong")],
@@ -44,7 +44,7 @@ export const CHAT_QUESTIONS = {
   },
 } satisfies Record<string, JsonObject>;
 
-/** The smallest request of the other tasks: its path below a lane, and its body. */
+/** The smallest request of each other task: its path below a lane, and its body. */
 export const OTHER_QUESTIONS: Record<Exclude<Task, "chat">, { path: string; body(model: string): BodyInit }> = {
   embedding: { path: "embeddings", body: (model) => JSON.stringify({ model, input: ["pong"] }) },
   rerank: { path: "rerank", body: (model) => JSON.stringify({ model, query: "ping", documents: ["pong"] }) },

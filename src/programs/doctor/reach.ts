@@ -1,4 +1,4 @@
-/** Why a server could not be reached, by the platform's words, and what to do about it. */
+/** Explains by the platform's message why a server could not be reached, and how to fix it. */
 
 export interface Unreached {
   check: string;
@@ -8,7 +8,7 @@ export interface Unreached {
 
 type Kind = readonly [words: RegExp, check: string, message: (host: string) => string, cure: string];
 
-/** Deno's words and Node's. */
+/** Patterns for Deno's and Node's messages. */
 const KINDS: readonly Kind[] = [
   [
     /NotCapable|Requires net access/,
@@ -66,7 +66,7 @@ const KINDS: readonly Kind[] = [
   ],
 ];
 
-/** `host`: whom the call was for, as `name:port`. */
+/** `host`: the host of the call, as `name:port`. */
 export function whyUnreached(thrown: unknown, host: string): Unreached {
   const words = wordsOf(thrown);
   const kind = KINDS.find(([pattern]) => pattern.test(words));

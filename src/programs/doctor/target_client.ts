@@ -1,4 +1,4 @@
-/** A gateway in this process that serves each target of the configuration as a model of its own, and how it is asked. */
+/** A gateway in this process that serves each configured target as a separate model, and a client for it. */
 import { createApp } from "../../app.ts";
 import { isPattern } from "../../canonical/models.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
@@ -9,26 +9,26 @@ import type { LogEntry } from "../../observe/log.ts";
 import { createMemoryStore } from "../../state/memory_store.ts";
 import type { Examined } from "./examination.ts";
 
-/** One model at one upstream, and who serves it to clients. */
+/** One model at one upstream. */
 export interface Subject {
-  /** What it is called in the lane of this gateway. */
+  /** Its name in the lane of this gateway. */
   id: string;
   task: Task;
   upstream: string;
-  /** What the upstream calls it. */
+  /** The upstream's name for it. */
   model: string;
-  /** For people: `model "glm" of lane "oss"`. */
+  /** The subject in findings: `model "glm" of lane "oss"`. */
   name: string;
 }
 
 export interface Answer {
   status: number;
   contentType: string;
-  /** JSON where it is some. */
+  /** Parsed, if it is JSON. */
   body: JsonValue;
-  /** What the gateway had to drop or change. */
+  /** The gateway's notes about dropped or changed fields. */
   notes: string;
-  /** What the upstream answered the gateway with, and what ended the call. */
+  /** The gateway's log entry, with the upstream's status and the error. */
   log?: LogEntry;
 }
 
@@ -70,7 +70,7 @@ export function startTargetClient(examined: Examined): TargetClient {
   return { subjects, ask, close: () => app.close() };
 }
 
-/** Each target once, however many names lead to it: its first one. */
+/** Each target once, with the first name that leads to it. */
 function subjectsOf({ config }: Examined): { subjects: Subject[]; models: Record<string, Alias> } {
   const models: Record<string, Alias> = {};
   const subjects = new Map<string, Subject>();
@@ -117,7 +117,7 @@ function bodyOf(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonValue 
   }
 }
 
-/** The error that an answer holds, for people. */
+/** The error in an answer. */
 export function errorIn({ body }: Answer): JsonObject | undefined {
   return isJsonObject(body) && isJsonObject(body.error) ? body.error : undefined;
 }

@@ -1,4 +1,4 @@
-/** Whether each upstream can be reached, is an API, and accepts the secret. */
+/** Checks whether each upstream can be reached, is an API, and accepts the secret. */
 import { builtIn } from "../../app.ts";
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
 import { secretPlaceOf } from "../../compose/upstreams.ts";
@@ -12,7 +12,7 @@ import { whyUnreached } from "./reach.ts";
 
 export interface UpstreamFindings {
   findings: Finding[];
-  /** The upstreams whose models are not worth asking, and why: there is no way to them. */
+  /** The upstreams whose models are not checked because the upstream cannot be used, and why. */
   lost: Map<string, string>;
 }
 
@@ -51,13 +51,13 @@ interface Visited extends BaseUrl, Pick<Upstream, "secret" | "secretPlace" | "he
   takesTokens: boolean;
   /** How servers of this kind list their models, if they do. */
   listing?: Call;
-  /** What a problem is: the upstream may be one that no lane uses. */
+  /** The level of problems: a warning if no lane uses the upstream. */
   level: "error" | "warning";
 }
 
-/** A longer list of models is not read to its end, in characters. */
+/** The longest list of models that is read, in characters. */
 const MOST_LISTED = 10_000_000;
-/** How far a clock may be off, in milliseconds: beyond it certificates and signed tokens fail. */
+/** How far the clock may be off, in milliseconds. Beyond this, certificates and signed tokens fail. */
 const CLOCK_MS = 120_000;
 
 async function visit(visited: Visited, examined: Examined) {
@@ -79,7 +79,7 @@ async function visit(visited: Visited, examined: Examined) {
 interface Listing {
   status: number;
   headers: Headers;
-  /** The text where the body is no JSON. */
+  /** The parsed body, or the text if it is not JSON. */
   body: JsonValue;
 }
 
@@ -124,7 +124,7 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
   if (status === 401 || status === 403) return refused(visited, status);
   if (status === 402 || status === 429) return { finding: limited(subject, status), isLost: false };
   if (status === 500) {
-    // Some servers fail at their list alone: the models themselves tell.
+    // Some servers fail only at their list, so the models themselves are still checked.
     const message = "It fails to list its models (status 500)";
     const cure = "Check the server's own log; if its models answer, you can ignore this";
     return { finding: problem("warning", "list-failing", subject, message, cure), isLost: false };
@@ -140,7 +140,7 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
   return { finding: counted(subject, reply), isLost: false };
 }
 
-/** What the list of models says. */
+/** The finding from the list of models. */
 function counted(subject: string, { status, body }: Listing): Finding {
   const count = modelsIn(body);
   if (count === undefined) return well("upstream", subject, `It is reachable and lists no models (status ${status})`);
@@ -172,7 +172,7 @@ function refused({ name, level, secret, secretPlace, takesTokens }: Visited, sta
   return { finding, isLost: true };
 }
 
-/** A refusal that passes, or that somebody has to pay for. */
+/** The finding for a rate limit or a bill to pay. */
 export function limited(subject: string, status: number): Finding {
   return status === 402
     ? problem(
@@ -196,7 +196,7 @@ function isPage(headers: Headers, body: JsonValue): boolean {
     typeof body === "string" && /^\s*<(!doctype|html)/i.test(body);
 }
 
-/** How many models the answer lists; nothing where it is no list. */
+/** How many models the answer lists. Absent if it is not a list. */
 function modelsIn(body: JsonValue): number | undefined {
   const list = isJsonObject(body) ? body.data ?? body.models : body;
   return Array.isArray(list) ? list.length : undefined;
@@ -204,7 +204,7 @@ function modelsIn(body: JsonValue): number | undefined {
 
 const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings|models|rerank)$/;
 
-/** A server without a list may be well, or be called by a path that it has not. */
+/** A server without a list may be fine, or the base URL may have a wrong path. */
 async function withoutList(visited: Visited, examined: Examined): Promise<Judgement> {
   const { name, baseUrl, level } = visited;
   const subject = upstreamNamed(name);

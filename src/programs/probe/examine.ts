@@ -1,4 +1,4 @@
-/** Finds out what a server is, and what follows for its entry in the configuration. */
+/** Finds out what kind of server it is, and derives its entry in the configuration. */
 import {
   chatQuestions,
   findWires,
@@ -16,13 +16,13 @@ import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { modelsIn, openProbe, ProbeError } from "./probe_call.ts";
 
 export interface Examined {
-  /** Where its wires begin, without a slash at its end. */
+  /** The base URL of its wires, without a trailing slash. */
   baseUrl: string;
-  /** What it is; nothing where it tells nothing of itself. */
+  /** The server's name. Absent if it does not identify itself. */
   title?: string;
   model: string;
   findings: ProbeFinding[];
-  /** The entry of `upstreams`, and why each of its settings is there. */
+  /** The entry of `upstreams`, and the reason for each of its settings. */
   entry: JsonObject;
   reasons: Readonly<Record<string, string>>;
 }
@@ -30,7 +30,7 @@ export interface Examined {
 export interface ProbeOptions {
   url: string;
   model?: string;
-  /** `header`: the one that carries the secret; by default the usual ones are tried. */
+  /** `header`: the header for the secret. By default the usual ones are tried. */
   secret?: { env: string; value: string; header?: string };
   patienceMs: number;
   /** Called before each request. */
@@ -65,13 +65,13 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
 }
 
-/** The secret's entry in the configuration, with its header if the driver's own is another. */
+/** The secret's entry in the configuration, with its header if it is not the driver's. */
 function referenceTo(env: string, header: string, driver: string): JsonObject {
   const usual = builtIn.drivers.find(({ name }) => name === driver)?.secret?.header ?? "authorization";
   return header === usual ? { env } : { env, header };
 }
 
-/** The driver of the chat wire speaks those beside it, too. */
+/** The driver for the wires. The chat driver also serves the other wires of such servers. */
 function driverFor(served: readonly string[]): string | undefined {
   if (served.includes("chat")) return "chat";
   const tasks = served.filter((name) => name === "embeddings" || name === "rerank");
@@ -81,14 +81,14 @@ function driverFor(served: readonly string[]): string | undefined {
 interface Base {
   baseUrl: string;
   query?: string;
-  /** The header that carries the secret; absent where there is no secret. */
+  /** The header of the secret. Absent without a secret. */
   place?: SecretPlace;
   ask: ProbeCall;
-  /** The answer to a request for the models. */
+  /** The reply to a request for the models. */
   list: ProbeReply;
 }
 
-/** The address as it is, or with `/v1` behind it: where models are listed. */
+/** The given URL, or that with `/v1` appended, whichever lists models. */
 async function findBase(options: Omit<ProbeOptions, "model">): Promise<Base> {
   const { url } = options;
   const { baseUrl: plain, query } = splitBaseUrl(url);
@@ -105,7 +105,7 @@ async function findBase(options: Omit<ProbeOptions, "model">): Promise<Base> {
   return found[0]!;
 }
 
-/** Lists the models, with the secret in each place until it is accepted. */
+/** Lists the models, with the secret in one header after another until it is accepted. */
 async function findAccess(
   { baseUrl, query }: Pick<Base, "baseUrl" | "query">,
   { secret, ...others }: Omit<ProbeOptions, "model" | "url">,
@@ -134,11 +134,11 @@ function refused({ status }: ProbeReply, secret: ProbeOptions["secret"]): string
   return `The server answers ${status}: ${cure}`;
 }
 
-/** What the server says that it is. */
+/** The kind that the server identifies itself as. */
 interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
-  /** With its version; nothing where it tells nothing of itself. */
+  /** The name with its version. Absent if the server does not identify itself. */
   title?: string;
-  /** The one model that it has. */
+  /** Its only model. */
   model?: string;
 }
 
@@ -173,7 +173,7 @@ function whyNone(wires: readonly FoundWire[], model: string): string {
 interface EntryFacts {
   driver: string;
   baseUrl: string;
-  /** The variable's name, and the header if it is not the driver's. */
+  /** The secret's variable, and its header if it is not the driver's. */
   secret?: JsonObject;
   kind: FoundKind;
   findings: readonly ProbeFinding[];

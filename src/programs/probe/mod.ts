@@ -1,4 +1,4 @@
-/** The command `probe`: finds out what a server of models is, and what its entry in the configuration should say. */
+/** The command `probe`: finds out what a model server supports, and how to configure it. */
 import { laneNameSchema } from "../../config/lane_schema.ts";
 import { hiderFor } from "../../context/secrets.ts";
 import { withSettings } from "../connect/edit.ts";
@@ -54,7 +54,7 @@ export async function probe(args: readonly string[], config: string | undefined,
   }
   const { model, write, "secret-env": variable, "secret-header": named } = values;
   const header = toHeaderName(named);
-  // A server may repeat the secret that it was sent.
+  // A server may repeat the secret.
   const hide = hiderFor(variable === undefined ? [] : [platform.env(variable) ?? ""]);
   checkName(write);
   try {
@@ -81,7 +81,7 @@ function checkName(upstream: string | undefined): void {
   throw new UsageError(`"${upstream}" cannot be the name of an upstream`);
 }
 
-/** Whatever the file system refuses is the user's to mend, too. */
+/** Whether the message is for the user, who can also fix errors of the file system. */
 function isForUser(error: unknown): boolean {
   return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object) ||
     (error as Error).name === "NotCapable";
@@ -98,7 +98,7 @@ function secretIn(name: string | undefined, header: string | undefined, env: Pro
   return { env: name, value, header };
 }
 
-/** What was found, the entry as it can be copied, and a reason for each of its settings. */
+/** The findings, the entry to copy, and the reason for each of its settings. */
 export function report({ baseUrl, title, model, findings, entry, reasons }: Examined, name: string): string {
   const json = JSON.stringify(entry, null, 2).split("\n");
   return [
@@ -119,7 +119,7 @@ function columns(rows: readonly (readonly [name: string, text: string])[]): stri
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`);
 }
 
-/** The wires by which an upstream serves a task that a lane can leave to it. */
+/** The wires by which an upstream serves each task of a lane. */
 const WIRES: readonly (readonly [task: string, wires: readonly string[]])[] = [
   ["chat", ["chat wire", "messages wire", "responses wire"]],
   ["embedding", ["embeddings wire"]],
@@ -127,8 +127,8 @@ const WIRES: readonly (readonly [task: string, wires: readonly string[]])[] = [
 ];
 
 /**
- * Into a configuration that extends the built-in one, where there is none yet. A lane of the upstream's name serves its models,
- * unless some lane leads to it already, or has that name. Returns what was done.
+ * Writes the entry into the configuration. If there is no file yet, it writes one that extends the built-in configuration. A lane
+ * with the upstream's name serves its models, unless a lane already uses the upstream or has that name. Returns what was done.
  */
 function writeEntry(path: string, name: string, { entry, findings }: Examined): string {
   const found = readFile(path);
@@ -155,7 +155,7 @@ function canHaveLane(name: string, text: string | undefined): boolean {
   return !lanes.includes(JSON.stringify(name));
 }
 
-/** Nothing of a file that is not JSON: it is refused where it is edited. */
+/** The lanes in a configuration. None for invalid JSON, which is refused when it is edited. */
 function lanesIn(text = "{}"): unknown {
   try {
     return JSON.parse(text)?.lanes ?? {};

@@ -1,4 +1,4 @@
-/** Asks a server, one small request after another. */
+/** Sends small requests to a server, one after another. */
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { SecretPlace } from "../../contract/call.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
@@ -7,9 +7,9 @@ import type { ProbeCall, ProbeReply } from "../../contract/probing.ts";
 export interface ProbeOptions {
   /** Ends with a slash. */
   baseUrl: string;
-  /** Follows each path. */
+  /** The query that is appended to each path. */
   query?: string;
-  /** The secret, and the header that carries it. */
+  /** The secret, and its header. */
   access?: { value: string; place: SecretPlace };
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
@@ -20,13 +20,13 @@ export interface ProbeOptions {
 /** How much of an answer is read, in characters. */
 const MOST_TEXT = 1_000_000;
 
-/** It cannot be found out. The message is for people. */
+/** The error if the server cannot be examined. The message is for people. */
 export class ProbeError extends Error {}
 
-/** After so many questions in a row that were not answered in time, the others are not asked. */
+/** After this many requests in a row without an answer in time, no more are sent. */
 const MOST_SILENT = 2;
 
-/** What it returns throws `ProbeError` where the server has stopped answering. */
+/** The returned function throws `ProbeError` if the server has stopped answering. */
 export function openProbe({ baseUrl, query, access, patienceMs, onAsk }: ProbeOptions): ProbeCall {
   let silent = 0;
   const { value = "", place } = access ?? {};
@@ -88,7 +88,7 @@ function nothing({ message }: Error): ProbeReply {
   return { status: 0, headers: new Headers(), text: message, firstByteMs: 0, longestPauseMs: 0 };
 }
 
-/** The first model of a list, and how many there are. */
+/** The names of the models in a list. */
 export function modelsIn({ body }: ProbeReply): string[] {
   const data = (body as JsonObject | undefined)?.data ?? body;
   return Array.isArray(data)

@@ -12,16 +12,16 @@ import { type Law, must, mustEqual } from "./law.ts";
 import { readEvents } from "./stages.ts";
 import { assertWellFormed, comparable } from "./well_formed.ts";
 
-/** A driver of conversations, and what a server of its kind says. */
+/** A driver of conversations, and sample answers of its servers. */
 export interface DriverSample {
   driver: Driver;
   /** A whole answer. */
   whole: JsonValue;
-  /** The text of a streamed one that says the same. */
+  /** The text of a streamed answer with the same content. */
   stream: string;
-  /** Where the stream says how the answer ended: before this text nobody can know it. */
+  /** The text in the stream that tells how the answer ended. Before it, this is unknown. */
   ending: string;
-  /** What it is answered to; a short question where absent. */
+  /** The request for the answer. A short question by default. */
   request?: GenerateRequest;
 }
 
@@ -96,7 +96,7 @@ async function checkAnswers(sample: DriverSample): Promise<void> {
   mustEqual(meaningOf(collect(events)), meaningOf(whole), "A stream says what a whole answer says");
 }
 
-/** What both say. Fields of the wire's own may be in one only. */
+/** The content that must be equal in both. Fields that only the wire knows may be in one only. */
 function meaningOf({ content, finish, usage }: GenerateResponse): JsonObject {
   const said = content.map((part) => {
     switch (part.type) {
@@ -132,7 +132,7 @@ async function checkPrefixes(sample: DriverSample): Promise<void> {
     const events = await eventsOf(sample, bytes.slice(0, length), bytes.length);
     assertWellFormed(events);
     const last = events.at(-1)!;
-    // Once the upstream has said how the answer ended, its counts may be all that is missing.
+    // Once the upstream has said how the answer ended, only its usage may be missing.
     const isOver = length >= endsAt && last.type === "finish" && end.type === "finish" &&
       last.finish.reason === end.finish.reason;
     must(last.type === "error" || isOver, `After ${length} bytes a stream ends in an error`, events);

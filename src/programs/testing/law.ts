@@ -1,15 +1,15 @@
-/** A law that holds, or whose `check` throws and says where it does not. */
+/** A law. Its `check` throws if the law does not hold, and says where. */
 export interface Law {
   name: string;
   check(): void | Promise<void>;
 }
 
-/** Throws where it does not hold. */
+/** Throws if the condition does not hold. */
 export function must(holds: boolean, rule: string, shown: unknown): asserts holds {
   if (!holds) throw new Error(`${rule}, but: ${typeof shown === "string" ? shown : JSON.stringify(shown, null, 1)}`);
 }
 
-/** Throws where the two are not the same JSON. */
+/** Throws if the two values are not equal as JSON. */
 export function mustEqual(actual: unknown, expected: unknown, rule: string): void {
   const [one, other] = [JSON.stringify(sorted(actual)), JSON.stringify(sorted(expected))];
   must(one === other, rule, `${one} is not ${other}`);

@@ -7,7 +7,7 @@
  * for (const { name, check } of laws({ protocol: mine, … })) Deno.test(name, check);
  * ```
  *
- * Nothing but the plugin is run: no server, no clock, no network.
+ * Only the plugin is run, without a server, a clock or a network.
  */
 import { driverLaws, type DriverSample } from "./driver_laws.ts";
 import type { Law } from "./law.ts";
@@ -18,7 +18,7 @@ export type { Read } from "./protocol_laws.ts";
 export { assertWellFormed } from "./well_formed.ts";
 export { readEvents, writeFrames } from "./stages.ts";
 
-/** What is to be checked of a plugin, by what it says in a sample exchange. */
+/** The laws for a plugin, checked on a sample exchange. */
 export function laws(sample: ProtocolSample | DriverSample): Law[] {
   return "protocol" in sample ? protocolLaws(sample) : driverLaws(sample);
 }

@@ -9,24 +9,24 @@ import { FORMAT } from "../../http/framing.ts";
 import { type Law, must, mustEqual } from "./law.ts";
 import { writeFrames } from "./stages.ts";
 
-/** What a client of the wire reads in an answer. */
+/** The content of an answer as a client of the wire reads it. */
 export interface Read {
   text: string;
-  /** The calls of tools, with their inputs parsed; absent where the wire has none. */
+  /** The tool calls with parsed inputs. Absent if the wire has none. */
   calls?: readonly { name: string; input: JsonValue }[];
 }
 
-/** A protocol of conversations, and what is said in a sample exchange. */
+/** A protocol of conversations, and a sample exchange. */
 export interface ProtocolSample {
   protocol: Protocol<"generate">;
   /** The body of a request, as a client sends it. */
   request: JsonValue;
   headers?: Record<string, string>;
-  /** What the path of its requests has besides the lane. */
+  /** The parameters in its path, besides the lane. */
   params?: Record<string, string>;
-  /** What the text of a stream has where an answer ends, and what in its place after a failure. */
+  /** The text in a stream that marks the end of an answer, and the one after a failure. */
   marks: { done: string; error: string };
-  /** What a client makes of a whole answer, and of the frames of a stream. */
+  /** Reads a whole answer, and the frames of a stream, as a client does. */
   read: { whole(body: JsonObject): Read; stream(frames: readonly Frame[]): Read };
 }
 
@@ -39,7 +39,7 @@ const call = (id: string, input: string): OutputPart => ({
   input,
 });
 
-/** What models say: nothing, words, thoughts before them, calls, all of it. */
+/** Contents of answers: nothing, text, thoughts before text, calls, and all of these. */
 const CONTENTS: readonly OutputPart[][] = [
   [],
   [text("Hello, you")],

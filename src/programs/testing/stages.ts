@@ -1,12 +1,12 @@
-/** The stages of a stream as what they are: functions from an array to an array. */
+/** Runs the stages of a stream as functions from an array to an array. */
 import type { Frame } from "../../contract/frame.ts";
 import type { StreamReader, StreamTransform, StreamWriter } from "../../contract/stream.ts";
 import { GatewayError } from "../../errors.ts";
 import { runUnsliced } from "../../util/sliced_work.ts";
 
 /**
- * The events of a stream that holds these frames, up to the wire's own end. The failure that the reader throws is the last of
- * them. `failure`: the connection breaks with it after the last frame.
+ * The events of a stream with these frames, up to the wire's own end. An error that the reader throws is the last event.
+ * `failure`: the error with which the connection breaks after the last frame.
  */
 export function readEvents<E>(
   reader: StreamReader<E>,
@@ -31,14 +31,14 @@ export function readEvents<E>(
   return events;
 }
 
-/** The frames in which a wire writes these events. */
+/** The frames that a writer makes of these events. */
 export function writeFrames<E>(writer: StreamWriter<E>, events: Iterable<E>): Frame[] {
   const frames: Frame[] = [];
   for (const event of events) writer.write(event, (frame) => void frames.push(frame));
   return frames;
 }
 
-/** What a transform makes of these events. */
+/** The events that a transform makes of these. */
 export function transform<E>(by: StreamTransform<E>, events: Iterable<E>): E[] {
   const changed: E[] = [];
   for (const event of events) {

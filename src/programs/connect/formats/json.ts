@@ -10,7 +10,7 @@ import {
 import type { JsonValue } from "../../../canonical/json.ts";
 import { type Format, FormatError, placeIn } from "./format.ts";
 
-/** JSON. With `isLoose`, comments and trailing commas are right in it. */
+/** JSON. With `isLoose`, comments and trailing commas are allowed. */
 export function jsonFormat(isLoose: boolean): Format {
   return {
     read(text) {
@@ -35,7 +35,7 @@ export function jsonFormat(isLoose: boolean): Format {
   };
 }
 
-/** Of two properties with one name the client reads the last, and an edit would change the first. */
+/** Refuses duplicate names: the client would read the last property, and an edit would change the first. */
 function checkNames(text: string, path: readonly (string | number)[]): void {
   let node = parseTree(text);
   for (const step of path) {
@@ -49,12 +49,12 @@ function checkNames(text: string, path: readonly (string | number)[]): void {
   }
 }
 
-/** The value at the end of a path through what is not there yet. */
+/** Wraps a value in the objects and lists of a path that does not exist yet. */
 function nested(path: readonly (string | number)[], value: unknown): unknown {
   return path.reduceRight((inner, step) => typeof step === "number" ? [inner] : { [step]: inner }, value);
 }
 
-/** The indentation and the ends of lines that the file has. */
+/** The file's indentation and line breaks. */
 function layoutOf(text: string): FormattingOptions {
   const indent = /\n([ \t]+)\S/.exec(text)?.[1] ?? "  ";
   return {

@@ -3,7 +3,7 @@ import { type Format, FormatError } from "./format.ts";
 
 const [BEGIN, END] = ["# laneway: begin", "# laneway: end"];
 
-/** How one variable is set in a line. */
+/** How a line sets a variable. */
 interface Line {
   write(name: string, value: JsonValue): string;
   /** The name and the value of a line that `write` wrote. */
@@ -12,11 +12,11 @@ interface Line {
 
 interface Quoting {
   quoted(text: string): string;
-  /** What stands between the quotes. */
+  /** The text between the quotes. */
   read(text: string): string;
 }
 
-/** In all but fish nothing is special between single quotes. */
+/** In all shells except fish, nothing is special between single quotes. */
 const POSIX: Quoting = {
   quoted: (text) => `'${text.replaceAll("'", "'\\''")}'`,
   read: (text) => text.replaceAll("'\\''", "'"),
@@ -29,7 +29,7 @@ export const dotenvFormat = linesFormat({
     try {
       return name === undefined || text === undefined ? undefined : [name, JSON.parse(text)];
     } catch {
-      return undefined; // somebody else wrote it
+      return undefined; // the line was not written by this command
     }
   },
 });
@@ -40,7 +40,7 @@ export const fishFormat = linesFormat(shellLine("set -gx ", " ", {
   read: (text) => text.replace(/\\([\\'])/g, "$1"),
 }));
 
-/** Variables between two lines that mark what is ours; the rest of the file is left alone. */
+/** Variables between two marker lines. The rest of the file is not changed. */
 function linesFormat(line: Line): Format {
   return {
     read(text) {
@@ -56,7 +56,7 @@ function linesFormat(line: Line): Format {
       const name = String(change.path[0]);
       const sets = (one: string) => line.read(one)?.[0] === name;
       const at = own.findIndex(sets);
-      // What somebody has written between the marks stays.
+      // Other lines between the markers stay.
       const lines = own.filter((one) => !sets(one));
       if (change.kind !== "remove") lines.splice(at < 0 ? lines.length : at, 0, line.write(name, change.value));
       const block = lines.length > 0 ? [BEGIN, ...lines, END, ""].join(eol) : "";
@@ -66,7 +66,7 @@ function linesFormat(line: Line): Format {
   };
 }
 
-/** The lines between the marks, and what stands before and after them. */
+/** The lines between the markers, and the text before and after them. */
 function split(text: string): { before: string; own: string[]; after: string; eol: string } {
   const eol = text.includes("\r\n") ? "\r\n" : "\n";
   const begin = text.indexOf(BEGIN);

@@ -21,7 +21,7 @@ export function formatOf({ format, path }: { format: FileFormat; path: string })
 
 const MARK = "\ufeff";
 
-/** The same format; a byte order mark before it stays. */
+/** A format that keeps a byte order mark. */
 function behindMark({ read, change }: Format): Format {
   const withoutMark = (text: string) => text.startsWith(MARK) ? text.slice(1) : text;
   return {

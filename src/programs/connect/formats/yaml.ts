@@ -10,7 +10,7 @@ export const yamlFormat: Format = {
     try {
       return (document.toJS() ?? undefined) as JsonValue | undefined;
     } catch (error) {
-      throw new FormatError((error as Error).message); // aliases of what is not there, or of too much
+      throw new FormatError((error as Error).message); // aliases of missing anchors, or too many aliases
     }
   },
   change(text, change) {
@@ -23,23 +23,23 @@ export const yamlFormat: Format = {
     else if (document.hasIn(change.path)) document.addIn(change.path, document.createNode(change.value));
     else document.setIn(change.path, document.createNode([change.value]));
     const changed = document.toString(layout);
-    // The library writes the whole file in a layout of its own; only the lines that the change is about are taken from it.
+    // The library rewrites the whole file in its own layout, so only the changed lines are taken from it.
     const kept = mergedByLines(plain, unix, changed);
     const written = saysTheSame(kept, document) ? kept : changed;
     return text.includes("\r\n") ? written.replaceAll("\n", "\r\n") : written;
   },
 };
 
-/** The usual one first. */
+/** The possible layouts, the usual one first. */
 const LAYOUTS = [true, false].flatMap((indentSeq) =>
   [true, false].flatMap((flowCollectionPadding) =>
     [2, 4].map((indent) => ({ lineWidth: 0, indentSeq, flowCollectionPadding, indent }))
   )
 );
-/** Its warnings hold parts of the file. */
+/** Warnings are suppressed, because they contain parts of the file. */
 const QUIET = { logLevel: "error" } as const;
 
-/** Of the layouts that the library can write, the one that is most like the file's. */
+/** The library's layout that is most similar to the file's. */
 function layoutOf(document: ReturnType<typeof documentIn>, text: string): typeof LAYOUTS[number] {
   const lines = text.split("\n");
   const changes = LAYOUTS.map((layout) => {
@@ -54,7 +54,7 @@ function saysTheSame(text: string, document: ReturnType<typeof documentIn>): boo
   return other.errors.length === 0 && builtin("node:util").isDeepStrictEqual(other.toJS(), document.toJS());
 }
 
-/** A plain value is put into the node that is there, which keeps its comment. */
+/** A plain value is put into the existing node, which keeps its comment. */
 function valueFor(document: ReturnType<typeof documentIn>, value: JsonValue): unknown {
   return typeof value === "object" && value !== null ? document.createNode(value) : value;
 }
