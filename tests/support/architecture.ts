@@ -4,7 +4,7 @@ import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 /** The layers, lowest first: a file imports from its own folder and from layers below it. */
 export const LAYERS: readonly (readonly string[])[] = [
-  ["src/util"],
+  ["src/util", "src/std"],
   ["src/platform"],
   ["src/errors.ts"],
   ["src/canonical"],
