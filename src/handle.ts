@@ -47,7 +47,7 @@ export async function handle(
     const service = gateway.service(request, url);
     if (service) {
       recorder.discard();
-      return service;
+      return await service;
     }
 
     const page = findPage(url, gateway.feed !== undefined);

@@ -1,5 +1,6 @@
 /** The page for people who open the gateway's address in a browser: what the gateway is, and which addresses programs need. */
 import { escape, htmlResponse } from "./html.ts";
+import { preferredType } from "./negotiation.ts";
 
 export interface IndexFacts {
   name: string;
@@ -12,7 +13,16 @@ export interface IndexFacts {
 const STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}" +
   "code{font-family:ui-monospace,monospace}td,th{text-align:left;padding:.2rem 1.5rem .2rem 0}";
 
-export function indexPage({ name, version, lanes, origin }: IndexFacts): Response {
+/** A page where the client would rather have HTML, as browsers do. Programs are content with JSON. */
+export function answerIndex(headers: Headers, facts: IndexFacts): Response {
+  const { name, version, lanes } = facts;
+  const isPage = preferredType(headers, "application/json", "text/html") === "text/html";
+  const response = isPage ? indexPage(facts) : Response.json({ name, version, lanes });
+  response.headers.set("vary", "accept");
+  return response;
+}
+
+function indexPage({ name, version, lanes, origin }: IndexFacts): Response {
   const rows = lanes.map((lane) => {
     const base = `${origin}/${encodeURIComponent(lane)}`;
     return `<tr><th>${escape(lane)}</th><td><code>${escape(base)}/v1</code></td><td><code>${
@@ -27,7 +37,5 @@ ${rows.join("\n")}
 </table>
 <p><code>/&lt;lane&gt;/v1/models</code> lists the models of a lane. <a href="/docs">All endpoints</a> are described, also as
 <a href="/openapi.json">OpenAPI</a>. For operators: <code>/console</code>, <code>/healthz</code> and <code>/readyz</code>.</p>`;
-  const response = htmlResponse({ title: name, style: STYLE, body });
-  response.headers.set("vary", "accept");
-  return response;
+  return htmlResponse({ title: name, style: STYLE, body });
 }

@@ -1,5 +1,4 @@
 import { GatewayError } from "../errors.ts";
-import { indexPage } from "./index_page.ts";
 import { withoutBody } from "./respond.ts";
 
 export interface ServiceFacts {
@@ -13,15 +12,13 @@ export interface ServiceFacts {
 }
 
 /** Answers the requests of operators and load balancers. `undefined` for any other path. */
-export type Service = (request: Request, url: URL) => Response | undefined;
+export type Service = (request: Request, url: URL) => Response | Promise<Response> | undefined;
 
 /** These endpoints need no key, and reveal nothing else. */
 export function createService({ name, version, lanes, isReady, warning }: ServiceFacts): Service {
-  const answers: Record<string, (request: Request, url: URL) => Response> = {
-    "/": ({ headers }, { origin }) =>
-      wantsPage(headers)
-        ? indexPage({ name, version, lanes, origin })
-        : Response.json({ name, version, lanes }, { headers: { vary: "accept" } }),
+  const answers: Record<string, (request: Request, url: URL) => Response | Promise<Response>> = {
+    "/": async ({ headers }, { origin }) =>
+      (await import("./index_page.ts")).answerIndex(headers, { name, version, lanes, origin }),
     "/healthz": () => Response.json({ status: "ok" }),
     "/readyz": () =>
       isReady()
@@ -33,15 +30,10 @@ export function createService({ name, version, lanes, isReady, warning }: Servic
     const { pathname } = url;
     const answer = Object.hasOwn(answers, pathname) ? answers[pathname] : undefined;
     if (!answer) return undefined;
-    if (method === "HEAD") return withoutBody(answer(request, url));
+    if (method === "HEAD") return Promise.resolve(answer(request, url)).then(withoutBody);
     if (method !== "GET") throw methodNotAllowed(method, ["GET", "HEAD"]);
     return answer(request, url);
   };
-}
-
-/** Browsers request HTML explicitly. Other programs accept any type or request another. */
-function wantsPage(headers: Headers): boolean {
-  return /\btext\/html\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(headers.get("accept") ?? "");
 }
 
 export function methodNotAllowed(method: string, allow: readonly string[]): GatewayError {
