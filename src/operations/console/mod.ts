@@ -6,7 +6,7 @@ import { methodNotAllowed } from "../../http/service.ts";
 import { Slots } from "../../util/shares.ts";
 import { othersThrough } from "../../util/work.ts";
 import { usagePage } from "../usage_page.ts";
-import { assetOf } from "./assets.ts";
+import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
@@ -81,7 +81,7 @@ export async function consolePage(context: RequestContext): Promise<Response | O
   checkMethod(method, ["GET", "HEAD"]);
   if (Object.hasOwn(LOGIN, name)) return await LOGIN[name]!(context);
   if (url!.pathname === "/console") return redirect("console/");
-  return assetOf(name) ?? notThere(name);
+  return await (ASSETS.get(name) ?? notThere(name))(context.request);
 }
 
 async function answer(name: string, context: RequestContext): Promise<Response> {
