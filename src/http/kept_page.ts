@@ -11,14 +11,13 @@ export interface Page {
 /** Answers a request for a page. */
 export type KeptPage = (request: Request) => Promise<Response>;
 
-/** By which codings a page can be sent, the smaller result first. */
-const COMPRESS = { br, gzip };
-type Coding = keyof typeof COMPRESS;
-const CODINGS = Object.keys(COMPRESS) as Coding[];
+/** What a page can be sent as. */
+const ENCODE = { br, gzip, identity };
+type Coding = keyof typeof ENCODE;
 
 /** Whatever is made of the page is made when it is first asked for, and kept. */
 export function keepPage({ text, headers: { "content-type": type, ...headers } }: Page): KeptPage {
-  const packed: { [coding in Coding]?: Promise<Uint8Array<ArrayBuffer>> } = {};
+  const made: { [coding in Coding]?: Promise<Uint8Array<ArrayBuffer>> } = {};
   let tag: Promise<string> | undefined;
   return async ({ headers: asked }) => {
     // Weak, because it is that of the text, whichever bytes it is sent as.
@@ -26,12 +25,22 @@ export function keepPage({ text, headers: { "content-type": type, ...headers } }
     const common = { ...headers, etag, "cache-control": "no-cache", vary: "accept-encoding" };
     const has = beginningOf(asked, "if-none-match");
     if (!ifNoneMatch(has, etag)) return new Response(null, { status: 304, headers: common });
-    const typed = { ...common, "content-type": type! };
-    const coding = preferredCoding(asked, ...CODINGS);
-    if (!coding) return new Response(text, { headers: typed });
-    const bytes = await (packed[coding] ??= COMPRESS[coding](text));
-    return new Response(bytes, { headers: { ...typed, "content-encoding": coding } });
+    const coding = preferredCoding(asked, "br", "gzip") ?? "identity";
+    const bytes = await (made[coding] ??= ENCODE[coding](text));
+    return new Response(bytes, {
+      headers: {
+        ...common,
+        "content-type": type!,
+        // For the answer to HEAD, which has no body to be measured.
+        "content-length": String(bytes.length),
+        ...(coding !== "identity" && { "content-encoding": coding }),
+      },
+    });
   };
+}
+
+function identity(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return Promise.resolve(new TextEncoder().encode(text));
 }
 
 /** The best quality (11) takes 70 times as long, and saves a seventh. */

@@ -23,6 +23,7 @@ for (const path of PAGES) {
       assertEquals(headers.get("content-type"), plain.headers.get("content-type"));
       assertEquals(headers.get("content-security-policy"), plain.headers.get("content-security-policy"));
       const bytes = await response.bytes();
+      assertEquals(headers.get("content-length"), String(bytes.length));
       assert(bytes.length < text.length, `${bytes.length} of ${text.length}`);
       assertEquals(new TextDecoder().decode(unpack(bytes)), text);
     }
