@@ -6,8 +6,7 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { UNUSED } from "../../src/cli/release.ts";
-import { type Lock, sbomText } from "../../src/cli/sbom.ts";
+import { type Lock, sbomText, UNUSED } from "../../src/cli/release.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
