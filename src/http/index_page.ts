@@ -2,7 +2,7 @@
 import { escape, htmlResponse } from "./html.ts";
 import { preferredType } from "./negotiation.ts";
 
-export interface IndexFacts {
+interface IndexFacts {
   name: string;
   version: string;
   lanes: readonly string[];
