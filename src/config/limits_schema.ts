@@ -86,7 +86,9 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
       "stream, and again in all its tool arguments together. Numbers have their own limit.",
   }),
   jsonNumbers: z.int().min(1).default(JSON_LIMITS.numbers).meta({
-    description: "The same for numbers, such as the tokens of texts to embed. Embeddings in an answer do not count.",
+    description:
+      "Numbers, counted in the same places, such as the tokens of texts to embed. Embeddings in an answer do not " +
+      "count.",
   }),
   jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
     description: "Distinct field names, counted in the same places.",

@@ -13,7 +13,7 @@ export function merged(original: string, one: string, other: string): string | u
   return byWords.every(({ ok }) => ok) ? textOf(byWords) : undefined;
 }
 
-/** Merges by lines. If both changed a part, `other` wins, but lines that it has not changed come from `one`. */
+/** Merges by lines. If both changed the same part, `other` wins, but the lines that it left alone come from `one`. */
 export function mergedByLines(original: string, one: string, other: string): string {
   const parts = partsOf(original, one, other, linesOf);
   return textOf(parts.map(({ ok, conflict }) => ({ ok: ok ?? lineByLine(conflict!) })));

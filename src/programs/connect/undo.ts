@@ -28,7 +28,7 @@ export function restored(file: ChangedFile): Restored {
   return { file, now, text: isOurs ? undefined : text, left };
 }
 
-/** The text of the file without the settings. */
+/** The present text without the settings that were written. */
 function textWithout(now: string, file: ChangedFile): { text: string; left: string[] } {
   const { before = "", after } = file;
   const reverted = withoutSettings(now, before, file);
