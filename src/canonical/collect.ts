@@ -14,7 +14,7 @@ export function collect(events: Iterable<GenerateEvent>): GenerateResponse {
   throw incomplete();
 }
 
-/** The same for an event source, which it always ends. */
+/** The whole answer from an event source, which is always ended. */
 export async function collectFrom(source: EventSource<GenerateEvent>): Promise<GenerateResponse> {
   const collector = new Collector();
   try {

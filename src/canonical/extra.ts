@@ -66,8 +66,8 @@ export function inside(key: string, extra: Extra | undefined, fields: JsonObject
 }
 
 /**
- * The same directly from the field's value, without an intermediate object, because tools may have very many unknown
- * fields.
+ * Does what `inside` does, directly from the field's value. It makes no intermediate object, because tools may have very many
+ * unknown fields.
  */
 export function addInside(key: string, source: object, known: ReadonlySet<string>, fields: JsonObject): JsonObject {
   const prefix = `${key}.`;

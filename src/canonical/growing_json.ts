@@ -1,27 +1,27 @@
 import { isJsonText } from "./json.ts";
 
-/** A number or a word, with the blanks around it, that is longer than this, in characters, is no argument of a call. */
+/** The longest number or word, with the blanks around it, that counts as the argument of a call, in characters. */
 const LONGEST_SCALAR = 400;
 
 const [SPACE, LINE_FEED, RETURN, TAB] = [0x20, 0x0a, 0x0d, 0x09];
 const [QUOTE, BACKSLASH, BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Tells whether a text that comes in pieces is one complete JSON value so far. Each character is read once, however often it is
- * asked: an upstream decides how large the pieces are, and a long text would otherwise be parsed again after every one.
+ * Tells whether a text that arrives in pieces is one complete JSON value so far. Each character is read only once. Otherwise a
+ * long text would be parsed again after every piece, and an upstream decides how small the pieces are.
  */
 export class GrowingJson {
   #state: "blank" | "scalar" | "open" | "closed" | "no JSON" = "blank";
-  /** The lists and objects that are open. */
+  /** The number of open lists and objects. */
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Of all pieces. */
+  /** The length of all pieces. */
   #length = 0;
-  /** Whether the value that is closed has been found to be valid. */
+  /** Whether the closed value was found to be valid. */
   #isValid = false;
 
-  /** The text that begins like this. */
+  /** The state after a first piece. */
   static of(text: string): GrowingJson {
     const json = new GrowingJson();
     json.add(text);
@@ -37,12 +37,12 @@ export class GrowingJson {
     }
   }
 
-  /** Whether the text is complete. `text`: all its pieces. They need not be joined in memory: it is seldom looked at. */
+  /** Whether the text is complete. `text`: all pieces, which need not be joined in memory, because the text is seldom read. */
   isComplete(text: string): boolean {
     if (this.#state === "scalar") return this.#length <= LONGEST_SCALAR && isJsonText(text);
     if (this.#state !== "closed") return false;
     this.#isValid ||= isJsonText(text);
-    // Nothing that may follow would make it valid.
+    // No further piece can make it valid.
     if (!this.#isValid) this.#state = "no JSON";
     return this.#isValid;
   }
@@ -57,7 +57,7 @@ export class GrowingJson {
     else if ((code === BRACE_END || code === BRACKET_END) && --this.#depth === 0) this.#state = "closed";
   }
 
-  /** The place of the last character of the string in this piece. */
+  /** The position of the last character of the string in this piece. */
   #passString(piece: string, from: number): number {
     for (let at = from; at < piece.length; at++) {
       const code = piece.charCodeAt(at);

@@ -22,7 +22,7 @@ export function parseJson(text: string, limits: JsonLimits = JSON_LIMITS, parse 
   return excessOf(text, limits) ? undefined : readJson(text, parse);
 }
 
-/** The same for text known to be within the limits. Pass `JSON.parse` as `parse` if doubles are enough. */
+/** `parseJson` for text known to be within the limits. Pass `JSON.parse` as `parse` if doubles are enough. */
 export function readJson(text: string, parse = parseExactly): JsonValue | undefined {
   try {
     return parse(text) as JsonValue;

@@ -31,7 +31,7 @@ export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | u
 /** How many characters are scanned before others may run. */
 const SLICE = 1_000_000;
 
-/** The same in slices. */
+/** `excessOf` in slices. */
 export function* excessIn(text: string, limits: JsonLimits): SlicedWork<keyof JsonLimits | undefined> {
   return (yield* scan(text, limits)).excess;
 }
@@ -62,7 +62,7 @@ function newCounts(): Counts {
   return { values: 0, numbers: 0, names: 0, hasLongNumbers: false };
 }
 
-/** The same for several texts together, because many short texts cost as much as a long one. */
+/** The limit that several texts exceed together, because many short texts cost as much as a long one. */
 function* excessInAll(
   texts: readonly string[],
   limits: JsonLimits,
@@ -117,8 +117,8 @@ function* countIn(
 }
 
 /**
- * The same for one slice, starting at `place`. It is a plain function, whose loop the engine optimizes better than a
- * generator's.
+ * Counts the contents of one slice, starting at `place`. It is a plain function, because the engine optimizes its loop better
+ * than a generator's.
  */
 function countSlice(text: string, place: Position, limits: JsonLimits, counts: Counts) {
   let { at, depth, isInText } = place;
@@ -235,7 +235,7 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - startOfRun(text, quote, 0)) % 2 === 1;
 }
 
-/** The same in slices, because almost the whole text may be backslashes. */
+/** `isEscaped` in slices, because almost the whole text may be backslashes. */
 function* isEscapedInSlices(text: string, quote: number): SlicedWork<boolean> {
   let before = quote;
   for (let stop = quote - SLICE; (before = startOfRun(text, before, stop)) === stop; stop -= SLICE) yield;

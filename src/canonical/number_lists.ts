@@ -14,7 +14,7 @@ const LIST = /\[[\d\s.,eE+-]{200,}\]/;
 /** Marks a list's position, followed by its number. Texts that contain it are parsed as a whole. */
 const MARK = "\ue000";
 
-/** The same result as `parse(text)`. */
+/** Returns what `parse(text)` returns, but parses long lists separately. */
 export function* parseLists(
   text: string,
   parse: (text: string) => JsonValue | undefined,

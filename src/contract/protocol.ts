@@ -65,7 +65,7 @@ export interface Protocol<K extends OperationName> {
   parse(wire: WireRequest, context: Context): Input<K>;
   /** Where the answer to this request can carry sealed reasoning. `undefined` if nowhere. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;
-  /** What the request asks the server to run, outside its list of tools. */
+  /** The hosted tools that the request names outside its list of tools. */
   toolsBeside?(wire: WireRequest): HostedToolFields | undefined;
   /**
    * The answer for hosted tools that no upstream runs, if the request depends on them. `undefined` if the client itself

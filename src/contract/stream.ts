@@ -32,5 +32,5 @@ export interface StreamWriter<E> {
 
 /** How frames are delimited: as server-sent events, or as lines of JSON. */
 export type Framing = "sse" | "ndjson";
-/** The same for answers, whose frames may also be the lines of a single JSON value. */
+/** How the frames of answers are delimited: they may also be the lines of a single JSON value. */
 export type AnswerFraming = Framing | "json";

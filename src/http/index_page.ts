@@ -13,7 +13,7 @@ interface IndexFacts {
 const STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}" +
   "code{font-family:ui-monospace,monospace}td,th{text-align:left;padding:.2rem 1.5rem .2rem 0}";
 
-/** A page where the client would rather have HTML, as browsers do. Programs are content with JSON. */
+/** Answers with an HTML page if the client prefers HTML, as browsers do, and with JSON otherwise. */
 export function answerIndex(headers: Headers, facts: IndexFacts): Response {
   const { name, version, lanes } = facts;
   const isPage = preferredType(headers, "application/json", "text/html") === "text/html";

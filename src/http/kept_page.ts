@@ -1,4 +1,4 @@
-/** Pages that are the same for everybody: sent compressed, and not at all to whoever has them. */
+/** Pages that are identical for all clients. They are sent compressed, and as a 304 to a client that already has them. */
 import { eTag, ifNoneMatch } from "../std/http/etag.ts";
 import { builtin } from "../util/builtin.ts";
 import { beginningOf, preferredCoding } from "./negotiation.ts";
@@ -11,16 +11,16 @@ export interface Page {
 /** Answers a request for a page. */
 export type KeptPage = (request: Request) => Promise<Response>;
 
-/** What a page can be sent as. */
+/** The content-codings in which a page can be sent. */
 const ENCODE = { br, gzip, identity };
 type Coding = keyof typeof ENCODE;
 
-/** Whatever is made of the page is made when it is first asked for, and kept. */
+/** The tag and each encoded form of the page are computed at the first request for them, and cached. */
 export function keepPage({ text, headers: { "content-type": type, ...headers } }: Page): KeptPage {
   const made: { [coding in Coding]?: Promise<Uint8Array<ArrayBuffer>> } = {};
   let tag: Promise<string> | undefined;
   return async ({ headers: asked }) => {
-    // Weak, because it is that of the text, whichever bytes it is sent as.
+    // The tag is weak because it identifies the text, which is sent in several codings.
     const etag = await (tag ??= eTag(text, { weak: true }));
     const common = { ...headers, etag, "cache-control": "no-cache", vary: "accept-encoding" };
     const has = beginningOf(asked, "if-none-match");
@@ -31,7 +31,7 @@ export function keepPage({ text, headers: { "content-type": type, ...headers } }
       headers: {
         ...common,
         "content-type": type!,
-        // For the answer to HEAD, which has no body to be measured.
+        // The answer to HEAD needs it, because it has no body whose length could be counted.
         "content-length": String(bytes.length),
         ...(coding !== "identity" && { "content-encoding": coding }),
       },
@@ -43,7 +43,7 @@ function identity(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return Promise.resolve(new TextEncoder().encode(text));
 }
 
-/** The best quality (11) takes 70 times as long, and saves a seventh. */
+/** The best quality (11) takes 70 times as long and saves one seventh of the bytes. */
 const BROTLI_QUALITY = 5;
 
 async function br(text: string): Promise<Uint8Array<ArrayBuffer>> {

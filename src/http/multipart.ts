@@ -147,7 +147,7 @@ const MEDIA_TYPE_OF_EXTENSION: ReadonlyMap<string, string> = new Map([
   ["webm", "audio/webm"],
 ]);
 
-/** The same bytes in the type that a `Blob` accepts. */
+/** The bytes in the type that a `Blob` accepts. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes;
   return buffer instanceof ArrayBuffer ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(bytes);

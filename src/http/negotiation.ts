@@ -9,12 +9,15 @@ export function beginningOf(headers: Headers, name: string): string | null {
   return headers.get(name)?.slice(0, MOST_READ) ?? null;
 }
 
-/** The media type that the client prefers: of several, the first. `undefined` where it wants none of them. */
+/** The media type that the client prefers, or the first one if it accepts any type. `undefined` if it accepts none of them. */
 export function preferredType<T extends string>(headers: Headers, ...types: T[]): T | undefined {
   return accepts(onlyWith("accept", headers), ...types);
 }
 
-/** The content-coding that the client prefers; `undefined` for none. Whoever does not say so may know no coding at all. */
+/**
+ * The content-coding that the client prefers, or `undefined` for none.
+ * A client that sends no `accept-encoding` may know no coding at all.
+ */
 export function preferredCoding<T extends string>(headers: Headers, ...codings: T[]): T | undefined {
   if (!headers.get("accept-encoding")) return undefined;
   const coding = acceptsEncodings<T | "identity">(onlyWith("accept-encoding", headers), ...codings, "identity");

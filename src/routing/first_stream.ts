@@ -14,7 +14,7 @@ interface Run<T, E> {
   step: Promise<Step<E>>;
   /** Abandons the run in any state and releases its permit. */
   end(): void;
-  /** The same for a run that has answered. It may read the rest of its body. */
+  /** Cancels a run that has answered and releases its permit. The run may still read the rest of its body. */
   release(): Promise<void>;
 }
 

@@ -51,7 +51,7 @@ export function holdsSummary(messages: readonly Message[]): boolean {
   return false;
 }
 
-/** The messages from the gateway's last summary on; the same messages if there is none. Summaries by others stay as they are. */
+/** The messages from the gateway's last summary on. All messages if there is none. Summaries by others stay as they are. */
 export function* goOnFromSealed(
   messages: Message[],
   open: (sealed: SealedSummary) => SlicedWork<string>,

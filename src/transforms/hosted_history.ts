@@ -94,7 +94,7 @@ function splitTurn(
   const answered = new Set(content.flatMap((part) => part.type === "hosted" && part.result ? [part.id] : []));
   let parts: OutputPart[] = [];
   let results: ToolResultPart[] = [];
-  // Of the calls among `parts`: their ids, and whether the client is to answer one.
+  // The ids of the calls among `parts`, and whether the client has to answer one of them.
   const calls = new Set<string>();
   let awaitsClient = false;
   const flush = () => {

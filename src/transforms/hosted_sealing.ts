@@ -21,7 +21,7 @@ export function sealSteps(parts: readonly OutputPart[], sealing: Sealing): Outpu
   return parts.flatMap((part) => holdsResult(part) ? sealStep(part, sealing) : [part]);
 }
 
-/** The same for a streamed answer. */
+/** `sealSteps` for a streamed answer. */
 export function sealStepStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let added = 0;
   let sealed: OutputPart[] = [];

@@ -56,7 +56,7 @@ interface Run {
 
 function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string, run: Run): string[] {
   if (schema === false) return [`${at} is not allowed`];
-  // As in OpenAPI.
+  // `nullable` is OpenAPI's keyword.
   if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
   if (--run.budget.steps < 0 || run.depth >= DEEPEST) return passOver("all", run);
   run.depth++;

@@ -73,8 +73,7 @@ export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): O
 }
 
 /**
- * The same for a streamed answer. The sealed text comes at the end of a part, or at once if the part has no visible
- * text.
+ * `sealReasoning` for a streamed answer. The sealed text comes at the end of a part, or at once if the part has no visible text.
  */
 export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let open: ReasoningPart | undefined;
