@@ -2,7 +2,7 @@
 import { createApp, parseConfig } from "../app.ts";
 import { compileSchemas } from "../contract/compiled.ts";
 import { builtin } from "../util/builtin.ts";
-import type { Program } from "./program.ts";
+import type { Program } from "../programs/program.ts";
 
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
 const WIRES = ["chat", "messages", "responses"];
