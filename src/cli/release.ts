@@ -31,10 +31,10 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
  */
 const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
-  /\/browser\/|\/build\/es(m|next)\/|\/build\/src\/experimental\/|\.min\.mjs$|\.iife\.js$/,
+  /\/browser\/|\/dist\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
-  /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
-  /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[ek]\/|key\/|jwks\/remote|lib\/(jwe_|key_management|content_encryption|asn1))/,
+  /\/zod\/[^/]+\/((v3|v4-mini|mini|v4\/mini)\/|compile\.js$)/,
+  /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[eks]\/|key\/|jwks\/remote|jwt\/[^v]|util\/decode|lib\/(jwe_|jws_sign|deflate|key_algorithm|key_management|content_encryption|asn1))/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
 ];
 

@@ -73,6 +73,12 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
     console: object("Lets operators log in to the console with the provider. Their group needs operator: true.", {
       clientId: z.string().min(1).meta({ description: "The console's client id at the provider." }),
       secret: secretSchema.optional().meta({ description: "The client's secret; none for a public client." }),
+      authMethod: z.enum(["client_secret_basic", "client_secret_post", "private_key_jwt"])
+        .default("client_secret_basic").meta({
+          description:
+            "How the client authenticates at the token endpoint, with its secret. For private_key_jwt the secret is a " +
+            "private key, as JWK or PEM.",
+        }),
       url: providerUrlSchema.meta({
         description: "The console's URL in browsers. The provider redirects them to callback below it.",
         examples: ["https://gateway.example.com/console"],
@@ -95,6 +101,10 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
 /** The names that refer to nothing, and those that stand twice. */
 export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
   if (!isJsonObject(config.oidc)) return;
+  const { authMethod, secret } = fields(config.oidc.console);
+  if (authMethod !== undefined && secret === undefined) {
+    yield { path: "oidc.console.authMethod", message: 'It has no use without "secret"' };
+  }
   const lanes = Object.keys(fields(config.lanes));
   const names = new Set<unknown>();
   for (const [index, group] of list(config.oidc.groups).entries()) {
