@@ -1,13 +1,15 @@
 /** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
-import { isJsonObject } from "../../src/canonical/json.ts";
-import type { Reply } from "../../src/contract/call.ts";
-import type { Driver } from "../../src/contract/driver.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
+import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { featureExtraction } from "./feature_extraction.ts";
-import { hubSpeech } from "./speech.ts";
-import { teiDriver } from "./tei.ts";
-import { textRanking } from "./text_ranking.ts";
-import { hubTranscription } from "./transcription.ts";
+import { optionsOf, parseRanking, parseVectors, serializeInputs, teiDriver, textsOf } from "./tei.ts";
+import { pathOf } from "./paths.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import { parseSpeech } from "./sound.ts";
+import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
+import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
 
 /** Text Embeddings Inference is the server behind most models for vectors, hence its errors. */
 function parseError(reply: Reply): GatewayError {
@@ -21,6 +23,81 @@ function parseError(reply: Reply): GatewayError {
   if (code !== "unavailable" || typeof estimated_time !== "number") return error;
   const retryAfter = details.retryAfter ?? String(Math.ceil(estimated_time));
   return new GatewayError(code, message, { ...details, retryAfter });
+}
+
+/** Vectors by the hub's own engine. It has no tokenizer's ids at its door: those are for another place of the model. */
+export const featureExtraction: UpstreamOperation<"embed"> = {
+  request(input, target, context) {
+    const index = input.input.findIndex((one) => typeof one !== "string");
+    if (index >= 0) {
+      const message = `The hub's own engine embeds only texts, and input ${index} is a list of token ids`;
+      throw new GatewayError("unsupported", message, { param: "input" });
+    }
+    const path = `models/${pathOf(target.model)}/pipeline/feature-extraction`;
+    return serializeInputs(input, target, context).map((body) => ({ path, body }));
+  },
+  response: parseVectors,
+};
+
+/** Speech at the hub's own inference engine: a text goes in, sound comes back, and nothing else can be asked for. */
+export const hubSpeech: UpstreamOperation<"speak"> = {
+  request(input, { model }, context) {
+    const { text, voice, speed, instructions, extra } = input;
+    const left = { voice, speed: speed === 1 ? undefined : speed, instructions };
+    for (const [name, value] of Object.entries(left)) if (value !== undefined) context.note(`dropped ${name}`);
+    fieldsFor("hub", extra, context.note);
+    // Where a request names JSON as acceptable, the engine writes the samples as JSON numbers.
+    return { path: `models/${pathOf(model)}`, headers: { accept: "*/*" }, body: { inputs: text } };
+  },
+  response: ([reply], input, _target, context) => parseSpeech(reply!, input, context),
+};
+
+/**
+ * Rankings by the hub's own engine. The route serves models of the task `text-ranking` and the rerankers among those that are
+ * tagged as classifiers. Its requests have no options.
+ */
+export const textRanking: UpstreamOperation<"rerank"> = {
+  request(input, target, context) {
+    optionsOf([], "rerank", input.extra, context);
+    const path = `models/${pathOf(target.model)}/pipeline/text-ranking`;
+    return textsOf(input, target).map((texts) => ({ path, body: { inputs: { query: input.query, texts } } }));
+  },
+  response: parseRanking,
+};
+
+/** Transcription at the hub's own inference engine, which runs the models of the Transformers library. */
+export const hubTranscription: UpstreamOperation<"transcribe"> = {
+  request(input, { model }, context): Call {
+    if (input.translateTo) throw new GatewayError("unsupported", "hf-inference transcribes and does not translate");
+    refuseSpeakers(input, "hf-inference");
+    if (input.prompt) context.note("dropped prompt");
+    fieldsFor("hub", input.extra, context.note);
+    const path = `models/${pathOf(model)}`;
+    const parameters = parametersOf(input);
+    if (parameters) return { path, body: jsonWithFile({ inputs: FILE, parameters }, input.file.bytes) };
+    return { path, headers: { "content-type": contentTypeOf(input.file.mediaType) }, body: input.file.bytes };
+  },
+  response: ([reply], input) => parseTranscript(reply!.body, input),
+};
+
+/** What cannot go beside raw bytes; nothing where they are enough. Greedy decoding is what a model does unasked. */
+function parametersOf(input: TranscriptionRequest): JsonObject | undefined {
+  const times = wantedTimes(input);
+  const { language, temperature } = input;
+  const generates = language !== undefined || (temperature ?? 0) > 0;
+  if (!times && !generates) return undefined;
+  return {
+    return_timestamps: times && (times === "word" ? "word" : true),
+    generation_parameters: generates ? { language, temperature: temperature || undefined } : undefined,
+  };
+}
+
+/** The types that the engine takes for raw bytes; it detects by itself what is in them. */
+const CONTENT_TYPES: readonly string[] = ["audio/flac", "audio/mpeg", "audio/wav", "audio/ogg", "audio/webm"];
+
+function contentTypeOf(mediaType: string): string {
+  if (CONTENT_TYPES.includes(mediaType)) return mediaType;
+  return /mp4|m4a/.test(mediaType) ? "audio/m4a" : "application/octet-stream";
 }
 
 export const inferenceDriver: Driver = {
