@@ -26,7 +26,8 @@ async function privateKeyIn(text: string): Promise<oauth.PrivateKey> {
       ? JSON.parse(text)
       : builtin("node:crypto").createPrivateKey(text).export({ format: "jwk" });
     const key = await crypto.subtle.importKey("jwk", jwk, algorithmOf(jwk, alg), false, ["sign"]);
-    return { key, kid };
+    // Beside Node's types, the library takes no key at all.
+    return { key, kid } as oauth.PrivateKey;
   } catch {
     throw new GatewayError("unavailable", 'The secret of "oidc.console" is no private key as JWK or PEM');
   }

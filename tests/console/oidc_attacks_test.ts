@@ -183,11 +183,11 @@ for (const [what, metadata] of Object.entries(METADATA)) {
   });
 }
 
-const ELSEWHERE = "https://elsewhere.test/token";
+const EVIL_TOKEN_URL = "https://evil.test/token";
 const RULES = "not what OpenID Connect requires";
 const ANSWERS: Record<string, [answer: (token: string) => Response, status: number, said: string]> = {
   "that is huge": [(token) => tokens(token, { more: "x".repeat(300_000) }), 502, "longer than 262144 bytes"],
-  "that is a redirect": [() => Response.redirect(ELSEWHERE, 307), 503, "try again later"],
+  "that is a redirect": [() => Response.redirect(EVIL_TOKEN_URL, 307), 503, "try again later"],
   "that is an error": [() => Response.json({ error: "invalid_grant" }, { status: 400 }), 503, "try again later"],
   "without an access token": [(token) => tokens(token, { access_token: undefined }), 401, RULES],
   "with another kind of token": [(token) => tokens(token, { token_type: "mac" }), 401, RULES],
@@ -203,7 +203,7 @@ for (const [what, [answer, expected, said]] of Object.entries(ANSWERS)) {
     const { status, text, session } = await finish(login);
     assertEquals([status, session], [expected, undefined], text);
     assertStringIncludes(text, said);
-    assert(!login.asked.includes(ELSEWHERE));
+    assert(!login.asked.includes(EVIL_TOKEN_URL));
   });
 }
 
