@@ -1,4 +1,4 @@
-/** What a client would rather have, by its headers. */
+/** The media type and the content-coding that a client prefers, by its headers. */
 import { accepts, acceptsEncodings } from "../std/http/negotiation.ts";
 
 /** How much of such a header is read. Browsers send 150 characters. To read 32,000 of them takes up to a second. */

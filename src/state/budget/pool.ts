@@ -23,20 +23,20 @@ export interface Pool {
 
 export const EMPTY: Pool = { shares: new Map(), spent: 0n, warned: false };
 
-/** What a process reports, and what it wants. */
+/** A process's report of its spending, and its request for more. */
 export interface Request {
   id: string;
   /** All that it has spent in the period. A repeated report changes nothing. */
   spent: bigint;
   /** How much of that it has reported before. The store may have merged that since. */
   reported: bigint;
-  /** What it holds already, and goes on holding. */
+  /** The amount that it holds already and keeps. */
   keeps: bigint;
   /** How much of `keeps` is free. */
   free: bigint;
-  /** What each waiting request wants. */
+  /** The amounts that its waiting requests want, one entry each. */
   needs: readonly Wanted[];
-  /** What it wants besides, so that its next requests need not wait. */
+  /** The amount that it wants in addition, so that its next requests need not wait. */
   spare: bigint;
   until: number;
 }
