@@ -50,7 +50,7 @@ export function openExchange<K extends OperationName>(
     wire,
     clientWire,
     note,
-    now: () => toSeconds(gateway.now()),
+    now: () => toSeconds(gateway.clocks.now()),
     elapsedMs: () => context.requestLog.elapsedMs(),
     stored: "memory" in input && input.memory?.keep !== undefined,
     frames: { sent: 0 },

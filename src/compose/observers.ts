@@ -1,14 +1,46 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
-import type { CaptureStorePart } from "../context/gateway.ts";
+import { Feed } from "../observe/feed.ts";
+import type { CaptureStorePart } from "../context/observers.ts";
 import type { CaptureStore } from "../context/capture_store.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
+import { auditFor } from "./audit.ts";
 import type { Keep } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
+import type { World, WorldObservers } from "./world.ts";
+
+interface ObserverParts
+  extends
+    Pick<World, "config" | "plugins" | "platform" | "keep" | "clocks">,
+    Pick<WorldObservers, "log" | "warn" | "meter" | "usage"> {}
+
+/** All that is told about requests. Its log passes each entry on to the others. */
+export function createObservers(
+  { config, plugins, platform, keep, clocks, log, warn, meter, usage }: ObserverParts,
+): WorldObservers {
+  const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
+  const captures = capturesFor(config, keep, clocks.monotonic);
+  return {
+    log(entry) {
+      if (!entry.isRepeated) log(entry);
+      meter?.count({ type: "request", entry });
+      usage?.count(entry);
+      feed?.end(entry);
+      captures?.loaded?.end(entry);
+    },
+    warn,
+    meter,
+    audit: auditFor({ config, platform, keep, now: clocks.now }),
+    tracing: tracingFor(config, platform, plugins, keep),
+    usage,
+    feed,
+    captures,
+  };
+}
 
 /** What makes spans, which is loaded at the first request; nothing where the process was started without OpenTelemetry. */
-export function tracingFor(
+function tracingFor(
   { observe: { telemetry: isWanted, content } }: Config,
   { telemetry }: Platform,
   { protocols }: Pick<Plugins, "protocols">,
@@ -28,7 +60,7 @@ export function tracingFor(
 }
 
 /** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
-export function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
+function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {
     let loading: Promise<CaptureStore> | undefined;
