@@ -15,14 +15,13 @@ import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "..
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
-import { meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { dryRunsFor } from "./compose/dry_run.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
-import { createObservers } from "./compose/observers.ts";
+import { createObservers, meterFor } from "./compose/observers.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";

@@ -1,8 +1,13 @@
+/** What is told about requests: the log, metrics, spans, and the records for the console. */
 import manifest from "../../deno.json" with { type: "json" };
+import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
-import { Feed } from "../observe/feed.ts";
-import type { CaptureStorePart } from "../context/observers.ts";
 import type { CaptureStore } from "../context/capture_store.ts";
+import type { CaptureStorePart } from "../context/observers.ts";
+import { targetName } from "../contract/planned_target.ts";
+import type { AnyProtocol } from "../contract/protocol.ts";
+import { Feed } from "../observe/feed.ts";
+import { createMeter, type Meter } from "../observe/meter.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import { auditFor } from "./audit.ts";
@@ -15,7 +20,7 @@ interface ObserverParts
     Pick<World, "config" | "plugins" | "platform" | "keep" | "clocks">,
     Pick<WorldObservers, "log" | "warn" | "meter" | "usage"> {}
 
-/** All that is told about requests. Its log passes each entry on to the others. */
+/** The log passes each entry on to the others. */
 export function createObservers(
   { config, plugins, platform, keep, clocks, log, warn, meter, usage }: ObserverParts,
 ): WorldObservers {
@@ -37,6 +42,47 @@ export function createObservers(
     feed,
     captures,
   };
+}
+
+/** Counts on through every change of the configuration; nothing where the configuration wants nothing counted. */
+export function meterFor(
+  config: Config,
+  { telemetry }: Pick<Platform, "telemetry">,
+  { protocols }: Pick<Plugins, "protocols">,
+  keep: Keep,
+): Meter | undefined {
+  if (!config.observe.metrics) return undefined;
+  const latest = keep("metered configuration", null, () => ({ config, names: undefined as Set<string> | undefined }));
+  if (latest.config !== config) Object.assign(latest, { config, names: undefined });
+  return keep("meter", null, () =>
+    createMeter({
+      version: manifest.version,
+      operations: new Map(protocols.flatMap(operationOf)),
+      exporter: config.observe.telemetry ? telemetry?.meterProvider : undefined,
+      names: () => latest.names ??= namesIn(latest.config),
+    }));
+}
+
+/** As the conventions for models call what they are asked for. */
+const OPERATION = {
+  chat: "chat",
+  embedding: "embeddings",
+  rerank: "rerank",
+  speech: "speech",
+  transcription: "transcription",
+};
+
+function operationOf({ name, operation }: AnyProtocol): [string, string][] {
+  const task = operation === "countTokens" ? undefined : TASK_OF[operation];
+  return task === undefined ? [] : [[name, OPERATION[task]]];
+}
+
+function namesIn({ lanes }: Config): Set<string> {
+  return new Set(
+    Object.entries(lanes).flatMap(([lane, { models }]) =>
+      Object.entries(models).flatMap(([model, { targets }]) => [`${lane} ${model}`, ...targets.map(targetName)])
+    ),
+  );
 }
 
 /** What makes spans, which is loaded at the first request; nothing where the process was started without OpenTelemetry. */
