@@ -1,13 +1,39 @@
 /** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Reply } from "../../src/contract/call.ts";
-import type { Driver } from "../../src/contract/driver.ts";
+import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { featureExtraction } from "./feature_extraction.ts";
+import { pathOf } from "./paths.ts";
 import { hubSpeech } from "./speech.ts";
-import { teiDriver } from "./tei.ts";
-import { textRanking } from "./text_ranking.ts";
+import { optionsOf, parseRanking, parseVectors, serializeInputs, teiDriver, textsOf } from "./tei.ts";
 import { hubTranscription } from "./transcription.ts";
+
+/** Vectors by the hub's own engine. It has no tokenizer's ids at its door: those are for another place of the model. */
+export const featureExtraction: UpstreamOperation<"embed"> = {
+  request(input, target, context) {
+    const index = input.input.findIndex((one) => typeof one !== "string");
+    if (index >= 0) {
+      const message = `The hub's own engine embeds only texts, and input ${index} is a list of token ids`;
+      throw new GatewayError("unsupported", message, { param: "input" });
+    }
+    const path = `models/${pathOf(target.model)}/pipeline/feature-extraction`;
+    return serializeInputs(input, target, context).map((body) => ({ path, body }));
+  },
+  response: parseVectors,
+};
+
+/**
+ * Rankings by the hub's own engine. The route serves models of the task `text-ranking` and the rerankers among those that are
+ * tagged as classifiers. Its requests have no options.
+ */
+export const textRanking: UpstreamOperation<"rerank"> = {
+  request(input, target, context) {
+    optionsOf([], "rerank", input.extra, context);
+    const path = `models/${pathOf(target.model)}/pipeline/text-ranking`;
+    return textsOf(input, target).map((texts) => ({ path, body: { inputs: { query: input.query, texts } } }));
+  },
+  response: parseRanking,
+};
 
 /** Text Embeddings Inference is the server behind most models for vectors, hence its errors. */
 function parseError(reply: Reply): GatewayError {

@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { embeddingsProtocols } from "../../../plugins/embeddings/mod.ts";
-import { featureExtraction } from "../../../plugins/hub/feature_extraction.ts";
+import { featureExtraction } from "../../../plugins/hub/inference.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { newReply, protocolOf, travel, type Upstream } from "../../support/text_operations.ts";

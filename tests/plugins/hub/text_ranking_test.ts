@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { textRanking } from "../../../plugins/hub/text_ranking.ts";
+import { textRanking } from "../../../plugins/hub/inference.ts";
 import { rerankProtocols } from "../../../plugins/rerank/mod.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
