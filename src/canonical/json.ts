@@ -53,6 +53,19 @@ export function present<K extends string, V>(key: K, value: V | null | undefined
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
+/** Pairs of names: that of a field in one object, and that of the same field in another. */
+export type NewNames = readonly { readonly from: string; readonly to: string }[];
+
+/** Copies the fields that are present to `fields`, under their new names. */
+export function copyRenamed(object: object, names: NewNames, fields: JsonObject = {}): JsonObject {
+  for (let at = 0; at < names.length; at++) {
+    const { from, to } = names[at]!;
+    const value = (object as JsonObject)[from];
+    if (value !== null && value !== undefined) fields[to] = value;
+  }
+  return fields;
+}
+
 /** A copy of the object with one more field. For an object with a thousand fields, a spread takes four times as long. */
 export function withField(object: JsonObject, name: string, value: JsonValue): JsonObject {
   const copy: JsonObject = {};
