@@ -55,5 +55,5 @@ export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverMo
 
 /** Loaded on demand. */
 export async function fidelityTables(): Promise<Fidelity> {
-  return (await import("./fidelity/mod.ts")).fidelity;
+  return (await import("./programs/fidelity/mod.ts")).fidelity;
 }

@@ -19,11 +19,11 @@ import { meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
-import { rehearsalsFor } from "./compose/rehearsal.ts";
+import { dryRunsFor } from "./compose/dry_run.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
 import { auditFor } from "./compose/audit.ts";
-import { recordingFor, tracingFor } from "./compose/tracing.ts";
+import { capturesFor, tracingFor } from "./compose/tracing.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -130,7 +130,7 @@ export function createApp(options: AppOptions): App {
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: storeMs, gatherMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
-  if (world.meter) world.meter.gauges = async () => (await import("./operations/worker_report.ts")).gaugesOf(gateway);
+  if (world.meter) world.meter.gauges = async () => (await import("./pages/worker_report.ts")).gaugesOf(gateway);
   // Open sockets keep the configuration before this one.
   if (options.after) gateway.sockets.loaded?.retire();
   return appOf(gateway, world, ledger);
@@ -156,7 +156,7 @@ function createWorld(options: AppOptions): World {
     : undefined;
   const pace = { ...PACE, ...options.pace };
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
-  const recording = recordingFor(config, keep, monotonic);
+  const captures = capturesFor(config, keep, monotonic);
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, kept.store);
   return {
     ...keeper,
@@ -173,7 +173,7 @@ function createWorld(options: AppOptions): World {
       meter?.count({ type: "request", entry });
       usage?.count(entry);
       feed?.end(entry);
-      recording?.loaded?.end(entry);
+      captures?.loaded?.end(entry);
     },
     warn,
     meter,
@@ -181,8 +181,8 @@ function createWorld(options: AppOptions): World {
     tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,
-    rehearsals: feed && rehearsalsFor(options, fidelityTables, createApp),
-    recording,
+    dryRuns: feed && dryRunsFor(options, fidelityTables, createApp),
+    captures,
     pace,
     ...kept,
     shared,
@@ -203,12 +203,12 @@ function appOf(
 ): App {
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
-    metrics: async () => (await import("./operations/metrics_page.ts")).metricsPage({ gateway }),
+    metrics: async () => (await import("./pages/metrics_page.ts")).metricsPage({ gateway }),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
     settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.loaded?.settled()]),
     abort: () => stop.abort(shuttingDown()),
-    running: () => gateway.load.running(),
+    running: () => gateway.loadShedder.running(),
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();
@@ -222,7 +222,7 @@ function appOf(
       store.close();
       transports.close();
     },
-    report: async (workers) => (await import("./operations/worker_report.ts")).reportOf(gateway, workers),
+    report: async (workers) => (await import("./pages/worker_report.ts")).reportOf(gateway, workers),
     audit: gateway.audit,
     parts,
   };

@@ -13,18 +13,18 @@ import { checkHeaders } from "./http/size.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
 import { withoutBody } from "./http/respond.ts";
-import { methodNotAllowed } from "./http/service.ts";
+import { methodNotAllowed } from "./http/operator_endpoints.ts";
 import type { Lane } from "./lanes/lane.ts";
-import { describeError } from "./operations/describe_error.ts";
-import { wantsExplanation } from "./operations/explain.ts";
-import { findResponse } from "./operations/get_response.ts";
-import type { ServedOperation } from "./operations/incoming.ts";
-import { OPERATIONS } from "./operations/mod.ts";
-import { answerPage, findPage } from "./operations/pages.ts";
-import { findLane, findModel, laneFor, notServed } from "./operations/resolve.ts";
+import { describeError } from "./inference/describe_error.ts";
+import { wantsExplanation } from "./inference/explain.ts";
+import { findResponse } from "./endpoints/get_response.ts";
+import type { ServedOperation } from "./inference/incoming.ts";
+import { OPERATIONS } from "./endpoints/mod.ts";
+import { answerPage, findPage } from "./pages/mod.ts";
+import { findLane, findModel, laneFor, notServed } from "./inference/resolve.ts";
 import type { Audit } from "./observe/audit.ts";
 import type { Peer } from "./platform/platform.ts";
-import { step } from "./util/work.ts";
+import { runStep } from "./util/sliced_work.ts";
 
 type Params = Record<string, string | undefined>;
 
@@ -38,15 +38,15 @@ export async function handle(
   const loading = loadOnce(gateway);
   if (loading) await loading;
   const opened = openContext(request, peer, gateway);
-  const { url, recorder } = opened;
-  const { entry } = recorder;
-  recorder.isFromConsole = known !== undefined;
+  const { url, requestLog } = opened;
+  const { entry } = requestLog;
+  requestLog.isFromConsole = known !== undefined;
   let context: RequestContext | undefined;
   try {
     checkHost(request, url);
-    const service = gateway.service(request, url);
+    const service = gateway.operatorEndpoints(request, url);
     if (service) {
-      recorder.discard();
+      requestLog.discard();
       return service;
     }
 
@@ -79,22 +79,22 @@ export async function handle(
 }
 
 /** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
-function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined {
+function loadOnce({ tracing, captures }: Gateway): Promise<unknown> | undefined {
   const isTraced = !tracing || tracing.tracer !== undefined;
-  const isRecorded = !recording || recording.loaded !== undefined;
-  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
+  const isRecorded = !captures || captures.loaded !== undefined;
+  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), captures?.load()]);
 }
 
 /** The finished answer. A copy is recorded if the configuration wants one. */
 function concluded(answer: Response, context: RequestContext): Response | Promise<Response> {
-  return context.recorder.record ? recorded(answer, context) : finish(answer, context);
+  return context.requestLog.record ? recorded(answer, context) : finish(answer, context);
 }
 
 async function recorded(answer: Response, context: RequestContext): Promise<Response> {
-  const { recorder } = context;
-  const kept = await recorder.record?.answered(answer, recorder) ?? answer;
+  const { requestLog } = context;
+  const kept = await requestLog.record?.answered(answer, requestLog) ?? answer;
   const finished = finish(kept, context);
-  recorder.record?.concluded(finished);
+  requestLog.record?.concluded(finished);
   return finished;
 }
 
@@ -123,23 +123,23 @@ async function dispatch<K extends ServedOperation>(
   named: Lane | undefined,
   context: RequestContext,
 ): Promise<Response> {
-  const { request: { headers }, url, gateway, recorder } = context;
+  const { request: { headers }, url, gateway, requestLog } = context;
   const { operation } = protocol;
   listAsRunning(context);
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {
-    if (protocol.body !== "none") recorder.record = gateway.recording?.loaded?.begin(context);
+    if (protocol.body !== "none") requestLog.record = gateway.captures?.loaded?.begin(context);
     if (runsModel(operation)) {
-      gateway.load.check(gateway.limits);
+      gateway.loadShedder.check(gateway.limits);
       account = gateway.admission(context.caller);
     }
   }
   const body = await readBody(protocol.body, context, account?.receive());
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
-  const input = await step(() => protocol.parse(wire, context));
+  const input = await runStep(() => protocol.parse(wire, context));
   const lane = named ?? laneFor(operation, input, context);
-  recorder.entry.lane = lane.name;
+  requestLog.entry.lane = lane.name;
   return await OPERATIONS[operation]({ protocol, wire, input, lane, context });
 }
 
@@ -149,15 +149,15 @@ function runsModel(operation: ServedOperation): boolean {
 
 /** `received` is called when the body is here, or will not come. */
 async function readBody(kind: AnyProtocol["body"], context: RequestContext, received?: () => void): Promise<unknown> {
-  const { request, isServed, caller: { owner }, gateway: { uploads, draining, renewals }, recorder } = context;
+  const { request, isServed, caller: { owner }, gateway: { uploads, draining, renewals }, requestLog } = context;
   try {
     if (kind === "none") return undefined;
     const { body, isLarge, release } = kind === "json"
-      ? await uploads.readJson(request, owner, isServed, recorder.record?.body)
+      ? await uploads.readJson(request, owner, isServed, requestLog.record?.body)
       : await readForm(request, owner, uploads);
-    recorder.isLarge = isLarge;
-    recorder.atEnd(release);
-    if (kind === "form") recorder.record?.captureForm(body as FormField[]);
+    requestLog.isLarge = isLarge;
+    requestLog.atEnd(release);
+    if (kind === "form") requestLog.record?.captureForm(body as FormField[]);
     return body;
   } catch (thrown) {
     // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.
@@ -192,12 +192,12 @@ async function checkNamed(
 }
 
 async function answerError(thrown: unknown, context: RequestContext): Promise<Response> {
-  const { protocol, recorder, id } = context;
+  const { protocol, requestLog, id } = context;
   const error = await describeError(thrown, context);
-  recorder.fail(error);
+  requestLog.fail(error);
   if (context.gateway.audit) auditRefusal(error, context.gateway.audit, context);
   const response = protocol.serializeError(error, { requestId: id });
-  recorder.close(response.status);
+  requestLog.close(response.status);
   return response;
 }
 
@@ -205,10 +205,10 @@ async function answerError(thrown: unknown, context: RequestContext): Promise<Re
 function auditRefusal(
   { code, message, details }: GatewayError,
   audit: Audit,
-  { peer, recorder }: RequestContext,
+  { peer, requestLog }: RequestContext,
 ): void {
   if ((code !== "authentication" && code !== "permission") || details.upstreamStatus !== undefined) return;
   // A `permission` message may name something from the request, so it is left out.
   const [reason] = code === "authentication" ? message.split(":", 1) : [];
-  audit.write({ event: "key refused", code, key: recorder.entry.key, reason, address: peer?.hostname });
+  audit.write({ event: "key refused", code, key: requestLog.entry.key, reason, address: peer?.hostname });
 }

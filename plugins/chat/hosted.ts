@@ -1,7 +1,7 @@
 /** Tools that the server is to run. This wire has no answer for one that failed: such a request is refused. */
 import type { HostedTool } from "../../src/canonical/generate.ts";
 import type { HostedWork, SearchWork } from "../../src/canonical/hosted.ts";
-import type { AskedBeside } from "../../src/canonical/hosted_tools.ts";
+import type { HostedToolFields } from "../../src/canonical/hosted_tools.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Exchange, WireRequest } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -10,7 +10,7 @@ import { WIRE } from "./wire.ts";
 const SEARCH = "web_search_options";
 
 /** A search of the web is asked for by a field of its own. */
-export function toolsBeside({ body }: WireRequest): AskedBeside | undefined {
+export function toolsBeside({ body }: WireRequest): HostedToolFields | undefined {
   if (!isJsonObject(body) || !isJsonObject(body[SEARCH])) return undefined;
   const options = body[SEARCH];
   const work = searchWork(options, isJsonObject(options.user_location) ? options.user_location.approximate : undefined);

@@ -1,6 +1,6 @@
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import { finishSync, type Work } from "../../src/util/work.ts";
+import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { AnswerReader, notAnAnswer, parseAnswer } from "./reader.ts";
@@ -12,7 +12,7 @@ export function parseResponse(
   target: Target,
   context: AnswerContext,
 ): GenerateResponse {
-  return finishSync(parseLongResponse(body, input, target, context));
+  return runUnsliced(parseLongResponse(body, input, target, context));
 }
 
 /** The same in slices. */
@@ -21,7 +21,7 @@ export function* parseLongResponse(
   input: GenerateRequest,
   target: Target,
   context: AnswerContext,
-): Work<GenerateResponse> {
+): SlicedWork<GenerateResponse> {
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();
   yield;

@@ -1,6 +1,6 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { type JsonValue, readJson } from "../../src/canonical/json.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
@@ -9,7 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { type TextPlace, textPlaceIn, withText } from "./alike_chunks.ts";
-import { OneAnswer } from "./one_answer.ts";
+import { ChoiceFilter } from "./choice_filter.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 import type { ChatAnswer } from "./wire.ts";
 
@@ -28,7 +28,7 @@ export function parseStream(
 class ChunkReader implements StreamReader<GenerateEvent> {
   done = false;
   readonly #answer: AnswerReader;
-  readonly #one = new OneAnswer();
+  readonly #one = new ChoiceFilter();
   readonly #alike = new AlikeFrames();
   /** Where the text stands in chunks that are alike. */
   #place: TextPlace | undefined;
@@ -37,7 +37,7 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     this.#answer = answer;
   }
 
-  read({ event, data }: Frame, emit: Emit<GenerateEvent>): Work<void> | void {
+  read({ event, data }: Frame, emit: Emit<GenerateEvent>): SlicedWork<void> | void {
     const text = data?.trim();
     if (!text) return;
     if (text === "[DONE]") {
@@ -69,7 +69,7 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     this.#end(false, emit);
   }
 
-  *#readLong(chunks: readonly ChatAnswer[], emit: Emit<GenerateEvent>): Work<void> {
+  *#readLong(chunks: readonly ChatAnswer[], emit: Emit<GenerateEvent>): SlicedWork<void> {
     for (const chunk of chunks) (yield* this.#answer.readLong(chunk)).forEach(emit);
   }
 

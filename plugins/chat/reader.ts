@@ -8,7 +8,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import { saysFailure } from "../shared/endings.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { withInput } from "./alike_chunks.ts";
@@ -16,7 +16,7 @@ import { AnswerFields } from "./answer_fields.ts";
 import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
 import { OpenCalls, saysNothing } from "./open_calls.ts";
-import { OwnReasoning } from "./own_reasoning.ts";
+import { OpaqueReasoningFields } from "./opaque_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage } from "./usage.ts";
 import { answerSchema, type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";
@@ -50,7 +50,7 @@ export class AnswerReader {
   /** What the text of the next increment holds, where that was read ahead. */
   #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
-  readonly #own: OwnReasoning | undefined;
+  readonly #own: OpaqueReasoningFields | undefined;
   /** What came as `function_call`, which counts for nothing once there are `tool_calls`: only the end tells. */
   #legacy: ToolCallFragment[] | undefined = [];
   readonly #calls = new OpenCalls();
@@ -71,7 +71,7 @@ export class AnswerReader {
     this.#context = context;
     this.#writer = new PartWriter(input);
     this.#forms = textFormsFor(input, target);
-    if (context.clientWire !== WIRE) this.#own = new OwnReasoning();
+    if (context.clientWire !== WIRE) this.#own = new OpaqueReasoningFields();
   }
 
   read(answer: ChatAnswer): GenerateEvent[] {
@@ -108,7 +108,7 @@ export class AnswerReader {
   }
 
   /** The same of an answer whose text may be long, which is looked into in slices. */
-  *readLong(answer: ChatAnswer): Work<GenerateEvent[]> {
+  *readLong(answer: ChatAnswer): SlicedWork<GenerateEvent[]> {
     const [choice] = answer.choices ?? [];
     const delta = choice && this.#newIn(choice);
     if (this.#forms && delta) this.#ahead = yield* this.#readAhead(this.#forms, delta);
@@ -218,7 +218,7 @@ export class AnswerReader {
     return this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
   }
 
-  *#readAhead(forms: TextForms, delta: ChatDelta): Work<TextEvent[]> {
+  *#readAhead(forms: TextForms, delta: ChatDelta): SlicedWork<TextEvent[]> {
     const { text, reasoning } = this.#texts.in(delta);
     const left = this.#leaveForms(forms, delta, reasoning !== "");
     const read = yield* forms.readLong(text);

@@ -19,7 +19,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
-import { carriedIn, isOwn } from "./own_reasoning.ts";
+import { isOwn, opaqueFieldsIn } from "./opaque_reasoning.ts";
 import { serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -224,7 +224,7 @@ function addReasoning(
   context: Context,
 ): Record<string, JsonObject> {
   if (reasoning.length === 0) return NO_CALLS;
-  const { details, calls } = carriedIn(reasoning);
+  const { details, calls } = opaqueFieldsIn(reasoning);
   Object.assign(turn, serializeReasoning(reasoning, details, target, context));
   return calls;
 }

@@ -1,7 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { Annotation, GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";

@@ -7,7 +7,7 @@ import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { allowedTools } from "../../src/transforms/offered_tools.ts";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { upstreamName } from "../../src/transforms/tool_names.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { CallableTools, TextCall } from "./callable_tools.ts";
 import { MarkdownPlace } from "./markdown_place.ts";
@@ -73,7 +73,7 @@ export class TextForms {
   }
 
   /** The same of a text that may be long, in slices. */
-  *readLong(text: string): Work<TextEvent[]> {
+  *readLong(text: string): SlicedWork<TextEvent[]> {
     for (let at = 0; at < text.length; at += SLICE) {
       this.#readOn(text.slice(at, at + SLICE));
       yield;

@@ -1,5 +1,5 @@
 import type { EmbedResponse, Vector } from "../../src/canonical/embed.ts";
-import { paced } from "../../src/util/work.ts";
+import { sliced } from "../../src/util/sliced_work.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 
 /** The list of vectors, spelt as the client wants them, under the model name that it knows. */
@@ -7,7 +7,7 @@ export function serializeResponse(output: EmbedResponse, exchange: Exchange<"emb
   const { length: count, 0: first = [] } = output.vectors;
   const pieces = piecesOf(output, exchange);
   if (count * first.length < LONG) return asJson([...pieces].join(""));
-  return asJson(ReadableStream.from(paced(pieces)).pipeThrough(new TextEncoderStream()));
+  return asJson(ReadableStream.from(sliced(pieces)).pipeThrough(new TextEncoderStream()));
 }
 
 /** Fewer numbers are written at once. From this many on, each vector is written when the client reads it. */

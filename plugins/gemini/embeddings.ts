@@ -5,7 +5,7 @@ import { present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { paced } from "../../src/util/work.ts";
+import { sliced } from "../../src/util/sliced_work.ts";
 import { inOneSpelling } from "./spelling.ts";
 import { batchSchema, EMBED_KEYS, type EmbedBody, embedSchema, WIRE } from "./wire.ts";
 
@@ -58,7 +58,7 @@ const LONG = 50_000;
 export function serializeBatch({ vectors }: EmbedResponse): Response {
   const pieces = piecesOf(vectors);
   const isLong = vectors.length * (vectors[0]?.length ?? 0) >= LONG;
-  const body = isLong ? ReadableStream.from(paced(pieces)).pipeThrough(new TextEncoderStream()) : [...pieces].join("");
+  const body = isLong ? ReadableStream.from(sliced(pieces)).pipeThrough(new TextEncoderStream()) : [...pieces].join("");
   return new Response(body, { headers: { "content-type": "application/json" } });
 }
 

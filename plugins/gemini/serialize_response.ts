@@ -2,7 +2,7 @@ import type { GenerateResponse, OutputPart, ToolCallPart } from "../../src/canon
 import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { noteDropped } from "../../src/transforms/placeholder.ts";
 import { serializeFinish } from "./finish.ts";
 import { bytesIn, Grounding } from "./grounding.ts";
 import { serializeSignature } from "./signature.ts";

@@ -4,7 +4,7 @@ import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
-import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { noteDropped } from "../../src/transforms/placeholder.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { bytesIn, Grounding } from "./grounding.ts";

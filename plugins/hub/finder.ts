@@ -38,7 +38,7 @@ export const finder: Finder = {
     return readFound(body.id, body);
   },
 
-  choose({ places }, name, task) {
+  choose({ targets: places }, name, task) {
     const { policy } = split(name);
     const serving = places.filter((place) => place.task === task);
     if (policy === "preferred") return serving;

@@ -52,7 +52,7 @@ export function parseListing(replies: Reply[]): ModelInfo[] {
 function parseModel(entry: JsonValue): ModelInfo | undefined {
   if (!isJsonObject(entry) || !isHubId(entry.id)) return undefined;
   const { id, createdAt } = entry;
-  const [place] = readFound(id, entry).places;
+  const [place] = readFound(id, entry).targets;
   if (!place) return undefined;
   const created = typeof createdAt === "string" ? Math.floor(Date.parse(createdAt) / 1000) : 0;
   return {

@@ -1,7 +1,7 @@
 /** What the hub says of one model: what it is for, and which providers run it. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Task } from "../../src/canonical/models.ts";
-import type { Found, Place } from "../../src/contract/catalog.ts";
+import type { Found, ProviderTarget } from "../../src/contract/catalog.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
 
 /** How a provider serves a task: the driver that speaks to it, and what it does its own way. */
@@ -52,7 +52,7 @@ export function preferredProviders(task: Task): string[] {
 }
 
 /** The place of a model at a provider; nothing where the provider has no route for the task. */
-export function placeAt(provider: string, task: Task, model: string): Place | undefined {
+export function placeAt(provider: string, task: Task, model: string): ProviderTarget | undefined {
   const routes = ROUTES[task];
   const route = Object.hasOwn(routes, provider) ? routes[provider] : undefined;
   return route && { provider, task, path: PATHS[provider] ?? provider, model, ...route };
@@ -94,7 +94,7 @@ export function readFound(id: string, model: JsonObject): Found {
   return {
     tasks: tasks.length > 0 || tagged === undefined ? tasks : [tagged],
     ...(tasks.length === 0 && tagged === undefined && readOther(entries, model)),
-    places: places.filter(({ provider, task }, index) =>
+    targets: places.filter(({ provider, task }, index) =>
       index === places.findIndex((other) => other.provider === provider && other.task === task)
     ),
   };

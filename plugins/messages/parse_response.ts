@@ -1,7 +1,7 @@
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
-import { finishSync, type Work } from "../../src/util/work.ts";
+import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -11,7 +11,7 @@ import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
-  return finishSync(parseLongResponse(body, input, context));
+  return runUnsliced(parseLongResponse(body, input, context));
 }
 
 /** The same in slices. */
@@ -19,7 +19,7 @@ export function* parseLongResponse(
   body: unknown,
   input: GenerateRequest,
   context: AnswerContext,
-): Work<GenerateResponse> {
+): SlicedWork<GenerateResponse> {
   if (isJsonObject(body) && body.type === "error") throw parseError(body);
   const message = accept(responseSchema, body);
   if (message?.content === undefined) {

@@ -10,7 +10,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
+import { placeholderFor } from "../../src/transforms/placeholder.ts";
 import { serializeHosted } from "./hosted_blocks.ts";
 import { inputOf } from "./tool_input.ts";
 import { WIRE } from "./wire.ts";
@@ -84,7 +84,7 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
     case "file":
       return isSpeakableFile(part, context);
     case "opaque":
-      return part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
+      return part.extra.wire === WIRE || placeholderFor(part, context.note) !== undefined;
     case "refusal":
     case "tool-call":
     case "tool-result":

@@ -2,7 +2,7 @@ import type { Annotation, Finish, GenerateResponse, OutputPart, ToolCallPart } f
 import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { noteDropped } from "../../src/transforms/placeholder.ts";
 import { serializeFinish } from "./finish.ts";
 import { line } from "./wire.ts";
 

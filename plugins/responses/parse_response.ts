@@ -1,7 +1,7 @@
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
-import { finishSync, type Work } from "../../src/util/work.ts";
+import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
@@ -10,7 +10,7 @@ import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
-  return finishSync(parseLongResponse(body, input, context));
+  return runUnsliced(parseLongResponse(body, input, context));
 }
 
 /** The same in slices. */
@@ -18,7 +18,7 @@ export function* parseLongResponse(
   body: unknown,
   input: GenerateRequest,
   context: AnswerContext,
-): Work<GenerateResponse> {
+): SlicedWork<GenerateResponse> {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
   const response = accept(responseSchema, body);
   if (!response?.output) throw notAnAnswer();

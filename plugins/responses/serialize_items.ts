@@ -21,7 +21,7 @@ import {
 } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
+import { placeholderFor } from "../../src/transforms/placeholder.ts";
 import { isContent, type MessagePart, serializeContent } from "./content.ts";
 import { serializeHosted } from "./hosted.ts";
 import { splitEncrypted } from "./item_ids.ts";
@@ -181,7 +181,7 @@ function inPlainWords<T extends OutputPart>(
   return parts.flatMap((part): (T | TextPart)[] => {
     if (part.type === "refusal") return [{ ...part, type: "text" }];
     if (!isItem(part)) return [part];
-    const words = standInFor(part, context.note);
+    const words = placeholderFor(part, context.note);
     return words ? [words] : [];
   });
 }

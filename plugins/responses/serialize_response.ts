@@ -8,7 +8,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RunState } from "../../src/canonical/stored.ts";
-import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";

@@ -27,7 +27,7 @@ export function exampleOf(schema: JsonValue | undefined, wording: Wording): Json
   });
 }
 
-interface Place {
+interface ValueContext {
   /** The property that the value is for. */
   name: string;
   /** Which item of its array it is: items differ, for `uniqueItems`. */
@@ -76,11 +76,11 @@ class Maker {
     this.#wording = wording;
   }
 
-  value(schema: JsonValue, place: Place): JsonValue | undefined {
+  value(schema: JsonValue, place: ValueContext): JsonValue | undefined {
     const refs = new Set(place.refs);
     const flat = this.#flatten(schema, place.refs, refs, place.depth);
     if (!flat || !this.#afford(refs.size)) return undefined;
-    const inner: Place = { ...place, refs, depth: place.depth + 1 };
+    const inner: ValueContext = { ...place, refs, depth: place.depth + 1 };
     const types = typesOf(flat);
     const prescribed = this.#prescribed(flat, types, place);
     if (prescribed) return prescribed.value;
@@ -110,7 +110,7 @@ class Maker {
   #prescribed(
     schema: JsonObject,
     types: readonly string[],
-    { name, position }: Place,
+    { name, position }: ValueContext,
   ): { value: JsonValue | undefined } | undefined {
     if (schema.const !== undefined) return { value: this.#given(schema.const) };
     const fits = (value: JsonValue) => schema.type === undefined || hasType(value, types);
@@ -127,7 +127,7 @@ class Maker {
   }
 
   /** A value for the first of the branches that allows one. */
-  #branch(branches: readonly JsonValue[], base: JsonObject, place: Place): JsonValue | undefined {
+  #branch(branches: readonly JsonValue[], base: JsonObject, place: ValueContext): JsonValue | undefined {
     for (const branch of nullLast(branches)) {
       const value = this.value({ allOf: [base, branch] }, place);
       if (value !== undefined) return value;
@@ -158,7 +158,7 @@ class Maker {
     return flat;
   }
 
-  #object(schema: JsonObject, place: Place): JsonObject | undefined {
+  #object(schema: JsonObject, place: ValueContext): JsonObject | undefined {
     const properties = isJsonObject(schema.properties) ? schema.properties : {};
     const required = new Set(asArray(schema.required).filter((name) => typeof name === "string"));
     const wanted = new Set(this.#wording.requiredOnly ? required : [...Object.keys(properties), ...required]);
@@ -183,7 +183,7 @@ class Maker {
     return Object.fromEntries(fields);
   }
 
-  #array(schema: JsonObject, place: Place): JsonValue[] | undefined {
+  #array(schema: JsonObject, place: ValueContext): JsonValue[] | undefined {
     const first = Array.isArray(schema.items) ? schema.items : asArray(schema.prefixItems);
     const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
     const least = limitOf(schema.minItems, schema.contains === undefined ? 0 : 1);
@@ -201,7 +201,7 @@ class Maker {
     return items;
   }
 
-  #text(schema: JsonObject, { name, position }: Place): string | undefined {
+  #text(schema: JsonObject, { name, position }: ValueContext): string | undefined {
     const least = limitOf(schema.minLength, 0);
     const most = limitOf(schema.maxLength, Infinity);
     let text: string | undefined;

@@ -2,7 +2,7 @@ import type { HostedTool, OpaquePart } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
 
 /** What a request asks the server to run, outside its list of tools. */
-export interface AskedBeside {
+export interface HostedToolFields {
   tools: readonly HostedTool[];
 }
 

@@ -1,4 +1,4 @@
-import { finish, finishSync, type Work } from "../util/work.ts";
+import { runSliced, runUnsliced, type SlicedWork } from "../util/sliced_work.ts";
 
 /** Deeper than any real document, but still safe to walk through and serialize. */
 export const DEEPEST_JSON = 512;
@@ -25,14 +25,14 @@ export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, n
 export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
   // Every level takes two characters, and every value at least one.
   if (text.length <= Math.min(2 * limits.depth, limits.values, limits.numbers, limits.names)) return undefined;
-  return finishSync(excessIn(text, limits));
+  return runUnsliced(excessIn(text, limits));
 }
 
 /** How many characters are scanned before others may run. */
 const SLICE = 1_000_000;
 
 /** The same in slices. */
-export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+export function* excessIn(text: string, limits: JsonLimits): SlicedWork<keyof JsonLimits | undefined> {
   return (yield* scan(text, limits)).excess;
 }
 
@@ -45,7 +45,7 @@ export interface Scan {
 }
 
 /** Scans the text once, as `excessIn` does. */
-export function* scan(text: string, limits: JsonLimits): Work<Scan> {
+export function* scan(text: string, limits: JsonLimits): SlicedWork<Scan> {
   const counts = newCounts();
   const excess = yield* excessInAll([text], limits, counts);
   return { excess, hasLongNumbers: counts.hasLongNumbers };
@@ -67,7 +67,7 @@ function* excessInAll(
   texts: readonly string[],
   limits: JsonLimits,
   counts: Counts,
-): Work<keyof JsonLimits | undefined> {
+): SlicedWork<keyof JsonLimits | undefined> {
   for (const text of texts) {
     const excess = yield* countIn(text, limits, counts);
     if (excess) return excess;
@@ -87,22 +87,26 @@ export function excessInArguments(
   for (const text of texts) length += text.length;
   // Every value, and every name, takes at least one character.
   if (length <= Math.min(limits.values, limits.numbers, limits.names)) return undefined;
-  return finish(excessInAll(texts, { ...limits, depth: Infinity }, newCounts()));
+  return runSliced(excessInAll(texts, { ...limits, depth: Infinity }, newCounts()));
 }
 
 /** The shortest number with more than fifteen digits has this many characters. */
 const LONG_NUMBER = 16;
 
 /** The position of the scan within a text. */
-interface Place {
+interface Position {
   at: number;
   depth: number;
   isInText: boolean;
 }
 
 /** Adds the contents of the text to `counts`. */
-function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth" | "values" | "numbers" | undefined> {
-  const place: Place = { at: 0, depth: 0, isInText: false };
+function* countIn(
+  text: string,
+  limits: JsonLimits,
+  counts: Counts,
+): SlicedWork<"depth" | "values" | "numbers" | undefined> {
+  const place: Position = { at: 0, depth: 0, isInText: false };
   while (place.at < text.length) {
     const excess = countSlice(text, place, limits, counts);
     if (excess) return excess;
@@ -116,7 +120,7 @@ function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth
  * The same for one slice, starting at `place`. It is a plain function, whose loop the engine optimizes better than a
  * generator's.
  */
-function countSlice(text: string, place: Place, limits: JsonLimits, counts: Counts) {
+function countSlice(text: string, place: Position, limits: JsonLimits, counts: Counts) {
   let { at, depth, isInText } = place;
   let { values, numbers, names, hasLongNumbers } = counts;
   const stop = at + SLICE;
@@ -201,7 +205,7 @@ for (const character of "eE") IN_NUMBER[character.charCodeAt(0)] = EXPONENT;
 
 const NAME_END = /\s*:/y;
 
-function* hasMoreNames(texts: readonly string[], most: number): Work<boolean> {
+function* hasMoreNames(texts: readonly string[], most: number): SlicedWork<boolean> {
   const names = new Set<string>();
   for (const text of texts) {
     let stop = SLICE;
@@ -232,7 +236,7 @@ function isEscaped(text: string, quote: number): boolean {
 }
 
 /** The same in slices, because almost the whole text may be backslashes. */
-function* isEscapedInSlices(text: string, quote: number): Work<boolean> {
+function* isEscapedInSlices(text: string, quote: number): SlicedWork<boolean> {
   let before = quote;
   for (let stop = quote - SLICE; (before = startOfRun(text, before, stop)) === stop; stop -= SLICE) yield;
   return (quote - before) % 2 === 1;

@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type JsonValue } from "./json.ts";
 import { findStringEnd } from "./json_limits.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** Shorter texts cost no noticeable time. In characters. */
 const LONG = 500_000;
@@ -18,7 +18,7 @@ const MARK = "\ue000";
 export function* parseLists(
   text: string,
   parse: (text: string) => JsonValue | undefined,
-): Work<JsonValue | undefined> {
+): SlicedWork<JsonValue | undefined> {
   if (text.length < LONG || !LIST.test(text) || text.includes(MARK) || /\\ue000/i.test(text)) return parse(text);
   const lists: JsonValue[] = [];
   const rest: string[] = [];

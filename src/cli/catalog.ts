@@ -4,8 +4,8 @@ import { createApp, pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
-import { invocation } from "./invocation.ts";
-import { type Program, UsageError } from "./program.ts";
+import { invocation } from "../programs/invocation.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 
 /** The models cannot be listed, or the file cannot be written. The message is for people. */
 export class CatalogError extends Error {}

@@ -10,7 +10,7 @@ import { changeOf } from "../observe/audit.ts";
 import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
 import { digestOf } from "../util/digest.ts";
-import { finish, type Work } from "../util/work.ts";
+import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 import { reload } from "./reload.ts";
 
 export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
@@ -38,13 +38,13 @@ const ONLY_LOCAL =
 export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk {
   const { file, source } = options;
   return {
-    check: async (text, { isLocal }) => await finish(checkText(text, options, isLocal)),
+    check: async (text, { isLocal }) => await runSliced(checkText(text, options, isLocal)),
     read: () => file === undefined ? { source, why: BUILT_IN } : readDesk(file, options),
-    waits: async (text) => await finish(whyWaiting(text, options)),
+    waits: async (text) => await runSliced(whyWaiting(text, options)),
     async apply(text, { version, atRestart, by }) {
       const { why } = file === undefined ? { why: BUILT_IN } : readDesk(file, options);
       if (why !== undefined) return { outcome: "failed", message: why };
-      const checked = await finish(checkText(text, options));
+      const checked = await runSliced(checkText(text, options));
       if ("problems" in checked) {
         return { outcome: "wrong", message: new ConfigError(source, checked.problems).message };
       }
@@ -114,18 +114,18 @@ function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions):
 }
 
 /** Where the file does not say what the gateway serves by. */
-function* whyWaiting(text: string, options: ConfigDeskOptions): Work<string | undefined> {
+function* whyWaiting(text: string, options: ConfigDeskOptions): SlicedWork<string | undefined> {
   const read = yield* orProblems(readChange(text, options));
   if ("problems" in read) return "It has errors: the gateway keeps the previous configuration.";
   return read.restart;
 }
 
 /** `isLocal`: whether who asks is let in without a key, where there are none. */
-function checkText(text: string, options: ConfigDeskOptions, isLocal = true): Work<Checked> {
+function checkText(text: string, options: ConfigDeskOptions, isLocal = true): SlicedWork<Checked> {
   return orProblems(checkChange(text, options, isLocal));
 }
 
-function* checkChange(text: string, options: ConfigDeskOptions, isLocal: boolean): Work<Checked> {
+function* checkChange(text: string, options: ConfigDeskOptions, isLocal: boolean): SlicedWork<Checked> {
   const { config, ...more } = yield* readChange(text, options);
   const { paths } = changeOf(options.running.config(), config);
   return { paths, ...more, warning: warningOf(config, isLocal) };
@@ -135,7 +135,7 @@ function* checkChange(text: string, options: ConfigDeskOptions, isLocal: boolean
 function* readChange(
   text: string,
   { load, platform, running }: ConfigDeskOptions,
-): Work<{ config: Config; restart?: string }> {
+): SlicedWork<{ config: Config; restart?: string }> {
   const { env, isGranted } = platform;
   const known = (name: string) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET;
   const { config } = load(known, () => text);
@@ -145,7 +145,7 @@ function* readChange(
   return { config, ...("kept" in next && { restart: next.kept }) };
 }
 
-function* orProblems<T>(work: Work<T>): Work<T | { problems: readonly Problem[] }> {
+function* orProblems<T>(work: SlicedWork<T>): SlicedWork<T | { problems: readonly Problem[] }> {
   try {
     return yield* work;
   } catch (error) {

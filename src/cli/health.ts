@@ -1,8 +1,8 @@
 /** The command `health`: whether a gateway, or a fetcher, is ready. It is for containers without a shell. */
 import { ConfigError, readConfig } from "../config/load.ts";
 import { healthUrl } from "./health_url.ts";
-import type { Listen } from "./flags.ts";
-import { type Program, UsageError } from "./program.ts";
+import type { Listen } from "../programs/flags.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 
 /** How long an answer may take, in milliseconds: a gateway whose every thread is busy answers late. */
 const PATIENCE_MS = 5_000;

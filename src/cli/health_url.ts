@@ -2,7 +2,7 @@
 import { isObject } from "../util/merge.ts";
 
 /** What of a configuration says where both listen. It need not be checked. */
-export interface Place {
+export interface HealthTarget {
   config: unknown;
   /** What the command line sets in place of the configuration. */
   listen: { hostname?: string; port?: string | number };
@@ -11,7 +11,7 @@ export interface Place {
 }
 
 /** Where it is asked, from the same machine. */
-export function healthUrl({ config, listen, isFetcher }: Place): URL {
+export function healthUrl({ config, listen, isFetcher }: HealthTarget): URL {
   const { listen: configured, hostedTools } = fields(config);
   const fetcher = URL.parse(String(fields(fields(hostedTools).webFetch).url));
   const written = isFetcher

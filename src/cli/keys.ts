@@ -13,8 +13,8 @@ import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import type { Budget, BudgetView } from "../state/budget/budget.ts";
 import type { Store } from "../state/store.ts";
 import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
-import { invocation } from "./invocation.ts";
-import type { Program } from "./program.ts";
+import { invocation } from "../programs/invocation.ts";
+import type { Program } from "../programs/program.ts";
 
 /** The text of `keys --help`. `program`: how the user starts this program. */
 export const keysHelp = (program: string) =>

@@ -11,7 +11,7 @@ import {
   keptStore,
   type Permissions,
   permissionsOf,
-  type Place,
+  type PermissionSource,
 } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
 import { shown } from "../util/printable.ts";
@@ -114,14 +114,18 @@ async function launch(): Promise<number> {
 }
 
 /** What a command needs, for the most part in place of what the gateway does. */
-async function forCommand(gateway: Permissions, config: unknown, listen: Place["listen"]): Promise<Permissions> {
+async function forCommand(
+  gateway: Permissions,
+  config: unknown,
+  listen: PermissionSource["listen"],
+): Promise<Permissions> {
   if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // It looks at what the command connect has left behind, too.
-  const { receiptReads } = await import("./connect/permissions.ts");
+  const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
-function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions> {
+function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
   const [command, subject, output] = commands();
   // It writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
@@ -163,12 +167,12 @@ function forProbe(): Partial<Permissions> {
 
 /** It changes files of other programs, and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
-  const { connectFlags } = await import("./connect/permissions.ts");
+  const { connectFlags } = await import("../programs/connect/permissions.ts");
   return connectFlags(Deno.args, await theMachine());
 }
 
 async function theMachine() {
-  const { leadsTo } = await import("./connect/machine.ts");
+  const { leadsTo } = await import("../programs/connect/machine.ts");
   return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath: leadsTo, readJson };
 }
 

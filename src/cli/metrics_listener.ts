@@ -1,7 +1,7 @@
 /** Metrics at an address of their own, for monitoring that has no key: nothing else is served there. */
 import { isLocalCall, isLoopback } from "../http/auth.ts";
 import type { Peer, ServeOptions, Serving } from "../platform/platform.ts";
-import type { Program } from "./program.ts";
+import type { Program } from "../programs/program.ts";
 
 interface Address {
   hostname: string;

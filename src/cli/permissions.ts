@@ -3,8 +3,8 @@ import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import { isThere } from "../config/is_there.ts";
 import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
-import type { Listen } from "./flags.ts";
-import { type Program, UsageError } from "./program.ts";
+import type { Listen } from "../programs/flags.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 
 /** Throws `UsageError`. */
 export function printPermissions(

@@ -2,8 +2,8 @@
 import type { Config } from "../config/schema.ts";
 import { isThere } from "../config/is_there.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import { metricsAddress, type Permissions, permissionsOf } from "../config/permissions.ts";
-import type { Permission, Platform } from "../platform/platform.ts";
+import { describePermission, descriptorsOf, metricsAddress, permissionsOf } from "../config/permissions.ts";
+import type { Platform } from "../platform/platform.ts";
 
 export interface Reloading {
   /** The configuration to run with now, by variables that `env` gives. Throws where it cannot be used. */
@@ -52,30 +52,4 @@ function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
 
 function placeOf({ store: { retentionDays: _, ...place } }: Config) {
   return place;
-}
-
-/** What the runtime is asked about each. */
-export function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
-  return [
-    // A pattern is asked for by a name that it stands for.
-    ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
-    ...env.map((variable) => ({ name: "env" as const, variable })),
-    ...read.map((path) => ({ name: "read" as const, path })),
-    ...write.map((path) => ({ name: "write" as const, path })),
-  ];
-}
-
-/** For people: `host example.com:443`. */
-export function describePermission(permission: Permission): string {
-  switch (permission.name) {
-    case "net":
-      return `host ${permission.host}`;
-    case "env":
-      return `variable ${permission.variable}`;
-    case "read":
-    case "write":
-      return `${permission.name === "read" ? "reading" : "writing"} ${permission.path}`;
-    default:
-      return permission satisfies never;
-  }
 }

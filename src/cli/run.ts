@@ -6,11 +6,11 @@ import { standardStreams } from "../observe/standard.ts";
 import { deno } from "../platform/deno.ts";
 import type { Platform } from "../platform/platform.ts";
 import { CatalogError, writeCatalog } from "./catalog.ts";
-import { type Flags, parseFlags } from "./flags.ts";
-import { invocation } from "./invocation.ts";
+import { type Flags, parseFlags } from "../programs/flags.ts";
+import { invocation } from "../programs/invocation.ts";
 import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
 import { printPermissions } from "./permissions.ts";
-import { type Program, UsageError } from "./program.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
 
 const help = (program: string) =>
@@ -126,13 +126,13 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "health":
       return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
     case "doctor":
-      return import("./doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
+      return import("../programs/doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
     case "connect":
-      return import("./connect/mod.ts").then(({ connect }) => connect(rest, program));
+      return import("../programs/connect/mod.ts").then(({ connect }) => connect(rest, program));
     case "probe":
-      return import("./probe/mod.ts").then(({ probe }) => probe(rest, config, program));
+      return import("../programs/probe/mod.ts").then(({ probe }) => probe(rest, config, program));
     case "check":
-      return import("./check/mod.ts").then(({ runCheck }) => runCheck(rest, program));
+      return import("../programs/check/mod.ts").then(({ runCheck }) => runCheck(rest, program));
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

@@ -6,14 +6,14 @@ import { placeOfStore, risksOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
+import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { collectGarbage } from "../util/collect_garbage.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
-import type { Listen } from "./flags.ts";
-import type { Program } from "./program.ts";
-import { createLull, type Lull } from "./lull.ts";
+import type { Listen } from "../programs/flags.ts";
+import type { Program } from "../programs/program.ts";
+import { createIdleWatch, type IdleWatch } from "./idle.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal, watchSignals } from "./stop.ts";
@@ -56,9 +56,9 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   // Before the first client is served, and the start-up message is read: what follows it is noticed.
   const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
   const signals = watchSignals(platform, terminal);
-  const lull = createLull(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
+  const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
-  const server = await listenAll(loaded, running, { descriptors, lull, worker }, program);
+  const server = await listenAll(loaded, running, { descriptors, idleWatch, worker }, program);
   if (!server) {
     stopReloading();
     signals.forget();
@@ -68,7 +68,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   await worker?.begin(loaded, running);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
-  settleIn(loaded, { descriptors, lull, app, worker }, program);
+  settleIn(loaded, { descriptors, idleWatch, app, worker }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
@@ -80,7 +80,12 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
 /** What can wait until clients are served. */
 async function settleIn(
   { config }: LoadedConfig,
-  { descriptors, lull, app, worker }: { descriptors: Descriptors; lull: Lull; app: Running["app"]; worker?: Worker },
+  { descriptors, idleWatch, app, worker }: {
+    descriptors: Descriptors;
+    idleWatch: IdleWatch;
+    app: Running["app"];
+    worker?: Worker;
+  },
   program: Program,
 ): Promise<void> {
   const { streams: { say } } = program;
@@ -89,12 +94,12 @@ async function settleIn(
     await loadClient();
     if (!worker || worker.isFirst) void tellRisks(config, program);
   }
-  await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
+  await warmUp(program, idleWatch.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
     if (line !== undefined) say(line);
     // The start leaves about 16 MB of garbage. Collecting it blocks the process for some 60 ms.
-    if (await lull.begun(IDLE_MS) && app().running() === 0) collectGarbage();
+    if (await idleWatch.begun(IDLE_MS) && app().running() === 0) collectGarbage();
   });
 }
 
@@ -164,7 +169,7 @@ function createRunning(
 async function listenAll(
   loaded: LoadedConfig,
   running: Running,
-  guards: { descriptors: Descriptors; lull: Lull; worker?: Worker },
+  guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
   program: Program,
 ): Promise<Serving | undefined> {
   const { worker } = guards;
@@ -190,7 +195,7 @@ async function listenAll(
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
-  { descriptors, lull, worker }: { descriptors: Descriptors; lull: Lull; worker?: Worker },
+  { descriptors, idleWatch, worker }: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
   { platform, streams: { say } }: Program,
 ): Promise<Serving | undefined> {
   const { env } = platform;
@@ -203,7 +208,7 @@ async function listenOn(
       port,
       shared: worker,
       handler(request, info) {
-        lull.broken();
+        idleWatch.broken();
         return app().fetch(request, info);
       },
       onListen(address) {
@@ -235,11 +240,4 @@ function placeOf(thrown: unknown): string {
   const { name, code, stack } = thrown as Error & { code?: unknown };
   const place = stack?.split("\n").find((line) => /^\s+at /.test(line))?.trim();
   return [name, typeof code === "string" ? code : undefined, place].filter(Boolean).join(" ");
-}
-
-/** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
-export function readableFile({ os, executable, isGranted }: Platform): string | undefined {
-  if (os === "windows") return undefined;
-  const path = executable ?? import.meta.filename;
-  return path !== undefined && isGranted({ name: "read", path }) ? path : undefined;
 }

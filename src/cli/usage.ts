@@ -6,9 +6,9 @@ import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import { visible } from "../util/printable.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
-import { readArguments } from "./flags.ts";
-import { invocation } from "./invocation.ts";
-import { type Program, UsageError } from "./program.ts";
+import { readArguments } from "../programs/flags.ts";
+import { invocation } from "../programs/invocation.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 
 const COLUMNS = ["day", "key", "model"] as const;
 type Column = typeof COLUMNS[number];

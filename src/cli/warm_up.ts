@@ -1,7 +1,7 @@
 /** What a first request would do for the first time is done before it comes: schemas compile, and the engine sees the code run. */
 import { createApp, parseConfig } from "../app.ts";
 import { builtin } from "../util/builtin.ts";
-import type { Program } from "./program.ts";
+import type { Program } from "../programs/program.ts";
 
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
 const WIRES = ["chat", "messages", "responses"];

@@ -5,7 +5,7 @@ import { keeperSocket } from "../config/permissions.ts";
 import { withoutGauges } from "../observe/sum_expositions.ts";
 import { builtin } from "../util/builtin.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
-import { type Program, UsageError } from "./program.ts";
+import { type Program, UsageError } from "../programs/program.ts";
 
 /** Where the launcher says which one this is: the folder, a slash and the number. */
 const PLACE = "LANEWAY_WORKER";

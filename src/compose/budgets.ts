@@ -99,7 +99,7 @@ interface LoadedBudgets extends Budgets, Pick<Payer, "reservingFor"> {}
 async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<LoadedBudgets> {
   const [{ createBudgets }, { reservingFor }] = await Promise.all([
     import("../state/budget/budgets.ts"),
-    import("../operations/reserving.ts"),
+    import("../inference/reserving.ts"),
   ]);
   const budgets = createBudgets({
     store,

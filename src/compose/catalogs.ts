@@ -5,13 +5,13 @@ import type { Call, Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
 import { type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "../lanes/finder.ts";
-import { within } from "../lanes/within.ts";
+import { withCatalogTimeout } from "../lanes/catalog_timeout.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { TokenizerFiles } from "../tokens/tokenizer_files.ts";
 import { fetchFile } from "../upstream/file.ts";
 import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import { secretPlaceOf } from "./upstreams.ts";
-import { readReply, send, type Service, type Upstream } from "../upstream/send.ts";
+import { type Callee, readReply, send, type Upstream } from "../upstream/send.ts";
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
@@ -56,10 +56,14 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
       const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
         const calls = catalog.tokenizerFiles?.(model);
         if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer for "${model}"`);
-        const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
-          Promise.all(
-            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, signal)),
-          ));
+        const [vocabulary, settings, template] = await withCatalogTimeout(
+          DOWNLOAD_MS,
+          world.signal,
+          (signal) =>
+            Promise.all(
+              [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, signal)),
+            ),
+        );
         if (vocabulary) return { vocabulary, settings, template };
         const message = `Model "${model}" has no readable tokenizer`;
         throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
@@ -80,7 +84,7 @@ export function createServerList(upstream: Upstream, world: Pick<World, "now" | 
 
 type Ask = (call: Call, signal: AbortSignal) => Promise<Reply>;
 
-function createAsk(service: Service & { baseUrl: string }): Ask {
+function createAsk(service: Callee & { baseUrl: string }): Ask {
   return async (call, signal) => {
     const reply = await readReply(await send(call, service, signal), LONGEST_LIST);
     // A renamed model is answered with a redirect, which is followed on the same service only.

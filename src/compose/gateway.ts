@@ -3,15 +3,15 @@ import type { Config } from "../config/schema.ts";
 import { hasSeveralCallers, takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
-import { createLoad, defaultMemoryBytes, type Load } from "../http/load_shedding.ts";
+import { createLoadShedder, defaultMemoryBytes, type LoadShedder } from "../http/load_shedding.ts";
 import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
-import { createService } from "../http/service.ts";
+import { createOperatorEndpoints } from "../http/operator_endpoints.ts";
 import { Room, uploadBytesOf } from "../http/room.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
-import type { Gateway, Pace, SocketsPart } from "../context/gateway.ts";
+import type { Gateway, Pace } from "../context/gateway.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
@@ -35,6 +35,7 @@ import { createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
 import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
+import { createSockets } from "./sockets.ts";
 import { bytesPerKey } from "./store.ts";
 import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
@@ -74,7 +75,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   const room = keep("room for uploads", null, () => new Room());
   return {
     answer: handle,
-    service: createService({
+    operatorEndpoints: createOperatorEndpoints({
       name: "laneway",
       version: manifest.version,
       lanes: Object.keys(config.lanes),
@@ -95,10 +96,10 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     ...createMemory(world),
     ...createCounting(world, sources),
     limits: { ...config.limits, json: jsonLimitsOf(config) },
-    sockets: createSockets(world, guards.load),
+    sockets: createSockets(world, guards.loadShedder),
     hasSeveralCallers: hasSeveralCallers(config),
     upgrade: world.platform.upgrade,
-    uploads: createUploads(uploadLimitsOf(config, guards.load, monotonic), room),
+    uploads: createUploads(uploadLimitsOf(config, guards.loadShedder, monotonic), room),
     pace,
     now,
     monotonic,
@@ -113,42 +114,29 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   };
 }
 
-type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "rehearsals" | "recording" | "memory";
+type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "dryRuns" | "captures" | "memory";
 
 /** What sees how the gateway does. */
 function createWatch(world: World): Pick<Gateway, Watching> {
-  const { log, meter, audit, tracing, usage, feed, rehearsals, recording, platform } = world;
-  return { log, meter, audit, tracing, usage, feed, rehearsals, recording, memory: () => platform.memory() };
-}
-
-/** The WebSockets, which the gateway's end closes. */
-function createSockets({ keep, draining, stop, platform, config, now, warn }: World, load: Load): SocketsPart {
-  const kept = keep("sockets", null, () => {
-    const part: SocketsPart & { limitBytes(): number } = {
-      limitBytes: () => Infinity,
-      async load() {
-        const { Sockets } = await import("../http/sockets.ts");
-        return part.loaded ??= new Sockets({
-          memory: () => platform.memory(),
-          unmanaged: () => platform.unmanagedMemory(),
-          limit: () => part.limitBytes(),
-          onShort: (key, closed, bytes) =>
-            warn({ time: new Date(now()).toISOString(), warning: "sockets", key, closed, bytes }),
-        });
-      },
-    };
-    draining.signal.addEventListener("abort", () => part.loaded?.retire(), { once: true });
-    stop.signal.addEventListener("abort", () => part.loaded?.abort(), { once: true });
-    return part;
-  });
-  return Object.assign(kept, { limitBytes: () => load.limitBytes(config.limits) });
+  const { log, meter, audit, tracing, usage, feed, dryRuns, captures, platform } = world;
+  return {
+    log,
+    meter,
+    audit,
+    tracing,
+    usage,
+    feed,
+    dryRuns,
+    captures,
+    memory: () => platform.memory(),
+  };
 }
 
 /** What decides whether a request is let in. */
 function createGuards(
   world: World,
   ledger: Ledger,
-): Pick<Gateway, "authenticate" | "admission" | "budgets" | "load" | "console"> {
+): Pick<Gateway, "authenticate" | "admission" | "budgets" | "loadShedder" | "console"> {
   const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
   const keys = {
     keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
@@ -172,8 +160,8 @@ function createGuards(
       return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);
     }),
     budgets: createBudgetBook(world),
-    load: keep("load", null, () =>
-      createLoad({
+    loadShedder: keep("load", null, () =>
+      createLoadShedder({
         memory: () => platform.memory(),
         limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), world.workers?.count),
         collect: collectGarbage,
@@ -285,14 +273,18 @@ function createMemory(
   };
 }
 
-function uploadLimitsOf(config: Config, load: Load, now: () => number): Parameters<typeof createUploads>[0] {
+function uploadLimitsOf(
+  config: Config,
+  loadShedder: LoadShedder,
+  now: () => number,
+): Parameters<typeof createUploads>[0] {
   const { bodyBytes, stallMs, uploadMs, bodyMs } = config.limits;
   const limits = { limitBytes: bodyBytes, stallMs };
   return {
     form: { ...limits, timeoutMs: uploadMs },
     json: { ...limits, timeoutMs: bodyMs, json: jsonLimitsOf(config) },
     get totalBytes() {
-      return uploadBytesOf(config.limits, load.limitBytes(config.limits));
+      return uploadBytesOf(config.limits, loadShedder.limitBytes(config.limits));
     },
     isShared: hasSeveralCallers(config),
     now,

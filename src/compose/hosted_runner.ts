@@ -9,7 +9,7 @@ import { RemoteServer } from "../hosted/mcp.ts";
 import { findBy, type SearchOptions } from "../hosted/search.ts";
 import { findByTool } from "../hosted/search_by_tool.ts";
 import { mayReachHost } from "../platform/guarded_agent.ts";
-import type { Service } from "../upstream/send.ts";
+import type { Callee } from "../upstream/send.ts";
 import type { World } from "./world.ts";
 
 /** What runs hosted tools, by the configuration. */
@@ -46,7 +46,7 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
 function fetcherOf(
   { url, secret }: NonNullable<Config["hostedTools"]["webFetch"]>,
   { env, transports }: World,
-): Service | undefined {
+): Callee | undefined {
   const baseUrl = url ?? env(FETCHER_URL);
   if (!baseUrl) return undefined;
   const token = env(url === undefined ? FETCHER_TOKEN : secret?.env ?? "");

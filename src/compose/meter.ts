@@ -3,7 +3,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
-import { targetName } from "../contract/destination.ts";
+import { targetName } from "../contract/planned_target.ts";
 import { createMeter, type Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";

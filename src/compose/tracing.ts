@@ -1,7 +1,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
-import type { RecordingPart } from "../context/gateway.ts";
-import type { Recording } from "../context/recording.ts";
+import type { CaptureStorePart } from "../context/gateway.ts";
+import type { CaptureStore } from "../context/capture_store.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Keep } from "./parts.ts";
@@ -28,12 +28,13 @@ export function tracingFor(
 }
 
 /** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
-export function recordingFor({ console }: Config, keep: Keep, monotonic: () => number): RecordingPart | undefined {
+export function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {
-    let loading: Promise<Recording> | undefined;
-    const load = async () => part.loaded = new (await import("../context/recording.ts")).Recording(bounds, monotonic);
-    const part: RecordingPart = { load: () => loading ??= load() };
+    let loading: Promise<CaptureStore> | undefined;
+    const load = async () =>
+      part.loaded = new (await import("../context/capture_store.ts")).CaptureStore(bounds, monotonic);
+    const part: CaptureStorePart = { load: () => loading ??= load() };
     return part;
   });
 }

@@ -1,8 +1,8 @@
-import type { Rehearsals } from "../context/rehearsal.ts";
+import type { DryRuns } from "../context/dry_run.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
 import type { ConfigurationDesk } from "../context/console.ts";
-import type { Pace, RecordingPart } from "../context/gateway.ts";
+import type { CaptureStorePart, Pace } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
 import type { LogEntry, StoreWarning, Warning } from "../observe/log.ts";
 import type { Audit } from "../observe/audit.ts";
@@ -44,9 +44,9 @@ export interface World extends PartKeeper {
   /** What runs and what ended, for the console. */
   feed?: Feed;
   /** For the console, too. */
-  rehearsals?: Rehearsals;
+  dryRuns?: DryRuns;
   /** What was sent, where it is kept. */
-  recording?: RecordingPart;
+  captures?: CaptureStorePart;
   pace: Pace;
   store: Store;
   storeLosses: StoreLosses;

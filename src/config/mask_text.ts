@@ -1,6 +1,6 @@
 /** Hides what is secret in the text of a configuration, and puts it back: the rest of the text stays as it is. */
 import { isSecretHeader, isSecretParameter } from "../util/urls_and_headers.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** What stands in place of a secret. A text of the file that looks like it is hidden, too. */
 const HIDDEN = /^"\*\*\*(\d+)\*\*\*"$/;
@@ -25,7 +25,7 @@ export interface MaskedText {
 }
 
 /** `isSecret`: whether a text is hidden wherever it stands. `first`: the number of the first that is hidden. */
-export function* maskText(text: string, isSecret: (plain: string) => boolean, first = 1): Work<MaskedText> {
+export function* maskText(text: string, isSecret: (plain: string) => boolean, first = 1): SlicedWork<MaskedText> {
   const hidden = new Map<string, Hidden>();
   const masked = yield* replaceStrings(text, (token, isByPlace) => {
     const plain = unquoted(token);
@@ -42,7 +42,10 @@ export function* maskText(text: string, isSecret: (plain: string) => boolean, fi
  * What was hidden is there again; of several masked texts, whichever it comes from. What is secret for its place comes back to such
  * a place only, because elsewhere it would be shown. `lost`: stands for nothing where it is.
  */
-export function* unmaskText(text: string, ...masked: readonly MaskedText[]): Work<{ text: string; lost: string[] }> {
+export function* unmaskText(
+  text: string,
+  ...masked: readonly MaskedText[]
+): SlicedWork<{ text: string; lost: string[] }> {
   const lost: string[] = [];
   const whole = yield* replaceStrings(text, (token, isByPlace) => {
     const [, number] = HIDDEN.exec(token) ?? [];
@@ -56,7 +59,7 @@ export function* unmaskText(text: string, ...masked: readonly MaskedText[]): Wor
 }
 
 /** `isByPlace`: whether whatever stands there is secret. */
-function* replaceStrings(text: string, replace: (token: string, isByPlace: boolean) => string): Work<string> {
+function* replaceStrings(text: string, replace: (token: string, isByPlace: boolean) => string): SlicedWork<string> {
   /** The names of what is around. */
   const around: string[] = [];
   let name = "";

@@ -1,5 +1,6 @@
 /** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
+import type { Permission } from "../platform/platform.ts";
 import { isObject } from "../util/merge.ts";
 import { parseRedisUrl, SERVER_FORM } from "./redis_url.ts";
 
@@ -12,7 +13,7 @@ export interface Permissions {
 }
 
 /** What a configuration is judged by. */
-export interface Place {
+export interface PermissionSource {
   /** The configuration, merged but not checked: what has the wrong type is passed over, because the gateway reports it. */
   config: unknown;
   /** The file that it came from; none for the built-in one. */
@@ -48,7 +49,7 @@ const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
 
-export function permissionsOf({ config, file, listen, env, os, code, isThere }: Place): Permissions {
+export function permissionsOf({ config, file, listen, env, os, code, isThere }: PermissionSource): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
   const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
   const services = [...Object.values(fields(upstreams)), ...Object.values(fields(catalogs))].map(fields);
@@ -165,7 +166,7 @@ function hostOf(text: unknown): string[] {
 }
 
 /** The hosts of the store's server, whose URL is a secret: it is in a variable. Sentinels and clusters name further ones. */
-function serverHosts(server: Record<string, unknown> | undefined, env: Place["env"]): string[] {
+function serverHosts(server: Record<string, unknown> | undefined, env: PermissionSource["env"]): string[] {
   const [variable] = variablesIn(server?.url);
   const address = variable === undefined ? undefined : parseRedisUrl(env(variable) ?? "");
   const named = address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
@@ -197,7 +198,12 @@ export function metricsAddress(metrics: unknown): { hostname: string; port: numb
  * What of the disk the store needs, if it is a file. A folder that is not there yet is made, so it is the store's whole; in one
  * that is, others may keep theirs, so only the store's own files are opened.
  */
-function storePaths(store: Record<string, unknown>, env: Place["env"], os: string, isThere: Place["isThere"]) {
+function storePaths(
+  store: Record<string, unknown>,
+  env: PermissionSource["env"],
+  os: string,
+  isThere: PermissionSource["isThere"],
+) {
   const file = storeFile(store, env, os);
   if (file === undefined) return [];
   const folder = file.replace(/[^/\\]*$/, "");
@@ -207,7 +213,7 @@ function storePaths(store: Record<string, unknown>, env: Place["env"], os: strin
 
 /** What a process needs that keeps the store for several gateways; nothing where the store is on a server. */
 export function keptStore(
-  { config, env, os, isThere }: Pick<Place, "config" | "env" | "os" | "isThere">,
+  { config, env, os, isThere }: Pick<PermissionSource, "config" | "env" | "os" | "isThere">,
 ): { file?: string; paths: string[] } | undefined {
   const store = fields(fields(config).store);
   if (store.kind === "redis") return undefined;
@@ -219,7 +225,11 @@ export function keeperSocket(folder: string): string {
   return `${folder}/keeper`;
 }
 
-function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
+function storeFile(
+  { kind, path }: Record<string, unknown>,
+  env: PermissionSource["env"],
+  os: string,
+): string | undefined {
   if (kind === "memory" || kind === "redis") return undefined;
   return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);
 }
@@ -229,4 +239,30 @@ const FILES_BESIDE = ["-wal", "-shm", "-journal"];
 /** The folder of the program's own code. */
 export function codeFolder(): string {
   return decodeURIComponent(new URL("../", import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, "");
+}
+
+/** What the runtime is asked about each. */
+export function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
+  return [
+    // A pattern is asked for by a name that it stands for.
+    ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
+    ...env.map((variable) => ({ name: "env" as const, variable })),
+    ...read.map((path) => ({ name: "read" as const, path })),
+    ...write.map((path) => ({ name: "write" as const, path })),
+  ];
+}
+
+/** For people: `host example.com:443`. */
+export function describePermission(permission: Permission): string {
+  switch (permission.name) {
+    case "net":
+      return `host ${permission.host}`;
+    case "env":
+      return `variable ${permission.variable}`;
+    case "read":
+    case "write":
+      return `${permission.name === "read" ? "reading" : "writing"} ${permission.path}`;
+    default:
+      return permission satisfies never;
+  }
 }

@@ -1,6 +1,6 @@
 /** The cost of one upstream's answer, however it ends. */
 import { completeUsage, type ReportedUsage, type Usage } from "../canonical/usage.ts";
-import type { Price } from "../contract/destination.ts";
+import type { Price } from "../contract/planned_target.ts";
 import { type Cost, costOf, costOfSound, type ListedPrice } from "../observe/cost.ts";
 
 /** The amount reserved for the answer, in pico-dollars. */

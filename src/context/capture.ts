@@ -1,143 +1,255 @@
-/** Keeps a copy of bytes as they pass, as far as there is room. */
+/** What was sent for one request: by its client, to upstreams, and back. */
+import type { AttemptReason } from "../observe/happening.ts";
+import type { LogEntry } from "../observe/log.ts";
+import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
+import type { FormField } from "../contract/context.ts";
+import type { Caller } from "../http/auth.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { CapturedBytes, type Room } from "./captured_bytes.ts";
+import { maskedUrl } from "../util/urls_and_headers.ts";
+import { type HeaderList, maskedHeaders } from "./masking.ts";
 
-/** The shared memory of all records. */
-export interface Room {
-  /** The limit of one body in bytes. */
-  readonly mostBytes: number;
-  /** Reserves bytes. False if there is no room. */
-  take(bytes: number): boolean;
-  giveBack(bytes: number): void;
+/** What a record and a call use besides their texts, in bytes: the heads of answers, and the objects themselves. */
+const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
+const MOST_EVENTS = 200;
+
+/** What is known about a request when it is admitted. */
+export interface CaptureOptions {
+  id: string;
+  /** Milliseconds since the epoch. */
+  started: number;
+  request: Request;
+  url: URL | undefined;
+  caller: Caller;
+  gateway: { secrets: readonly string[] };
+  /** `elapsedMs`: the milliseconds since the request arrived. */
+  requestLog: { elapsedMs(): number; isFromConsole: boolean };
 }
 
-const [SMALLEST_BLOCK, LARGEST_BLOCK] = [512, 65_536];
+/** One call to an upstream. Times are in milliseconds since the request arrived. */
+export interface CapturedCall {
+  at: number;
+  /** `upstream/model`. */
+  target: string;
+  upstream: string;
+  driver: string;
+  reason: AttemptReason;
+  /** Whether an earlier call was answered: then it may hold more than the client sent, such as the result of a hosted tool. */
+  isFollowUp?: true;
+  method: string;
+  url: string;
+  headers: HeaderList;
+  body: CapturedBytes;
+  headAt?: number;
+  status?: number;
+  /** As received. They must be masked before they are shown. */
+  answerHeaders?: Headers;
+  answer: CapturedBytes;
+  endAt?: number;
+  /** Why the call was interrupted. */
+  error?: string;
+}
 
-const encoder = new TextEncoder();
+/** The target of a call, and the reason for it. */
+export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "driver" | "reason"> {
+  /** The header with the upstream's secret, if its driver or configuration names one. */
+  secretHeader?: string;
+}
 
+/** What happened between the calls. */
+export interface CapturedEvent {
+  at: number;
+  what: "served" | "failed" | "hosted tool" | "hosted tool ended";
+  /** `upstream/model`, or the name of the tool. */
+  name: string;
+  detail?: string;
+}
+
+/** One request. Secrets in its headers are masked. Before its bodies are shown, its `secrets` must be hidden. */
 export class Capture {
-  /** How many bytes have passed, including those that were not kept. */
-  length = 0;
-  /** Whether the content is a description instead of the bytes themselves. */
-  isDescription = false;
+  readonly id: string;
+  /** When the request arrived, in milliseconds since the epoch. */
+  readonly started: number;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderList;
+  /** Without the caller's token. */
+  readonly caller: Caller;
+  readonly body: CapturedBytes;
+  readonly calls: CapturedCall[] = [];
+  readonly events: CapturedEvent[] = [];
+  readonly answer: CapturedBytes;
+  status?: number;
+  answerHeaders?: Headers;
+  /** The log line, once the request is over. */
+  entry?: Omit<LogEntry, "cause">;
+  readonly #elapsedMs: () => number;
   readonly #room: Room;
-  /** All blocks are full except the last, of which `#used` bytes are. */
-  #blocks: Uint8Array[] = [];
-  #used = 0;
-  #kept = 0;
-  #isCut = false;
-  #isOver = false;
+  readonly #secrets: readonly (readonly string[])[];
 
-  constructor(room: Room) {
+  constructor({ id, started, request, url, caller, gateway, requestLog }: CaptureOptions, room: Room) {
+    this.id = id;
+    this.started = started;
+    this.method = request.method;
+    this.url = maskedUrl(url!.href);
+    this.headers = maskedHeaders(request.headers);
+    this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
+    this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
+    this.#elapsedMs = requestLog.elapsedMs;
     this.#room = room;
+    room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
+    this.body = new CapturedBytes(room);
+    this.answer = new CapturedBytes(room);
   }
 
-  /** How many bytes are kept. They are always the first ones. */
-  get kept(): number {
-    return this.#kept;
+  /** The secrets of the gateway at that time, and those of the caller. */
+  secrets(): readonly (readonly string[])[] {
+    return this.#secrets;
   }
 
-  /** `isOurs`: nothing else will overwrite these bytes. Others are copied. */
-  add(bytes: Uint8Array, isOurs = false): void {
-    if (this.#isOver) return;
-    this.length += bytes.length;
-    if (this.#isCut || bytes.length === 0) return;
-    const room = this.#room.mostBytes - this.#kept;
-    if (isOurs && this.#kept === 0 && bytes.length === bytes.buffer.byteLength && bytes.length <= room) {
-      return this.#keep(bytes);
+  event(what: CapturedEvent["what"], name: string, detail?: string): void {
+    if (this.events.length >= MOST_EVENTS || !this.#room.take(64 + name.length + (detail?.length ?? 0))) return;
+    this.events.push({ at: this.#elapsedMs(), what, name, detail });
+  }
+
+  /** Records a form from a client. Of files, only names and sizes are kept. */
+  captureForm(fields: readonly FormField[]): void {
+    this.body.describe(
+      fields.map(({ name, value, file }) =>
+        file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
+      ),
+    );
+  }
+
+  /** Records the body of a complete answer. A streamed one is captured as it is sent. */
+  async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
+    const { status, headers, ok } = response;
+    if (entry.stream && ok || status === 101 || status === 204) return response;
+    const bytes = await response.bytes();
+    this.answer.add(bytes, true);
+    this.answer.end();
+    return new Response(bytes, { status, headers });
+  }
+
+  /** Records the head of the client's answer, with everything that the gateway adds. */
+  concluded({ status, headers }: Response): void {
+    this.status = status;
+    this.answerHeaders = headers;
+  }
+
+  /** Wraps a transport so that its calls are recorded. */
+  recorded(transport: Transport, facts: CallFacts): Transport {
+    return { send: (request) => this.#send(request, transport, facts), close: () => transport.close() };
+  }
+
+  async #send(
+    request: TransportRequest,
+    transport: Transport,
+    { secretHeader, ...facts }: CallFacts,
+  ): Promise<TransportResponse> {
+    const call: CapturedCall = {
+      ...facts,
+      at: this.#elapsedMs(),
+      ...this.calls.some(({ status = 0 }) => status >= 200 && status < 300) && { isFollowUp: true },
+      method: request.method,
+      url: maskedUrl(request.url),
+      headers: maskedHeaders(request.headers, secretHeader),
+      body: new CapturedBytes(this.#room),
+      answer: new CapturedBytes(this.#room),
+    };
+    if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
+    await runStep(() => capture(request.body, call.body));
+    try {
+      const response = await transport.send(request);
+      call.headAt = this.#elapsedMs();
+      // Field by field, because a transport may read the head lazily.
+      const { status, ok, headers, body } = response;
+      call.status = status;
+      call.answerHeaders = headers;
+      if (body) return { status, ok, headers, body: new CapturedSource(body, call, this.#elapsedMs) };
+      this.#end(call);
+      return response;
+    } catch (thrown) {
+      this.#end(call, thrown);
+      throw thrown;
     }
-    const open = this.#blocks.at(-1);
-    if (open && bytes.length <= open.length - this.#used) {
-      open.set(bytes, this.#used);
-      this.#used += bytes.length;
-      this.#kept += bytes.length;
-      return;
-    }
-    let rest = bytes.length > room ? bytes.subarray(0, room) : bytes;
-    this.#isCut = bytes.length > room;
-    while (rest.length > 0) {
-      const block = this.#block(rest.length);
-      if (!block) return;
-      const piece = rest.subarray(0, block.length - this.#used);
-      block.set(piece, this.#used);
-      this.#used += piece.length;
-      this.#kept += piece.length;
-      rest = rest.subarray(piece.length);
-    }
   }
 
-  addText(text: string): void {
-    // Of a huge text, only as much is encoded as can be kept.
-    const most = this.#room.mostBytes;
-    if (text.length <= most) return this.add(encoder.encode(text), true);
-    this.add(encoder.encode(text.slice(0, most)), true);
-    this.length += text.length - most;
-    this.#isCut = true;
+  #end(call: CapturedCall, thrown?: unknown): void {
+    endCall(call, this.#elapsedMs(), thrown);
+  }
+}
+
+/** Captures bytes as they are read. */
+class CapturedSource implements ByteSource {
+  readonly #source: ByteSource;
+  readonly #call: CapturedCall;
+  readonly #elapsedMs: () => number;
+
+  constructor(source: ByteSource, call: CapturedCall, elapsedMs: () => number) {
+    this.#source = source;
+    this.#call = call;
+    this.#elapsedMs = elapsedMs;
   }
 
-  /** Records facts instead of bytes that nobody could read. */
-  describe(facts: unknown): void {
-    this.isDescription = true;
-    this.addText(JSON.stringify(facts));
+  read(): Promise<Uint8Array | undefined> {
+    return this.#source.read().then(this.#take, this.#fail);
   }
 
-  /** Ends the capture. Later bytes are ignored. */
-  end(): void {
-    this.trim();
-    this.#isOver = true;
+  readonly #take = (bytes: Uint8Array | undefined) => {
+    if (bytes) this.#call.answer.add(bytes);
+    else endCall(this.#call, this.#elapsedMs());
+    return bytes;
+  };
+
+  readonly #fail = (thrown: unknown): never => {
+    endCall(this.#call, this.#elapsedMs(), thrown);
+    throw thrown;
+  };
+
+  async cancel(): Promise<void> {
+    endCall(this.#call, this.#elapsedMs());
+    await this.#source.cancel();
   }
 
-  /** Releases unused room. */
-  trim(): void {
-    const last = this.#blocks.at(-1);
-    if (!last || this.#used === last.length) return;
-    this.#room.giveBack(last.length - this.#used);
-    this.#blocks[this.#blocks.length - 1] = last.slice(0, this.#used);
+  get whole(): ByteSource["whole"] {
+    const whole = this.#source.whole;
+    return whole && { length: whole.length, read: () => whole.read().then(this.#takeWhole, this.#fail) };
   }
 
-  /** Discards everything, now and in future. The caller accounts for the room. */
-  drop(): void {
-    this.#isCut = true;
-    this.#blocks = [];
-    this.#kept = 0;
-    this.#used = 0;
-  }
+  readonly #takeWhole = (bytes: Uint8Array<ArrayBuffer>) => {
+    this.#call.answer.add(bytes, true);
+    endCall(this.#call, this.#elapsedMs());
+    return bytes;
+  };
+}
 
-  /** Everything kept, in one piece. */
-  bytes(): Uint8Array<ArrayBuffer> {
-    const all = new Uint8Array(this.#kept);
-    let at = 0;
-    for (const block of this.#blocks) {
-      const piece = block.subarray(0, this.#kept - at);
-      all.set(piece, at);
-      at += piece.length;
-    }
-    return all;
-  }
+function endCall(call: CapturedCall, at: number, thrown?: unknown): void {
+  if (call.endAt !== undefined) return;
+  call.endAt = at;
+  call.answer.end();
+  if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
+}
 
-  /** Keeps the bytes without copying them. */
-  #keep(bytes: Uint8Array): void {
-    if (!this.#room.take(bytes.length)) {
-      this.#isCut = true;
-      return;
-    }
-    this.#blocks.push(bytes);
-    this.#kept = this.#used = bytes.length;
+/** Of a form, the fields are kept, but not the files. */
+function capture(body: TransportRequest["body"], into: CapturedBytes): void {
+  if (typeof body === "string") into.addText(body);
+  else if (body instanceof Uint8Array) into.add(body);
+  else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);
+  else if (body) {
+    into.describe(
+      Array.from(
+        body,
+        ([name, value]) =>
+          typeof value === "string"
+            ? { name, value }
+            : { name, file: { name: value.name, type: value.type, bytes: value.size } },
+      ),
+    );
   }
+  into.end();
+}
 
-  /** A block with free space. `undefined` if there is no more room. */
-  #block(wanted: number): Uint8Array | undefined {
-    const last = this.#blocks.at(-1);
-    if (last && this.#used < last.length) return last;
-    const usual = Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#kept));
-    // A body that arrives in one piece gets a block of its exact size.
-    const size = this.#kept === 0 && wanted > SMALLEST_BLOCK ? wanted : Math.max(usual, wanted);
-    const most = Math.min(size, this.#room.mostBytes - this.#kept);
-    if (most <= 0 || !this.#room.take(most)) {
-      this.#isCut = true;
-      return undefined;
-    }
-    const block = new Uint8Array(most);
-    this.#blocks.push(block);
-    this.#used = 0;
-    return block;
-  }
+function sizeOf(headers: HeaderList): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length + 64, 0);
 }

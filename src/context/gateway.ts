@@ -5,10 +5,10 @@ import type { Driver, Target } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { Admission } from "../http/admission.ts";
 import type { Authenticate, Caller } from "../http/auth.ts";
-import type { Load, LoadLimits } from "../http/load_shedding.ts";
+import type { LoadLimits, LoadShedder } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
-import type { Service } from "../http/service.ts";
+import type { OperatorEndpoints } from "../http/operator_endpoints.ts";
 import type { Sockets } from "../http/sockets.ts";
 import type { Peer, Platform } from "../platform/platform.ts";
 import type { Uploads } from "../http/uploads.ts";
@@ -34,9 +34,9 @@ import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
 import type { Dependents } from "../util/abort.ts";
-import type { Recording } from "./recording.ts";
+import type { CaptureStore } from "./capture_store.ts";
 import type { ConsoleParts } from "./console.ts";
-import type { Rehearsals } from "./rehearsal.ts";
+import type { DryRuns } from "./dry_run.ts";
 import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
@@ -46,7 +46,7 @@ export interface Gateway {
   /** Answers a request as if it came from outside, with this gateway or a modified copy. */
   answer(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response>;
   /** The endpoints for operators, outside all lanes. */
-  service: Service;
+  operatorEndpoints: OperatorEndpoints;
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
   /** The prices of models that the configuration does not specify. */
@@ -71,7 +71,7 @@ export interface Gateway {
   admission: Admission;
   /** Absent if no budgets are configured. */
   budgets?: BudgetBook;
-  load: Load;
+  loadShedder: LoadShedder;
   limits: LoadLimits & SizeLimits & RunLimits & {
     headerBytes: number;
     bodyBytes: number;
@@ -108,9 +108,9 @@ export interface Gateway {
   /** Running and finished requests for the console. Absent if there is no console. */
   feed?: Feed;
   /** Finds out what the gateway would do. Absent if there is no console. */
-  rehearsals?: Rehearsals;
+  dryRuns?: DryRuns;
   /** Records of what was sent, for the console. Absent if nothing is recorded. Loaded with the first request. */
-  recording?: RecordingPart;
+  captures?: CaptureStorePart;
   /** Further parts of the console. Absent if there is no console. */
   console?: () => Promise<ConsoleParts>;
   /** Records which keys were issued or refused. Absent if the audit log is disabled. */
@@ -141,9 +141,9 @@ export interface SocketsPart {
   load(): Promise<Sockets>;
 }
 
-export interface RecordingPart {
-  loaded?: Recording;
-  load(): Promise<Recording>;
+export interface CaptureStorePart {
+  loaded?: CaptureStore;
+  load(): Promise<CaptureStore>;
 }
 
 /** What pays for a request. */

@@ -1,4 +1,4 @@
-/** One request: its facts, which never change, and the recorder of its progress. */
+/** One request: its facts, which never change, and the requestLog of its progress. */
 import type { Context } from "../contract/context.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -6,7 +6,7 @@ import type { Caller } from "../http/auth.ts";
 import { formatNotes } from "../http/notes.ts";
 import type { Peer } from "../platform/platform.ts";
 import type { Gateway } from "./gateway.ts";
-import { type Attempt, Recorder } from "./recorder.ts";
+import { type AttemptRecord, RequestLog } from "./request_log.ts";
 import { type Hide, hiderFor } from "./secrets.ts";
 
 export interface RequestContext extends Context {
@@ -27,7 +27,7 @@ export interface RequestContext extends Context {
   readonly protocol: AnyProtocol;
   /** Empty until the request is authenticated. */
   readonly caller: Caller;
-  readonly recorder: Recorder;
+  readonly requestLog: RequestLog;
   /** Aborted when the client disconnects or the gateway stops, so the answer is no longer needed. */
   readonly signal: AbortSignal;
   /** Reports that the client has disconnected. */
@@ -67,7 +67,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   const dependent = gateway.running.add(ended);
   const id = `req_${gateway.newId()}`;
   const hide = hiderFor(gateway.secrets);
-  const recorder = new Recorder({
+  const requestLog = new RequestLog({
     entry: {
       time: timestamp(started),
       id,
@@ -79,7 +79,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     hide,
     trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
   });
-  recorder.atEnd(() => gateway.running.delete(dependent));
+  requestLog.atEnd(() => gateway.running.delete(dependent));
   return {
     gateway,
     request,
@@ -89,13 +89,13 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     id,
     started,
     renewals: gateway.renewals(),
-    recorder,
+    requestLog,
     signal: ended.signal,
     leave: () => leave(),
     hasLeft: () => hasLeft,
     caller: NOBODY,
     hide,
-    note: noterFor(hide, recorder),
+    note: noterFor(hide, requestLog),
   };
 }
 
@@ -124,16 +124,16 @@ export function withProtocol(
 
 /** The context with its caller. From now on the caller's token is hidden in every answer. */
 export function withCaller(context: RequestContext, caller: Caller): RequestContext {
-  const { recorder, gateway } = context;
-  recorder.entry.key = caller.name;
+  const { requestLog, gateway } = context;
+  requestLog.entry.key = caller.name;
   const { token } = caller;
   const hide = token === undefined ? context.hide : hiderFor(gateway.secrets, [token]);
   // Creating an object from two others takes the engine several times as long as a changed copy of one.
-  return { ...context, caller, hide, note: noterFor(hide, recorder) };
+  return { ...context, caller, hide, note: noterFor(hide, requestLog) };
 }
 
-function noterFor(hide: Hide, recorder: Recorder): RequestContext["note"] {
-  return (text) => recorder.note(hide(text));
+function noterFor(hide: Hide, requestLog: RequestLog): RequestContext["note"] {
+  return (text) => requestLog.note(hide(text));
 }
 
 /** Whether the client prefers an error to an answer with notes. */
@@ -141,9 +141,9 @@ export function isStrict({ request }: RequestContext): boolean {
   return request.headers.get("x-laneway-strict")?.toLowerCase() === "true";
 }
 
-export function refuseIfStrict(context: RequestContext, attempt?: Attempt): void {
+export function refuseIfStrict(context: RequestContext, attempt?: AttemptRecord): void {
   if (!isStrict(context)) return;
-  const notes = context.recorder.notes(attempt);
+  const notes = context.requestLog.notes(attempt);
   if (notes.length === 0) return;
   const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;
   throw new GatewayError("invalid_request", message, { tryNextTarget: true });

@@ -10,8 +10,8 @@ export function listAsRunning(context: RequestContext): void {
   context.gateway.feed?.begin(context.id, () => factsOf(context));
 }
 
-function factsOf({ request: { headers }, recorder }: RequestContext): RunningFacts {
-  const { entry, attempt, elapsedMs } = recorder;
+function factsOf({ request: { headers }, requestLog }: RequestContext): RunningFacts {
+  const { entry, attempt, elapsedMs } = requestLog;
   const client = headers.get("user-agent")?.slice(0, 100);
   return { entry, target: attempt?.target, elapsedMs: elapsedMs(), client };
 }

@@ -1,7 +1,7 @@
 /** An upstream's message may quote the credential that it received. It is hidden from everyone. */
 import { GatewayError } from "../errors.ts";
 import { addPlace, NOTHING_READ, WordFinder } from "../util/word_finder.ts";
-import { finishSync } from "../util/work.ts";
+import { runUnsliced } from "../util/sliced_work.ts";
 
 /**
  * Shorter ones are placeholders for local servers, such as "none". Nobody keeps them secret, and ordinary text is full of them.
@@ -26,7 +26,7 @@ const finders = new WeakMap<readonly string[], WordFinder>();
 /** The finder of these secrets in every spelling. It is made once for each list. */
 export function finderOf(secrets: readonly string[]): WordFinder {
   let finder = finders.get(secrets);
-  if (!finder) finders.set(secrets, finder = finishSync(WordFinder.of(spellingsFor(secrets))));
+  if (!finder) finders.set(secrets, finder = runUnsliced(WordFinder.of(spellingsFor(secrets))));
   return finder;
 }
 

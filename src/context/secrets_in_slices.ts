@@ -1,7 +1,7 @@
 /** Hides secrets in long texts slice by slice, with exactly the same result as in one pass. */
 import { GatewayError } from "../errors.ts";
 import { NOTHING_READ, WordFinder } from "../util/word_finder.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 import { BEARER, endOf, maskPlaces } from "./secrets.ts";
 
 /** The number of characters in a slice. */
@@ -13,7 +13,7 @@ const BEARER_WORD = /Bearer\s/gi;
 const BEARER_HERE = new RegExp(BEARER.source, "iy");
 
 /** The finder of the secrets that a request brings. Throws `request_too_large` if they are too many to hide all of them. */
-export function* finderFor(spellings: Iterable<string>): Work<WordFinder> {
+export function* finderFor(spellings: Iterable<string>): SlicedWork<WordFinder> {
   const words = new Set<string>();
   let characters = 0;
   for (const spelling of spellings) {
@@ -30,14 +30,14 @@ export function* finderFor(spellings: Iterable<string>): Work<WordFinder> {
 }
 
 /** The text without what the finders find and without bearer tokens. */
-export function* hideInSlices(text: string, finders: readonly WordFinder[], length = SLICE_LENGTH): Work<string> {
+export function* hideInSlices(text: string, finders: readonly WordFinder[], length = SLICE_LENGTH): SlicedWork<string> {
   let hidden = text;
   for (const finder of finders) hidden = yield* hideFound(hidden, finder, length);
   return yield* replaceBearers(hidden, length);
 }
 
 /** The text without what the finder finds. */
-export function* hideFound(text: string, finder: WordFinder, length = SLICE_LENGTH): Work<string> {
+export function* hideFound(text: string, finder: WordFinder, length = SLICE_LENGTH): SlicedWork<string> {
   const end = endOf(text);
   const places: number[] = [];
   let state = NOTHING_READ;
@@ -49,7 +49,7 @@ export function* hideFound(text: string, finder: WordFinder, length = SLICE_LENG
 }
 
 /** Slices are searched only for the word. Its token may be of any length. */
-function* replaceBearers(text: string, length: number): Work<string> {
+function* replaceBearers(text: string, length: number): SlicedWork<string> {
   let hidden = "";
   let copied = 0;
   for (let at = 0; at < text.length;) {
@@ -74,7 +74,7 @@ const SPELLED = /\\u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
 const SPELLED_LENGTH = 6;
 
 /** The text with those escapes replaced by their characters. */
-export function* spellOut(text: string, length = SLICE_LENGTH): Work<string> {
+export function* spellOut(text: string, length = SLICE_LENGTH): SlicedWork<string> {
   const pieces: string[] = [];
   let copied = 0;
   for (let at = 0; at < text.length; at += length) {

@@ -38,9 +38,9 @@ export interface Finder {
    */
   parse(reply: Reply): Found | undefined;
   /** The providers that serve the task, in the order in which to try them. The name's policy decides the order. */
-  choose(found: Found, name: string, task: Task): Place[];
+  choose(found: Found, name: string, task: Task): ProviderTarget[];
   /** Where the model may be, if the service does not report it. */
-  guess(name: string, task: Task): Place[];
+  guess(name: string, task: Task): ProviderTarget[];
 }
 
 /** What a service knows about one model. */
@@ -51,11 +51,11 @@ export interface Found {
   otherTask?: string;
   /** Tasks of ours that the model may support nevertheless. */
   possibleTasks?: readonly Task[];
-  places: readonly Place[];
+  targets: readonly ProviderTarget[];
 }
 
 /** One of the providers behind an upstream that run a model. */
-export interface Place extends Quirks {
+export interface ProviderTarget extends Quirks {
   /** The provider's name. */
   provider: string;
   task: Task;

@@ -15,7 +15,7 @@ export interface CheckReply {
 }
 
 /** Sends a body to a path below the base URL. Bytes and text are sent unchanged, and a list is sent piece by piece. */
-export type CheckAsk = (path: string, body: JsonObject | string | readonly string[]) => Promise<CheckReply>;
+export type CheckCall = (path: string, body: JsonObject | string | readonly string[]) => Promise<CheckReply>;
 
 export interface CheckedCall {
   id: string;
@@ -83,7 +83,7 @@ export interface ScriptedUpstream {
 export interface CheckDesk {
   wire: CheckedWire;
   model: string;
-  ask: CheckAsk;
+  ask: CheckCall;
   /** Present if the kit also runs the upstream behind the gateway. */
   upstream?: ScriptedUpstream;
 }

@@ -2,7 +2,7 @@ import type { OutputSchema } from "../canonical/generate.ts";
 import type { HostedWork } from "../canonical/hosted.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Call, Reply, SecretPlace } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
@@ -39,7 +39,7 @@ export interface UpstreamOperation<K extends ModelOperation> {
   cancel?(reply: Reply): Call | undefined;
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
   /** `response` in slices, for answers with long texts to search. */
-  longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Work<Output<K>>;
+  longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): SlicedWork<Output<K>>;
   /** How to read a streamed answer. */
   stream?: {
     framing: Framing;

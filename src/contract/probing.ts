@@ -19,7 +19,7 @@ export interface ProbeReply {
 }
 
 /** Sends a request. The path is relative to the base URL, and `../` leads out of it. Without a body it is a GET. */
-export type ProbeAsk = (
+export type ProbeCall = (
   path: string,
   body?: JsonObject,
   headers?: Readonly<Record<string, string>>,

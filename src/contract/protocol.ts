@@ -1,6 +1,6 @@
 import type { Pattern } from "./path_pattern.ts";
 import type { HostedTool, OpaquePart } from "../canonical/generate.ts";
-import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
+import type { FailedTools, HostedToolFields } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import type { GatewayError } from "../errors.ts";
@@ -66,7 +66,7 @@ export interface Protocol<K extends OperationName> {
   /** Where the answer to this request can carry sealed reasoning. `undefined` if nowhere. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;
   /** What the request asks the server to run, outside its list of tools. */
-  toolsBeside?(wire: WireRequest): AskedBeside | undefined;
+  toolsBeside?(wire: WireRequest): HostedToolFields | undefined;
   /**
    * The answer for hosted tools that no upstream runs, if the request depends on them. `undefined` if the client itself
    * runs them. Throws `invalid_request` if the wire has no such answer.

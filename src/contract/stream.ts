@@ -2,7 +2,7 @@
  * How a stream passes through plugins and transforms. Each stage is a plain synchronous function that accepts one item
  * and emits any number of others. The core reads, waits, frames and writes.
  */
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 import type { Frame } from "./frame.ts";
 
 export type Emit<E> = (event: E) => void;
@@ -13,16 +13,16 @@ export type Emit<E> = (event: E) => void;
  * that the core can do it in slices.
  */
 export interface StreamReader<E> {
-  read(frame: Frame, emit: Emit<E>): Work<void> | void;
+  read(frame: Frame, emit: Emit<E>): SlicedWork<void> | void;
   /** Called when no more frames follow. The core handles a broken connection. The reader decides what a missing end means. */
-  end(emit: Emit<E>): Work<void> | void;
+  end(emit: Emit<E>): SlicedWork<void> | void;
   /** Whether the wire's own end marker was seen. Nothing is read after it. */
   readonly done: boolean;
 }
 
 /** Changes events in transit: repair, sealing, structured output. */
 export interface StreamTransform<E> {
-  push(event: E, emit: Emit<E>): Work<void> | void;
+  push(event: E, emit: Emit<E>): SlicedWork<void> | void;
 }
 
 /** Turns events into frames of a wire. There is one for each stream. */

@@ -5,7 +5,7 @@ import { type Transport, TransportError, type TransportResponse } from "../platf
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { contentTypeOf, kindOf, textOf } from "./content.ts";
-import { type Place, placeOf } from "./places.ts";
+import { type Address, addressOf } from "./addresses.ts";
 import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
@@ -61,7 +61,7 @@ export class PageFetcher {
 
   /** `most`: characters of text. Throws a `Refusal`, and the reason of `signal`. */
   async fetch(url: string, most: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage> {
-    const place = placeOf(url, this.#options.allow);
+    const place = addressOf(url, this.#options.allow);
     const late = () => new Refusal("not_accessible", "The page took too long");
     return await this.#turns.run(
       caller,
@@ -69,7 +69,7 @@ export class PageFetcher {
     );
   }
 
-  async #fetch(place: Place, most: number, signal: AbortSignal, caller: Caller): Promise<FetchedPage> {
+  async #fetch(place: Address, most: number, signal: AbortSignal, caller: Caller): Promise<FetchedPage> {
     for (let hops = 0; hops <= this.#limits.redirects; hops++) {
       if (this.#options.obeysRobots) await this.#askRobots(place.url);
       const found = await this.#turns.at(place.url.host, caller, signal, async () => {
@@ -77,7 +77,7 @@ export class PageFetcher {
         return redirectOf(response) ?? await this.#take(response);
       });
       if (typeof found !== "string") return await this.#read(found, place.url, most, signal, caller);
-      place = placeOf(found, this.#options.allow, place.url);
+      place = addressOf(found, this.#options.allow, place.url);
     }
     throw new Refusal("not_accessible", "There are too many redirects");
   }
@@ -89,7 +89,7 @@ export class PageFetcher {
     throw new Refusal("not_allowed", "The site's robots.txt asks programs not to fetch this page");
   }
 
-  async #send({ url, isListed }: Place, signal: AbortSignal): Promise<TransportResponse> {
+  async #send({ url, isListed }: Address, signal: AbortSignal): Promise<TransportResponse> {
     const { inside, outside } = this.#options;
     const headers = { "user-agent": AGENT, accept: ACCEPT };
     try {
@@ -142,12 +142,12 @@ export class PageFetcher {
   async #robotsOf(origin: string): Promise<RobotsFile> {
     try {
       return await abortAfter(ROBOTS_MS, new AbortController().signal, async (signal) => {
-        let place = placeOf("/robots.txt", this.#options.allow, new URL(origin));
+        let place = addressOf("/robots.txt", this.#options.allow, new URL(origin));
         for (let hops = 0; hops <= this.#limits.redirects; hops++) {
           const response = await this.#send(place, signal);
           const target = redirectOf(response);
           if (target === undefined) return await robotsIn(response);
-          place = placeOf(target, this.#options.allow, place.url);
+          place = addressOf(target, this.#options.allow, place.url);
         }
         return "none";
       }, () => new Error("The file took too long"));

@@ -1,9 +1,9 @@
 /** What an MCP server is given to recognize its caller by. A tool may echo it, and the model is not to read it. */
-import type { Service } from "../upstream/send.ts";
+import type { Callee } from "../upstream/send.ts";
 import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 
 /** The credentials that go out with each request to a server. */
-export function credentialsOf({ baseUrl, secret, headers }: Service, path: string): string[] {
+export function credentialsOf({ baseUrl, secret, headers }: Callee, path: string): string[] {
   return [
     ...secret === undefined ? [] : [secret, ...coresOf(secret)],
     ...Object.entries(headers).flatMap(([name, value]) => isSecretHeader(name) ? coresOf(value) : []),

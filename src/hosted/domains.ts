@@ -32,7 +32,7 @@ export function plainDomains({ allowed, blocked }: Domains = {}): Domains | unde
 }
 
 /** A host and a path in their normal form. */
-interface Place {
+interface UrlScope {
   host: string;
   /** Empty for all ports. */
   port: string;
@@ -44,7 +44,7 @@ interface Place {
  * `example.com` covers the hosts below it, as `*.example.com` does, and `example.com/docs` the paths below that; one `*` may stand
  * for any text in the path.
  */
-function covers(entry: Place | undefined, { host, port, path }: Place): boolean {
+function covers(entry: UrlScope | undefined, { host, port, path }: UrlScope): boolean {
   if (!entry || host !== entry.host && !host.endsWith(`.${entry.host}`)) return false;
   if (entry.port !== "" && port !== entry.port) return false;
   const [before = "", after] = entry.path.split("*", 2);
@@ -53,7 +53,7 @@ function covers(entry: Place | undefined, { host, port, path }: Place): boolean 
   return `${path}/`.startsWith(before) && `${path}/`.slice(before.length).includes(end);
 }
 
-function entryOf(domain: string): Place | undefined {
+function entryOf(domain: string): UrlScope | undefined {
   const url = urlOf(domain, "http");
   // The usual port of a scheme is no part of its URLs.
   return url && !url.hostname.includes("*") && url.pathname.split("*").length <= 2
@@ -72,7 +72,7 @@ function plain(domain: string): string {
   return `${withoutEnd(hostname)}${pathname.replace(/\/+$/, "")}`;
 }
 
-function placeOf({ hostname, pathname }: URL, port: string): Place | undefined {
+function placeOf({ hostname, pathname }: URL, port: string): UrlScope | undefined {
   const host = hostname.startsWith("[") ? embedded(hostname.slice(1, -1)) ?? hostname : withoutEnd(hostname);
   return host === "" ? undefined : { host, port, path: normalPath(pathname) };
 }

@@ -3,7 +3,7 @@ import type { HostedErrorCode, HostedResult, Page } from "../canonical/hosted.ts
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
-import { readReply, send, type Service } from "../upstream/send.ts";
+import { type Callee, readReply, send } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { digestOf } from "../util/digest.ts";
 import { abortAfter, delay } from "../util/timeout.ts";
@@ -11,7 +11,7 @@ import type { OpenPage } from "./runner.ts";
 
 export interface FetchPageOptions {
   /** The fetcher; nothing where none runs. */
-  service?: Service;
+  service?: Callee;
   /** How long one page may take, in milliseconds. */
   timeoutMs: number;
   /** The most text of one page, in characters. */
@@ -61,7 +61,7 @@ export function createOpenPage({ service, timeoutMs, characters, now }: FetchPag
 }
 
 /** As often as the fetcher may be about to come back: nothing is changed by asking again. */
-async function ask(body: JsonObject, service: Service, signal: AbortSignal, onLost: () => void): Promise<Reply> {
+async function ask(body: JsonObject, service: Callee, signal: AbortSignal, onLost: () => void): Promise<Reply> {
   for (let tries = 0, lost = 0;; tries++) {
     try {
       return await readReply(await send({ path: "fetch", body }, service, signal), ANSWER_BYTES);

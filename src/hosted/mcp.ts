@@ -3,7 +3,7 @@ import type { HostedResult, RemoteTool } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { FrameSource } from "../upstream/frames.ts";
-import { readReply, send, type Service } from "../upstream/send.ts";
+import { type Callee, readReply, send } from "../upstream/send.ts";
 import { credentialsOf } from "./credentials.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import {
@@ -23,7 +23,7 @@ import {
 
 export interface RemoteServerOptions {
   /** With the origin of the server's address as its base URL, and what only this server may have among its headers. */
-  service: Service;
+  service: Callee;
   /** What stands after the origin in the server's address. */
   path: string;
   /** Returns what hides these secrets in a text. */

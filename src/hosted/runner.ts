@@ -2,7 +2,7 @@
 import { digestOf } from "../util/digest.ts";
 import type { HostedCall, HostedResult, HostedWork, RemoteWork } from "../canonical/hosted.ts";
 import { GatewayError } from "../errors.ts";
-import type { Service } from "../upstream/send.ts";
+import type { Callee } from "../upstream/send.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { isWithin, plainDomains } from "./domains.ts";
@@ -42,7 +42,7 @@ export type OpenPage = (
 
 /** A server that the configuration has. */
 export interface ConfiguredServer {
-  service: Service;
+  service: Callee;
   path: string;
 }
 

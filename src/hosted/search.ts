@@ -2,7 +2,7 @@
 import type { HostedResult, SearchHit, SearchWork } from "../canonical/hosted.ts";
 import type { FoundPage, SearchBackend, SearchQuery } from "../contract/search.ts";
 import { GatewayError } from "../errors.ts";
-import { readReply, send, type Service } from "../upstream/send.ts";
+import { type Callee, readReply, send } from "../upstream/send.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { filterOf, plainDomains } from "./domains.ts";
 
@@ -27,7 +27,7 @@ const AMOUNTS = {
 export type FindPages = (query: SearchQuery, signal: AbortSignal) => Promise<FoundPage[]>;
 
 /** Finds pages by a service of the web. */
-export function findBy(backend: SearchBackend, service: Service): FindPages {
+export function findBy(backend: SearchBackend, service: Callee): FindPages {
   return async (query, signal) => {
     const reply = await readReply(await send(backend.request(query), service, signal), ANSWER_BYTES);
     const { status } = reply;

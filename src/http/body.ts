@@ -2,7 +2,7 @@ import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { failAfter } from "../util/timeout.ts";
-import { beginTurn, finish, inTurn, type Work } from "../util/work.ts";
+import { runExclusively, runSliced, type SlicedWork, waitToBegin } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
 import type { Coding } from "./decompress.ts";
 import { tooLarge } from "./size.ts";
@@ -45,9 +45,9 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   const bytes = await readBody(request, "a JSON object", limits);
   limits.copy?.add(bytes, true);
   if (bytes.length > LARGE_BYTES) return await parseLarge(bytes, limits);
-  const turn = beginTurn(limits.caller ?? "", bytes.length);
+  const turn = waitToBegin(limits.caller ?? "", bytes.length);
   if (turn) await turn;
-  return await finish(parseBody(bytes, limits.json));
+  return await runSliced(parseBody(bytes, limits.json));
 }
 
 /** Parses JSON of more than `LARGE_BYTES`, when no other large body is worked on. Throws `invalid_request`. */
@@ -55,11 +55,11 @@ export function parseLarge(
   body: Uint8Array | string,
   { caller = "", json }: Pick<BodyLimits, "caller" | "json">,
 ): Promise<unknown> {
-  return inTurn(caller, () => finish(parseBody(body, json)));
+  return runExclusively(caller, () => runSliced(parseBody(body, json)));
 }
 
 /** Parses JSON. Throws `invalid_request`. */
-export function* parseBody(body: Uint8Array | string, limits = JSON_LIMITS): Work<unknown> {
+export function* parseBody(body: Uint8Array | string, limits = JSON_LIMITS): SlicedWork<unknown> {
   const text = typeof body === "string" ? body : decodeText(body);
   yield;
   // Checked before parsing, because 89 compressed bytes can describe ten million objects.

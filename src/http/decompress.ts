@@ -1,6 +1,6 @@
 /** Decompresses bodies. What they become is limited, because 96 bytes can stand for 31 MB. */
 import { builtin } from "../util/builtin.ts";
-import { beginTurn, inTurn, othersTurn } from "../util/work.ts";
+import { runExclusively, waitToBegin, yieldToEventLoop } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
 import { tooLarge } from "./size.ts";
 
@@ -34,12 +34,12 @@ export async function decompressBody(
 ): Promise<Uint8Array> {
   const most = Math.min(limitBytes, Math.max(FREE_BYTES, MOST_TIMES * sent.length));
   let bytes = sent;
-  const turn = beginTurn(caller, FIRST_BYTES);
+  const turn = waitToBegin(caller, FIRST_BYTES);
   if (turn) await turn;
   for (const coding of codings) {
     const packed = bytes;
     const unpacked = await decompress(packed, coding, Math.min(FIRST_BYTES, most)) ??
-      await inTurn(caller, () => decompressLarge(packed, coding, most, onLength));
+      await runExclusively(caller, () => decompressLarge(packed, coding, most, onLength));
     if (!unpacked) throw most === limitBytes ? tooLarge("decompressed body", limitBytes) : tooDense(sent.length);
     bytes = unpacked;
     onLength?.(bytes.length);
@@ -58,7 +58,7 @@ async function decompressLarge(
     bytes = Math.min(MORE_TIMES * bytes, most);
     onLength?.(bytes);
     const unpacked = await decompress(packed, coding, bytes);
-    await othersTurn();
+    await yieldToEventLoop();
     if (unpacked) return unpacked;
   }
   return undefined;

@@ -1,6 +1,7 @@
 /** How many more files and connections the process may open. The system counts both and closes neither by itself. */
+import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
-import { othersTurn } from "../util/work.ts";
+import { yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** How many to keep free for running work: connections to upstreams and the store. */
 export const RESERVE = 64;
@@ -71,7 +72,7 @@ export function createDescriptors(path: string | undefined): Descriptors {
         held.push(...opened.splice(0, isEnd ? 0 : AT_ONCE));
         close(opened);
         if (isEnd) return Math.min(wanted, count);
-        await othersTurn();
+        await yieldToEventLoop();
       }
       return wanted;
     } finally {
@@ -108,4 +109,11 @@ export async function scarcityLine({ free }: Descriptors, concurrentRequests: nu
   const served = Math.max(0, Math.floor((found - RESERVE) / PER_REQUEST));
   return `Open files: this process may have ${found} more, but limits.concurrentRequests (${concurrentRequests}) needs ` +
     `${needed}. Beyond about ${served} concurrent requests, further ones get 503. Raise the limit (ulimit -n), or lower concurrentRequests`;
+}
+
+/** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
+export function readableFile({ os, executable, isGranted }: Platform): string | undefined {
+  if (os === "windows") return undefined;
+  const path = executable ?? import.meta.filename;
+  return path !== undefined && isGranted({ name: "read", path }) ? path : undefined;
 }

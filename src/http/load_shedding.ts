@@ -9,7 +9,7 @@ export interface LoadLimits {
   memoryBytes?: number;
 }
 
-export interface Load {
+export interface LoadShedder {
   /** Throws `unavailable` if no request would be admitted. Called before a body is read, because that takes memory. */
   check(limits: LoadLimits): void;
   /** Admits a request. The returned function ends it. Throws `unavailable`. */
@@ -49,9 +49,9 @@ export interface LoadOptions {
   onShed?(): void;
 }
 
-export function createLoad(
+export function createLoadShedder(
   { memory, limit = () => Infinity, collect, areDescriptorsScarce, now, onShed }: LoadOptions,
-): Load {
+): LoadShedder {
   let running = 0;
   /** How many were running at the latest reading, and how many have been admitted since. */
   let ran = 0;

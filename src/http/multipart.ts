@@ -1,5 +1,5 @@
 import { sniffMedia } from "../canonical/media.ts";
-import { finish, type Work } from "../util/work.ts";
+import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
 import { type BodyLimits, decodeText, readBody } from "./body.ts";
@@ -20,7 +20,7 @@ export async function readFormBody(request: Request, limits: BodyLimits): Promis
     throw new GatewayError("unsupported_media_type", `Cannot read a form with ${what}: ${wanted}`);
   }
   const bytes = await readBody(request, "a multipart form", limits);
-  const parts = await finish(partsOf(bytes, boundary));
+  const parts = await runSliced(partsOf(bytes, boundary));
   return parts.map(toField);
 }
 
@@ -41,7 +41,7 @@ interface Part {
  * Splits the body at the lines that begin with the boundary. It searches only for line breaks and compares the boundary there. A
  * search for the whole boundary takes half a minute for some boundaries and files that a client can choose.
  */
-function* partsOf(bytes: Uint8Array, boundary: string): Work<Part[]> {
+function* partsOf(bytes: Uint8Array, boundary: string): SlicedWork<Part[]> {
   const mark = new TextEncoder().encode(`\r\n--${boundary}`);
   // The first boundary may be at the very beginning, without its line break.
   let at = isAt(bytes, 0, mark.subarray(LINE_BREAK.length)) ? -LINE_BREAK.length : bytes.indexOf(CR);

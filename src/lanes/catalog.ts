@@ -1,7 +1,7 @@
 import type { ModelInfo } from "../canonical/models.ts";
 import { GatewayError } from "../errors.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { within } from "./within.ts";
+import { withCatalogTimeout } from "./catalog_timeout.ts";
 
 /** The models of a catalog by name, loaded on demand and cached. */
 export interface CatalogCache {
@@ -47,7 +47,7 @@ export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOp
 
   async function refresh(): Promise<void> {
     try {
-      models = index(await within(pace.timeoutMs, signal, load));
+      models = index(await withCatalogTimeout(pace.timeoutMs, signal, load));
       failure = undefined;
       restUntil = now() + pace.freshMs;
     } catch (thrown) {

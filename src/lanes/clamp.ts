@@ -4,7 +4,7 @@ import { holdsPart } from "../canonical/part_types.ts";
 import { clampThinking } from "../transforms/thinking.ts";
 import { GatewayError } from "../errors.ts";
 import type { ModelLimits } from "../config/lane_schema.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Resolution } from "./resolution.ts";
 
 type Note = (text: string) => void;
@@ -41,7 +41,7 @@ export function fitAnswer(
   estimate: number,
   { targets, ...limits }: Resolution,
   note: Note,
-): { request: GenerateRequest; targets: Destination[] } {
+): { request: GenerateRequest; targets: PlannedTarget[] } {
   const room = answerRoom(request, limits, estimate);
   return {
     request: clampOutput(request, { ...limits, estimate: () => estimate }, note),

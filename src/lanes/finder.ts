@@ -1,6 +1,6 @@
 import type { Finder, Found } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
-import { within } from "./within.ts";
+import { withCatalogTimeout } from "./catalog_timeout.ts";
 
 /** Finds the providers of a single model, and caches the result. */
 export interface ModelFinder {
@@ -53,7 +53,7 @@ export function createModelFinder({ finder, ask, signal, now, pace = PACE }: Mod
 
   async function refresh(entry: Entry, call: Call): Promise<void> {
     try {
-      const reply = await within(pace.timeoutMs, signal, (signal) => ask(call, signal));
+      const reply = await withCatalogTimeout(pace.timeoutMs, signal, (signal) => ask(call, signal));
       entry.found = finder.parse(reply) ?? "unknown";
       entry.restUntil = now() + (entry.found === "unknown" ? pace.unknownMs : pace.freshMs);
     } catch {

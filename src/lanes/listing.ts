@@ -1,5 +1,5 @@
 import type { ModelInfo } from "../canonical/models.ts";
-import { withoutPolicy } from "../contract/destination.ts";
+import { withoutPolicy } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { CatalogCache } from "./catalog.ts";
 

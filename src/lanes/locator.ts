@@ -1,5 +1,5 @@
 import type { ModelInfo, Task } from "../canonical/models.ts";
-import type { Destination, Price } from "../contract/destination.ts";
+import type { PlannedTarget, Price } from "../contract/planned_target.ts";
 import { GatewayError } from "../errors.ts";
 import type { Alias } from "../config/lane_schema.ts";
 import { quirksOf } from "./alias.ts";
@@ -56,13 +56,13 @@ export class Locator {
   }
 
   /** The destinations of all targets, in order. Targets without one are skipped, unless no destination is left. */
-  async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
+  async locateAlias(model: string, task: Task, alias: Alias): Promise<PlannedTarget[]> {
     const { targets } = alias;
     const quirks = quirksOf(alias);
     const located = await Promise.allSettled(
       targets.map(async (target) => {
         const places = await this.#locate(model, task, target, () => Promise.resolve([alias.task]));
-        return places.map((place): Destination => ({ ...place, ...factsOf(target, alias) }));
+        return places.map((place): PlannedTarget => ({ ...place, ...factsOf(target, alias) }));
       }),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
@@ -112,7 +112,7 @@ export class Locator {
     task: Task,
     target: { upstream: string; model: string },
     configured: () => Promise<readonly Task[]>,
-  ): Promise<Destination[]> {
+  ): Promise<PlannedTarget[]> {
     const { finders, checkTask } = this.#options;
     const { upstream, model: name } = target;
     const finder = finders.get(upstream);
@@ -140,7 +140,7 @@ function factsOf({ upstream, model, price, weight = 0 }: Alias["targets"][number
   return { ...pricedAt(price, alias), ...(hasShares && { share: { of: `${upstream}/${model}`, weight } }) };
 }
 
-function pricedAt(own: Price | undefined, alias: Alias): Pick<Destination, "price"> {
+function pricedAt(own: Price | undefined, alias: Alias): Pick<PlannedTarget, "price"> {
   const price = own ?? alias.price;
   return price ? { price } : {};
 }

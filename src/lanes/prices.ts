@@ -1,11 +1,11 @@
 /** The prices of models in published lists, for models whose price neither the configuration nor the upstream states. */
 import type { ModelInfo } from "../canonical/models.ts";
 import type { Price } from "../canonical/price.ts";
-import { withoutPolicy } from "../contract/destination.ts";
+import { withoutPolicy } from "../contract/planned_target.ts";
 import type { CatalogCache } from "./catalog.ts";
 
 /** A model at an upstream or provider. */
-export interface PricedPlace {
+export interface PricedTarget {
   upstream: string;
   /** Includes the provider that the model is pinned to, if any: `org/model:provider`. */
   model: string;
@@ -17,11 +17,11 @@ export interface PricedPlace {
 
 export interface Prices {
   /** The price at the provider that serves the model. `undefined` if the provider is unknown, or no loaded list has the price. */
-  of(place: PricedPlace, inputTokens?: number): Price | undefined;
+  of(place: PricedTarget, inputTokens?: number): Price | undefined;
   /** The highest possible price, whichever provider serves the model. */
-  mostOf(place: PricedPlace, inputTokens?: number): Price | undefined;
+  mostOf(place: PricedTarget, inputTokens?: number): Price | undefined;
   /** Loads what `of` needs, if anything. It waits for a first list as long as clients do, and never fails. */
-  load(place: PricedPlace): Promise<void> | undefined;
+  load(place: PricedTarget): Promise<void> | undefined;
 }
 
 /** Public prices by a model's name and the address of its API. */
@@ -30,7 +30,7 @@ export interface PriceLibrary {
   priceOf(address: string, model: string, inputTokens: number, at: number): Price | undefined;
 }
 
-export interface PricedUpstream {
+export interface UpstreamPrices {
   baseUrl?: string;
   /** Whether it chooses among providers. */
   choosesProvider: boolean;
@@ -39,7 +39,7 @@ export interface PricedUpstream {
 }
 
 export interface PricesOptions {
-  upstreams: ReadonlyMap<string, PricedUpstream>;
+  upstreams: ReadonlyMap<string, UpstreamPrices>;
   /** Loads public prices. Absent if they are disabled. */
   openLibrary?(): Promise<PriceLibrary>;
   /** Milliseconds since the epoch. */
@@ -53,11 +53,11 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
   let library: PriceLibrary | undefined;
   let opening: Promise<void> | undefined;
 
-  const read = (place: PricedPlace) => asked(place, upstreams.get(place.upstream));
+  const read = (place: PricedTarget) => asked(place, upstreams.get(place.upstream));
   const listed = (upstream: string, { model }: Asked) => lists.get(upstream)?.get(model)?.prices ?? {};
-  const addressOf = (place: PricedPlace) => addresses.get(place.upstream)?.(place, read(place));
+  const addressOf = (place: PricedTarget) => addresses.get(place.upstream)?.(place, read(place));
 
-  function of(place: PricedPlace, inputTokens = 0): Price | undefined {
+  function of(place: PricedTarget, inputTokens = 0): Price | undefined {
     const { model, provider } = read(place);
     const prices = listed(place.upstream, { model });
     if (provider !== undefined && Object.hasOwn(prices, provider)) return prices[provider];
@@ -71,7 +71,7 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
   }
 
   /** Opens the library if nothing else knows the price and the library may know the address. */
-  function openFor(place: PricedPlace): Promise<void> | undefined {
+  function openFor(place: PricedTarget): Promise<void> | undefined {
     if (library || !openLibrary || addressOf(place) === undefined || of(place)) return undefined;
     return opening ??= openLibrary().then((opened) => void (library = opened), () => {}); // then the library prices nothing
   }
@@ -99,7 +99,7 @@ interface Asked {
  * If the upstream chooses among providers, the text after the last colon of a name selects one. Otherwise it is part of the
  * name.
  */
-function asked({ model, provider }: PricedPlace, { choosesProvider }: Partial<PricedUpstream> = {}): Asked {
+function asked({ model, provider }: PricedTarget, { choosesProvider }: Partial<UpstreamPrices> = {}): Asked {
   const plain = choosesProvider ? withoutPolicy(model) : model;
   return { model: plain, provider: provider ?? (plain === model ? undefined : model.slice(plain.length + 1)) };
 }
@@ -109,8 +109,8 @@ function asked({ model, provider }: PricedPlace, { choosesProvider }: Partial<Pr
  * providers has each of them under its own path.
  */
 function addressesOf(
-  { baseUrl, choosesProvider }: PricedUpstream,
-): ((place: PricedPlace, asked: Asked) => string | undefined) | undefined {
+  { baseUrl, choosesProvider }: UpstreamPrices,
+): ((place: PricedTarget, asked: Asked) => string | undefined) | undefined {
   const url = baseUrl === undefined ? null : URL.parse(baseUrl);
   if (url?.protocol !== "https:" || !/\.[a-z][a-z0-9-]*$/i.test(url.hostname)) return undefined;
   const { origin, pathname } = url;

@@ -1,10 +1,10 @@
 import type { ModelLimits } from "../config/lane_schema.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 
 /** What a model name resolves to for one operation. */
 export interface Resolution extends ModelLimits {
   /** In order of preference. */
-  targets: readonly Destination[];
+  targets: readonly PlannedTarget[];
   /** How long the target of a streamed answer may be silent before the next one is tried as well, in milliseconds. */
   hedgeAfterMs?: number;
 }

@@ -1,6 +1,6 @@
 /** Suggests names from a list for a misspelled one. */
 import { distance } from "fastest-levenshtein";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** The most names to suggest. */
 const MOST_NAMES = 3;
@@ -13,7 +13,7 @@ const SLICE_NAMES = 100;
  * The names most similar to `wanted`, nearest first. They differ in at most a third of its characters, ignoring case. A missing
  * owner (`org/`) or policy (`:fastest`) does not count as a difference.
  */
-export function* similarNames(wanted: string, names: readonly string[]): Work<string[]> {
+export function* similarNames(wanted: string, names: readonly string[]): SlicedWork<string[]> {
   if (wanted.length > LONGEST_NAME) return [];
   const forms = formsOf(wanted);
   const found: { name: string; changes: number }[] = [];

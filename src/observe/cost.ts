@@ -1,6 +1,6 @@
 /** What an answer cost. */
 import type { Usage } from "../canonical/usage.ts";
-import type { Price } from "../contract/destination.ts";
+import type { Price } from "../contract/planned_target.ts";
 import { formatDollars, picoDollars } from "../util/dollars.ts";
 
 export interface Cost {

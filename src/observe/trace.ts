@@ -2,7 +2,7 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { ErrorCode } from "../errors.ts";
 import type { AttemptReason } from "./happening.ts";
 import type { LogEntry } from "./log.ts";
@@ -33,7 +33,7 @@ export interface RequestTrace {
 
 export interface AttemptFacts {
   operation: ModelOperation;
-  where: Destination;
+  where: PlannedTarget;
   /** Absent where the driver makes no calls. */
   baseUrl?: string;
   reason: AttemptReason;

@@ -2,7 +2,7 @@
  * Orders targets by their weights. Each target draws a number, and the least comes first. For draws from a conversation's name,
  * every gateway that knows the targets computes the same order, and a new target takes only its share.
  */
-import type { Destination } from "../contract/destination.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { builtin } from "../util/builtin.ts";
 
 /** A number from 0 to 1 for a target's name, always the same for the same name. */
@@ -12,7 +12,7 @@ export type Draw = (target: string) => number;
  * The targets in the order of their draws. Targets without a weight come last, in their given order. If none has a weight, the
  * order is unchanged.
  */
-export function orderByDraw<T extends Pick<Destination, "share">>(targets: readonly T[], draw: Draw): readonly T[] {
+export function orderByDraw<T extends Pick<PlannedTarget, "share">>(targets: readonly T[], draw: Draw): readonly T[] {
   if (!targets.some(({ share }) => share !== undefined && share.weight > 0)) return targets;
   const draws = new Map<string, number>();
   for (const { share } of targets) {

@@ -2,7 +2,7 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 import { builtin } from "../util/builtin.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
-import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
+import { type PlannedTarget, targetName, withoutPolicy } from "../contract/planned_target.ts";
 
 /** Where a conversation was last answered. */
 export interface LastTarget {
@@ -55,10 +55,10 @@ export class SessionAffinity {
  * the suffixes of model names at such an upstream that choose no provider. Any other suffix is the client's own choice.
  */
 export function orderByAffinity(
-  targets: readonly Destination[],
+  targets: readonly PlannedTarget[],
   last: LastTarget | undefined,
   policiesOf: (upstream: string) => readonly string[] | undefined,
-): readonly Destination[] {
+): readonly PlannedTarget[] {
   const own = last && targets.find((target) => targetName(target) === last.target);
   if (!own) return targets;
   const { model } = own;

@@ -2,7 +2,7 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 import { digestOf } from "../util/digest.ts";
 import type { Store, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 /**
  * Who has logged in, who is looked up again with every request: by the digest of a key, or by whom a provider named to one of its
@@ -51,16 +51,17 @@ export class ConsoleSessions {
     const word = crypto.getRandomValues(new Uint8Array(WORD_BYTES)).toHex();
     const endsAt = now() + lifeMs;
     this.#known.set(word, { holder, endsAt });
-    await within(PATIENCE_MS, store.add([[recordOf(word), { version: VERSION, holder, endsAt }]], endsAt)).catch(
-      () => {},
-    );
+    await withStoreTimeout(PATIENCE_MS, store.add([[recordOf(word), { version: VERSION, holder, endsAt }]], endsAt))
+      .catch(
+        () => {},
+      );
     return word;
   }
 
   /** Nothing where there is no such session, or it has ended. */
   async find(word: string): Promise<SessionHolder | undefined> {
     const { store, now } = this.#options;
-    const known = await within(PATIENCE_MS, store.get(recordOf(word))).then(
+    const known = await withStoreTimeout(PATIENCE_MS, store.get(recordOf(word))).then(
       (record) => record as Known | undefined,
       () => this.#known.get(word),
     );
@@ -75,6 +76,6 @@ export class ConsoleSessions {
   /** Throws where the store fails, which still has it then. */
   async end(word: string): Promise<void> {
     this.#known.delete(word);
-    await within(PATIENCE_MS, this.#options.store.delete(recordOf(word)));
+    await withStoreTimeout(PATIENCE_MS, this.#options.store.delete(recordOf(word)));
   }
 }

@@ -6,7 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
 import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Continuity {
   /** The request with all that it builds on in place: the turns before it, and items of them that it refers to. */
@@ -112,7 +112,7 @@ class StoredAnswers implements Continuity {
     const writeMs = Math.max(0, this.#options.writeMs - waitedMs);
     const written = this.#write(answer, target, owner, follows);
     try {
-      await within(writeMs, written);
+      await withStoreTimeout(writeMs, written);
     } catch (error) {
       // The client learns that nothing was stored, so nothing is to be there, late writes included.
       const remove = () => this.#delete(answer.id, owner);
@@ -154,7 +154,7 @@ class StoredAnswers implements Continuity {
   /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
   async #ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
-      return await within(this.#options.patienceMs, work);
+      return await withStoreTimeout(this.#options.patienceMs, work);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
       throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });

@@ -5,7 +5,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Conversations {
   create(id: string, metadata: JsonObject, messages: Message[], owner: string): Promise<StoredConversation>;
@@ -65,7 +65,7 @@ export function createConversations(options: ConversationsOptions): Conversation
 
   async function ask<T>(work: Promise<T>): Promise<T> {
     try {
-      return await within(patienceMs, work);
+      return await withStoreTimeout(patienceMs, work);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
       const message = "The gateway cannot reach what it stored: try again later";

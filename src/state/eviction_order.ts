@@ -1,5 +1,5 @@
 /** Which of the things that a caller stores are evicted to make room for new ones. */
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** An entry of an owner's list, without what is needed only to remove it. */
 export interface Listed {
@@ -28,7 +28,7 @@ const AT_ONCE = 1_000;
  * Whole groups, those first that were used longest ago, until they come to so many bytes. The one that was used last stays,
  * and all that it goes on from.
  */
-export function* toEvict(listed: readonly Listed[], bytes: number): Work<Listed[]> {
+export function* toEvict(listed: readonly Listed[], bytes: number): SlicedWork<Listed[]> {
   const groups = new Map<string, Group>();
   for (const [index, one] of listed.entries()) {
     if (index % AT_ONCE === 0) yield;
@@ -63,7 +63,7 @@ export function* toEvict(listed: readonly Listed[], bytes: number): Work<Listed[
 }
 
 /** Whoever uses a group uses those that it goes on from. */
-function* spread(groups: ReadonlyMap<string, Group>): Work<void> {
+function* spread(groups: ReadonlyMap<string, Group>): SlicedWork<void> {
   let count = 0;
   for (const group of groups.values()) {
     for (let name = group.from; name !== undefined;) {

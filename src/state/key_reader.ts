@@ -2,7 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import type { Keyring, StoredKey } from "./keyring.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface KeyReaderOptions {
   /** Milliseconds by a clock that never steps. */
@@ -96,12 +96,12 @@ class Reader {
     const leftMs = CONFIRM_MS - (now - startedAt);
     // A store that failed, or that others have waited for in vain, holds up nobody.
     if (age < STALE_MS || this.#isFailing() || leftMs <= 0) return undefined;
-    return within(leftMs, done).catch(() => {});
+    return withStoreTimeout(leftMs, done).catch(() => {});
   }
 
   async #lookNow(startedAt: number): Promise<void> {
     try {
-      this.#version = await within(this.#options.patienceMs, this.#keyring.version());
+      this.#version = await withStoreTimeout(this.#options.patienceMs, this.#keyring.version());
       this.#lookedAt = Math.max(this.#lookedAt, startedAt);
       this.#failedAt = -Infinity;
     } catch {
@@ -116,7 +116,7 @@ class Reader {
       this.#reading.set(digest, reading);
     }
     try {
-      return await within(before ? CONFIRM_MS : this.#options.patienceMs, reading);
+      return await withStoreTimeout(before ? CONFIRM_MS : this.#options.patienceMs, reading);
     } catch (cause) {
       if (before) return before;
       const message = "The gateway cannot read the keys: try again later";

@@ -57,7 +57,7 @@ const REVOKED = inRing("revoked");
 const OLD = ["keys"];
 
 /** Where a key is found by its name. */
-interface Place {
+interface KeyLocation {
   digest: string;
   slot: number;
 }
@@ -109,7 +109,7 @@ class StoredKeyring implements Keyring {
   async list({ limit, after }: KeyPage): Promise<StoredKey[]> {
     const [old, place] = await Promise.all([
       this.#old(),
-      after === undefined ? undefined : this.#store.get(nameOf(after)) as Promise<Place | undefined>,
+      after === undefined ? undefined : this.#store.get(nameOf(after)) as Promise<KeyLocation | undefined>,
     ]);
     const keys = place ? [] : old.slice(old.findIndex(({ name }) => name === after) + 1, limit);
     const more = await this.#inSlots(place ? place.slot + 1 : 0, limit - keys.length);
@@ -131,7 +131,7 @@ class StoredKeyring implements Keyring {
     const keys: { slot: number; key: StoredKey }[] = [];
     for (let first = from; keys.length < limit && first < end;) {
       const last = Math.min(first + SLOTS_PER_READ, end) - 1;
-      const taken = await this.#store.getRange(inRing("slots"), first, last) as (Place | undefined)[];
+      const taken = await this.#store.getRange(inRing("slots"), first, last) as (KeyLocation | undefined)[];
       const found = await Promise.all(taken.map((one) => one && this.#store.get(recordOf(one.digest))));
       for (const [index, record] of found.entries()) {
         if (record !== undefined) keys.push({ slot: first + index, key: asKey(record) });
@@ -142,14 +142,14 @@ class StoredKeyring implements Keyring {
   }
 
   async limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
-    const place = await this.#store.get(nameOf(facts.name)) as Place | undefined;
+    const place = await this.#store.get(nameOf(facts.name)) as KeyLocation | undefined;
     const isDone = place ? await this.#limitRecord(recordOf(place.digest), facts) : await this.#limitOld(facts);
     await this.#countChange();
     return isDone;
   }
 
   async revoke(name: string): Promise<boolean> {
-    const place = await this.#store.get(nameOf(name)) as Place | undefined;
+    const place = await this.#store.get(nameOf(name)) as KeyLocation | undefined;
     const isDone = place
       ? await this.#store.delete(nameOf(name), recordOf(place.digest), slotOf(place.slot))
       : await this.#revokeOld(name);

@@ -1,4 +1,4 @@
-import { othersTurn, Slice } from "../util/work.ts";
+import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 import {
   AS_JSON,
   CHUNK_BYTES,
@@ -99,7 +99,7 @@ class KvStore implements Store {
     for (let at = 0; at < heads.length; at += READS_AT_ONCE) {
       const some = heads.slice(at, at + READS_AT_ONCE);
       values.push(...await Promise.all(some.map((head) => head && readValue(kv, this.#form, head))));
-      if (slice.isOver()) await othersTurn();
+      if (slice.isOver()) await yieldToEventLoop();
     }
     return values;
   }

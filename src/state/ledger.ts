@@ -1,6 +1,6 @@
 /** What each key used of its day: it outlives a restart, and gateways on one store add it up. */
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 /** `day`: days since the epoch. */
@@ -92,7 +92,7 @@ class StoredLedger implements Ledger {
       await this.#saveAll();
     };
     // Without the store's answer, the end comes all the same.
-    await within(this.#options.patienceMs, saved()).catch(() => {});
+    await withStoreTimeout(this.#options.patienceMs, saved()).catch(() => {});
   }
 
   #pageOf(name: string, day: number): Page {
@@ -122,7 +122,7 @@ class StoredLedger implements Ledger {
   async #read(name: string, page: Page): Promise<unknown> {
     const { store, patienceMs } = this.#options;
     try {
-      const saved = totalOf(await within(patienceMs, store.get(placeOf(name))), page.day);
+      const saved = totalOf(await withStoreTimeout(patienceMs, store.get(placeOf(name))), page.day);
       // What was used since may have been saved meanwhile, and the store knew more then.
       page.saved = Math.max(page.saved, saved);
     } catch (failure) {

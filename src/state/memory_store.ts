@@ -1,5 +1,5 @@
 import { parseExactly } from "../canonical/raw_number.ts";
-import { paced } from "../util/work.ts";
+import { sliced } from "../util/sliced_work.ts";
 import type { Renewal, Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What a store in memory may hold, in bytes. */
@@ -35,7 +35,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     // deno-lint-ignore require-await -- see above
     get: async (key) => entries.read(key),
     getRange: (list, from, to) =>
-      Array.fromAsync(paced(positions(from, to)), (position) => entries.read([...list, position])),
+      Array.fromAsync(sliced(positions(from, to)), (position) => entries.read([...list, position])),
     // deno-lint-ignore require-await -- see above
     add: async (added, expiresAt, renewal) => entries.add(added, expiresAt, renewal),
     // deno-lint-ignore require-await -- see above

@@ -7,7 +7,7 @@ import { type EventLog, EventLogs } from "./event_log.ts";
 import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
 import { addCounted, type StorageQuota } from "./retention.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Runs {
   /** Throws `unavailable` if there is no room for one more, and `rate_limit` if the caller already has its share. */
@@ -275,7 +275,7 @@ class BackgroundRuns implements Runs {
 
   async #ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
-      return await within(this.#options.patienceMs, work);
+      return await withStoreTimeout(this.#options.patienceMs, work);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
       throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });

@@ -2,15 +2,15 @@
 import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Sealer {
   /** One line of ASCII, which opens for the same owner on the same wire. */
   seal(thought: Thought, wire: string, owner: string): string;
   /** Nothing where it is not ours, or of another key, wire or owner, or not whole. */
-  open(sealed: string, wire: string, owner: string): Work<Thought | undefined>;
+  open(sealed: string, wire: string, owner: string): SlicedWork<Thought | undefined>;
 }
 
 /** The sealer; why there is none while the store does not give its key. */
@@ -50,7 +50,7 @@ export function createSealing({ secret, store, patienceMs, now }: SealingOptions
     key.then((bytes) => loaded ??= { sealer: createSealer(bytes) }, () => {});
     try {
       const leftMs = Math.max(0, patienceMs - waitedMs);
-      await within(failed ? Math.min(leftMs, RETRY_MS) : leftMs, key);
+      await withStoreTimeout(failed ? Math.min(leftMs, RETRY_MS) : leftMs, key);
       return loaded!;
     } catch (failure) {
       failed = { failure, at: now() };

@@ -8,7 +8,7 @@
  */
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
-import { finish, othersTurn, Slice, step } from "../util/work.ts";
+import { runSliced, runStep, Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { Listed } from "./eviction_order.ts";
 import { type QuotaEntry, quotaKey, quotaList, type Slot, type StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
@@ -105,7 +105,7 @@ class CountedQuota implements StorageQuota {
 
   async reserve(owner: string, ...values: readonly unknown[]): Promise<Slot> {
     // Others run before a large value is written, which takes as long again.
-    const bytes = await step(() => bytesOf(values));
+    const bytes = await runStep(() => bytesOf(values));
     const known = this.#knownOf(owner);
     known.pending += bytes;
     known.added += bytes;
@@ -225,7 +225,7 @@ class CountedQuota implements StorageQuota {
     let bytes = listed.reduce((sum, one) => sum + one.bytes, 0);
     const { toEvict } = await import("./eviction_order.ts");
     const wanted = bytes + pending;
-    const going = await finish(toEvict(listed, wanted > bytesPerKey * HIGH ? wanted - bytesPerKey * LOW : 0));
+    const going = await runSliced(toEvict(listed, wanted > bytesPerKey * HIGH ? wanted - bytesPerKey * LOW : 0));
     for (let at = 0; at < going.length; at += DELETED_AT_ONCE) {
       const some = going.slice(at, at + DELETED_AT_ONCE);
       await Promise.all(some.map(({ position }) => this.#remove(owner, position)));
@@ -257,7 +257,7 @@ class CountedQuota implements StorageQuota {
         const { bytes, group, from: before, keys } = record;
         listed.push({ position: from + index, bytes, group, from: before, stays: keys === undefined });
       }
-      if (slice.isOver()) await othersTurn();
+      if (slice.isOver()) await yieldToEventLoop();
     }
     return listed;
   }

@@ -36,7 +36,7 @@ export interface Conversation {
 export type Line = readonly (readonly [thread: string, turns: number])[];
 
 /** Where a turn is found by its id. */
-interface Place extends Pick<Conversation, "line" | "size"> {
+interface TurnLocation extends Pick<Conversation, "line" | "size"> {
   version: number;
   /** Where the owner's list has it. */
   held?: number;
@@ -80,7 +80,7 @@ export class Turns {
    * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
    * that is gone nothing lies there.
    */
-  readonly #written = new BoundedMap<string, Place>(MOST_WRITTEN);
+  readonly #written = new BoundedMap<string, TurnLocation>(MOST_WRITTEN);
 
   /** `storageQuota`: where owners may keep only so much. */
   constructor(store: Store, storageQuota?: StorageQuota) {
@@ -101,7 +101,7 @@ export class Turns {
   async history(owner: string, id: string, limits: Size): Promise<Found> {
     const newest: Turn[] = [];
     // What the first place knows is of all before it.
-    let known: Place | undefined;
+    let known: TurnLocation | undefined;
     const keys: StoreKey[][] = [];
     let size: Size = { characters: 0, values: 0 };
     for (let at: string | undefined = id; at !== undefined;) {
@@ -139,7 +139,7 @@ export class Turns {
     const row: Row = { version: VERSION, id, ...turn, ...held };
     const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
     const addAt = async (line: Line): Promise<boolean> => {
-      const place: Place = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
+      const place: TurnLocation = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
       const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
       if (slot) entries.push(slot.entryFor(quotaEntryFor(owner, id, line, follows)));
       if (!await this.#store.add(entries, expiresAt, renewal)) return false;
@@ -159,8 +159,9 @@ export class Turns {
     return keysAt(owner, id, place && rowKey(owner, place.line), place?.held);
   }
 
-  async #placeOf(owner: string, id: string): Promise<Place | undefined> {
-    return this.#written.get(nameOf(owner, id)) ?? await this.#store.get(placeKey(owner, id)) as Place | undefined;
+  async #placeOf(owner: string, id: string): Promise<TurnLocation | undefined> {
+    return this.#written.get(nameOf(owner, id)) ??
+      await this.#store.get(placeKey(owner, id)) as TurnLocation | undefined;
   }
 
   /** A turn of the form before: each was a value of its own, which names the one before it. */

@@ -5,7 +5,7 @@ import { BoundedMap } from "../util/bounded_map.ts";
 import { picoDollars } from "../util/dollars.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Use {
   requests: number;
@@ -101,7 +101,7 @@ class StoredUsage implements UsageBook {
   async read(days: number, key?: string): Promise<UsageRow[]> {
     const { store, now, patienceMs } = this.#options;
     await this.#save();
-    const keys = key === undefined ? await within(patienceMs, keysIn(store)) : [key];
+    const keys = key === undefined ? await withStoreTimeout(patienceMs, keysIn(store)) : [key];
     const today = now();
     const rows: UsageRow[] = [];
     for (let ago = 0; ago < days; ago++) {
@@ -110,7 +110,7 @@ class StoredUsage implements UsageBook {
         const sums = sumsIn(await store.get(placeOf(key, day)));
         return Array.from(sums, ([model, use]) => ({ day, key, model, ...use }));
       });
-      rows.push(...(await within(patienceMs, Promise.all(all))).flat());
+      rows.push(...(await withStoreTimeout(patienceMs, Promise.all(all))).flat());
     }
     return rows;
   }
@@ -131,7 +131,7 @@ class StoredUsage implements UsageBook {
     const pages = [...this.#pages];
     this.#pages = new Map();
     const ends = await Promise.allSettled(
-      pages.map(([name, page]) => within(this.#options.patienceMs, this.#savePage(name, page))),
+      pages.map(([name, page]) => withStoreTimeout(this.#options.patienceMs, this.#savePage(name, page))),
     );
     const end = ends.find((one) => one.status === "rejected");
     if (end) throw end.reason;

@@ -48,7 +48,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   "permission",
 ]);
 
-interface Place {
+interface TargetQueue {
   running: number;
   waiting: (() => void)[];
   restUntil: number;
@@ -61,7 +61,7 @@ interface Place {
 export class ExactCounts {
   readonly #now: () => number;
   readonly #pace: ExactPace;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, TargetQueue>();
   readonly #kept: BoundedMap<string, Kept>;
 
   constructor({ now, pace }: ExactOptions) {
@@ -95,7 +95,7 @@ export class ExactCounts {
   }
 
   /** Clients choose the names of places, so the least recently used ones are dropped. */
-  #placeOf(name: string): Place {
+  #placeOf(name: string): TargetQueue {
     const place = this.#places.get(name) ?? { running: 0, waiting: [], restUntil: -Infinity };
     this.#places.delete(name);
     this.#places.set(name, place);
@@ -106,7 +106,7 @@ export class ExactCounts {
     return place;
   }
 
-  async #begin(place: Place, ask: () => Promise<number>): Promise<number | undefined> {
+  async #begin(place: TargetQueue, ask: () => Promise<number>): Promise<number | undefined> {
     const { mostAtOnce, mostWaiting, restMs } = this.#pace;
     if (this.#now() < place.restUntil || place.waiting.length >= mostWaiting) return undefined;
     if (place.running >= mostAtOnce) await new Promise<void>((resolve) => place.waiting.push(resolve));

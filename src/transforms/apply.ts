@@ -1,7 +1,7 @@
 /** Applies transforms to the events of a stream, one batch at a time. */
 import type { Emit, StreamTransform } from "../contract/stream.ts";
 import type { EventSource } from "../util/event_source.ts";
-import { finish, type Work } from "../util/work.ts";
+import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 
 /**
  * Runs events through all transforms in order. Returns a promise only if one of them has long work, which is done in
@@ -17,7 +17,7 @@ export function apply<E>(
     const changed: E[] = [];
     const works = pushAll(transform, current, (event) => void changed.push(event));
     const rest = () => apply(transforms.slice(at + 1), changed, signal);
-    const done = works && finish(works, signal);
+    const done = works && runSliced(works, signal);
     if (done) return done.then(rest);
     current = changed;
   }
@@ -25,7 +25,7 @@ export function apply<E>(
 }
 
 /** Long work, if an event causes some. It also handles the remaining events. */
-function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: Emit<E>): Work<void> | undefined {
+function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: Emit<E>): SlicedWork<void> | undefined {
   for (const [at, event] of events.entries()) {
     const work = transform.push(event, emit);
     if (work) return pushSlowly(work, transform, events.slice(at + 1), emit);
@@ -34,11 +34,11 @@ function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: E
 }
 
 function* pushSlowly<E>(
-  work: Work<void>,
+  work: SlicedWork<void>,
   transform: StreamTransform<E>,
   events: readonly E[],
   emit: Emit<E>,
-): Work<void> {
+): SlicedWork<void> {
   yield* work;
   for (const event of events) yield* transform.push(event, emit) ?? [];
 }

@@ -2,7 +2,7 @@
 import type { CompactionRequest, Covered, SealedSummary } from "../canonical/compaction.ts";
 import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
 
 /** The request for a summary of a conversation. Its tools stay, so that the upstream's prefix cache still applies. */
@@ -53,7 +53,10 @@ export function holdsSummary(messages: readonly Message[]): boolean {
 }
 
 /** The messages from the gateway's last summary on; the same messages if there is none. Summaries by others stay as they are. */
-export function* goOnFromSealed(messages: Message[], open: (sealed: SealedSummary) => Work<string>): Work<Message[]> {
+export function* goOnFromSealed(
+  messages: Message[],
+  open: (sealed: SealedSummary) => SlicedWork<string>,
+): SlicedWork<Message[]> {
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at]!;
     if (message.role !== "assistant") continue;

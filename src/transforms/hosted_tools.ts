@@ -1,6 +1,6 @@
 /** Tools that a vendor's server would run, and whether an answer may do without them. */
 import type { GenerateRequest, HostedTool, Tool } from "../canonical/generate.ts";
-import type { AskedBeside } from "../canonical/hosted_tools.ts";
+import type { HostedToolFields } from "../canonical/hosted_tools.ts";
 import { allowedTools } from "./offered_tools.ts";
 
 /**
@@ -9,7 +9,7 @@ import { allowedTools } from "./offered_tools.ts";
  */
 export function neededTools(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
-  beside: AskedBeside = { tools: [] },
+  beside: HostedToolFields = { tools: [] },
 ): readonly HostedTool[] {
   switch (toolChoice?.type) {
     case "none":

@@ -6,7 +6,7 @@
  * Existing libraries guess: they complete a truncated command, and lose the backslash of `\d`.
  */
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
-import { finishSync, type Work } from "../util/work.ts";
+import { runUnsliced, type SlicedWork } from "../util/sliced_work.ts";
 
 export interface NearJson {
   /** The token in JSON syntax. */
@@ -28,11 +28,11 @@ const SLICE = 1_000;
 
 /** The object that the text means; `undefined` if that is not certain. */
 export function readNearJson(written: string): NearJson | undefined {
-  return finishSync(readLongNearJson(written));
+  return runUnsliced(readLongNearJson(written));
 }
 
 /** `readNearJson` in slices. */
-export function* readLongNearJson(written: string): Work<NearJson | undefined> {
+export function* readLongNearJson(written: string): SlicedWork<NearJson | undefined> {
   if (written.length > LONGEST) return undefined;
   const tokens = yield* tokensOf(unfenced(written));
   const last = tokens?.at(-1);
@@ -66,7 +66,7 @@ function unfenced(written: string): string {
 }
 
 /** The tokens of the text without white space; `undefined` if a character is out of place. */
-function* tokensOf(text: string): Work<string[] | undefined> {
+function* tokensOf(text: string): SlicedWork<string[] | undefined> {
   const tokens: string[] = [];
   for (let at = 0; at < text.length;) {
     TOKEN.lastIndex = at;

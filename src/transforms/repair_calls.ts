@@ -13,7 +13,7 @@ import { isJsonObject, isJsonText, type JsonObject } from "../canonical/json.ts"
 import { type Budget, fits, newBudget } from "./json_schema.ts";
 import { readLongNearJson } from "./near_json.ts";
 import type { Emit, StreamTransform } from "../contract/stream.ts";
-import type { Work } from "../util/work.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
 
 type Note = (text: string) => void;
 type Tools = Pick<GenerateRequest, "tools">;
@@ -46,7 +46,7 @@ export function repairCalls(request: Tools, note: Note): StreamTransform<Generat
     end: GenerateEvent & { type: "part-end" },
     next: GenerateEvent,
     emit: Emit<GenerateEvent>,
-  ): Work<void> {
+  ): SlicedWork<void> {
     const isCut = next.type === "finish" && next.finish.reason === "length";
     emit(inputOf(end.index, isCut ? kept(call, note) : yield* repaired(call, request, note, budget)));
     emit(end);
@@ -59,7 +59,7 @@ export function repairCalls(request: Tools, note: Note): StreamTransform<Generat
 }
 
 /** Repairs the calls of a whole answer, in slices. */
-export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): Work<GenerateResponse> {
+export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): SlicedWork<GenerateResponse> {
   const { content, finish } = response;
   const budget = newBudget();
   const repairedContent: OutputPart[] = [];
@@ -85,7 +85,7 @@ function kept({ name, input }: HeldCall, note: Note): string {
   return input;
 }
 
-function* repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): Work<string> {
+function* repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): SlicedWork<string> {
   const near = yield* readLongNearJson(call.input);
   const tool = tools?.find((one): one is FunctionTool => one.type === "function" && one.name === call.name);
   if (!near || !tool || !fits(tool.parameters, near.value, budget) || (near.isOpen && !isFull(tool, near.value))) {

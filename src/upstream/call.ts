@@ -5,7 +5,7 @@ import type { Call, Reply } from "../contract/call.ts";
 import type { Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
-import { type Ask, type Lessons, placeOf, wayOf } from "./ask.ts";
+import { type Attempt, type Lessons, placeOf, wayOf } from "./attempt.ts";
 import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
 import { FORM, needsWords } from "./form_in_words.ts";
 import { readReply, send, type Upstream } from "./send.ts";
@@ -21,21 +21,21 @@ const EMPTY_CONTENT = "empty content";
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
 
 /** The calls as they will be made. */
-export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const calls = callsFor(ask, way, refusedBy(ask));
-  ask.onDescribed();
+export function describe<K extends ModelOperation>(attempt: Attempt<K>, way: UpstreamOperation<K>): Call[] {
+  const calls = callsFor(attempt, way, refusedBy(attempt));
+  attempt.onDescribed();
   return calls;
 }
 
 /** The calls without what the upstream refuses: neither the refused fields nor the refused parts of the input. */
 function callsFor<K extends ModelOperation>(
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   refused: readonly string[],
 ): Call[] {
-  const input = ask.prepare(lessonsOf(ask, refused));
-  const calls = [way.request(input, targetWithout(refused, ask.target), ask.context)].flat();
-  return calls.map((call) => without(call, refused, ask));
+  const input = attempt.prepare(lessonsOf(attempt, refused));
+  const calls = [way.request(input, targetWithout(refused, attempt.target), attempt.context)].flat();
+  return calls.map((call) => without(call, refused, attempt));
 }
 
 function targetWithout(refused: readonly string[], target: Target): Target {
@@ -50,28 +50,28 @@ function targetWithout(refused: readonly string[], target: Target): Target {
 }
 
 /** What is known about the target and decides how its input is prepared. */
-export function lessonsOf<K extends ModelOperation>(ask: Ask<K>, refused = refusedBy(ask)): Lessons {
+export function lessonsOf<K extends ModelOperation>(attempt: Attempt<K>, refused = refusedBy(attempt)): Lessons {
   return {
     refusesCacheHints: refused.includes(CACHE_HINT),
     refusesReasoning: refused.includes(REASONING),
-    corrections: ask.corrections ?? (needsWords(ask) ? [] : undefined),
+    corrections: attempt.corrections ?? (needsWords(attempt) ? [] : undefined),
   };
 }
 
 /** What the upstream refuses: as configured, and as learned. */
-function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
-  return [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))];
+function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
+  return [...attempt.upstream.refuses, ...attempt.upstream.refusals.of(placeOf(attempt))];
 }
 
 /** The response to a call. Throws if it is an error. */
 export async function open<K extends ModelOperation>(
   call: Call,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const first = await send(call, ask.upstream, signal, ask.largeFor);
-  const response = first.ok ? first : await accepted(call, first, ask, signal);
-  const wait = ask.onHead?.(response.headers);
+  const first = await send(call, attempt.upstream, signal, attempt.largeFor);
+  const response = first.ok ? first : await accepted(call, first, attempt, signal);
+  const wait = attempt.onHead?.(response.headers);
   if (wait) await wait;
   return response;
 }
@@ -86,24 +86,24 @@ const MOST_TRIES = 4;
 async function accepted<K extends ModelOperation>(
   first: Call,
   refusal: TransportResponse,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const { upstream } = ask;
+  const { upstream } = attempt;
   const learnt: string[] = [];
-  let refused = refusedBy(ask);
+  let refused = refusedBy(attempt);
   let call = first;
   let shortened = false;
   for (let tries = 1;; tries++) {
-    const response = tries === 1 ? refusal : await send(call, upstream, signal, ask.largeFor);
+    const response = tries === 1 ? refusal : await send(call, upstream, signal, attempt.largeFor);
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));
     // A different complaint means that leaving out the earlier part has helped.
     const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
-    if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
+    if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(attempt), learnt);
     if (!error) return response;
-    const shorter = shortened ? undefined : withShorterAnswer(call, ask, error);
+    const shorter = shortened ? undefined : withShorterAnswer(call, attempt, error);
     if (shorter) {
       // The next refusal may state the exact number where the first one was estimated.
       shortened = tellsRoom(error);
@@ -112,9 +112,9 @@ async function accepted<K extends ModelOperation>(
     }
     const named = namedIn(error);
     refused = [...refused, ...named];
-    const less = tries < MOST_TRIES ? lessOf(call, ask, named, refused) : undefined;
+    const less = tries < MOST_TRIES ? lessOf(call, attempt, named, refused) : undefined;
     if (!less) throw error;
-    ask.onDescribed();
+    attempt.onDescribed();
     learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
     call = less;
   }
@@ -131,17 +131,17 @@ function namedIn({ details: { unsupported = [], reasoning } }: GatewayError): st
  */
 function lessOf<K extends ModelOperation>(
   call: Call,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   named: readonly string[],
   refused: readonly string[],
 ): Call | undefined {
-  const way = wayOf(ask);
+  const way = wayOf(attempt);
   const standsInInput = named.some((one) => IN_INPUT.includes(one));
-  if (!standsInInput || !("messages" in ask.input) || "local" in way) {
-    const less = without(call, named, ask);
+  if (!standsInInput || !("messages" in attempt.input) || "local" in way) {
+    const less = without(call, named, attempt);
     return less === call ? undefined : less;
   }
-  const [less] = callsFor(ask, way, refused);
+  const [less] = callsFor(attempt, way, refused);
   return less && JSON.stringify(less.body) !== JSON.stringify(call.body) ? less : undefined;
 }
 

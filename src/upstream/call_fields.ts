@@ -4,13 +4,13 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { RelayRequest } from "../canonical/relay.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Ask } from "./ask.ts";
+import type { Attempt } from "./attempt.ts";
 
 /** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */
 export function without<K extends ModelOperation>(
   call: Call,
   fields: readonly string[],
-  { context, upstream }: Ask<K>,
+  { context, upstream }: Attempt<K>,
 ): Call {
   if (fields.length === 0) return call;
   const sent = fieldsOf(call);
@@ -60,7 +60,7 @@ const MOST_TAKEN = 7 / 8;
  */
 export function withShorterAnswer<K extends ModelOperation>(
   call: Call,
-  { input, estimate }: Ask<K>,
+  { input, estimate }: Attempt<K>,
   error: GatewayError,
 ): Call | undefined {
   const { answerLimit } = error.details;

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
-import { type Ask, local, wayOf } from "./ask.ts";
+import { type Attempt, local, wayOf } from "./attempt.ts";
 import { describe } from "./call.ts";
 import { isSecretHeader, maskedUrl } from "../util/urls_and_headers.ts";
 import { headOf, type Upstream } from "./send.ts";
@@ -19,13 +19,17 @@ export interface Explanation {
 }
 
 /** The calls that would be made to a target, for people to read. Nothing is sent and no secret is shown. */
-export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
+export function explain<K extends ModelOperation>(attempt: Attempt<K>): Explanation {
   // The calls can be described even if the upstream's secret is missing.
-  const upstream = { ...ask.upstream, missingSecret: undefined };
-  const explanation: Explanation = { upstream: upstream.name, driver: upstream.driver.name, model: ask.target.model };
-  const lacking = thrownBy(() => wayOf(ask));
+  const upstream = { ...attempt.upstream, missingSecret: undefined };
+  const explanation: Explanation = {
+    upstream: upstream.name,
+    driver: upstream.driver.name,
+    model: attempt.target.model,
+  };
+  const lacking = thrownBy(() => wayOf(attempt));
   const refusal = thrownBy(() => {
-    explanation.requests = callsOf({ ...ask, upstream }).map((call) => explainCall(call, upstream));
+    explanation.requests = callsOf({ ...attempt, upstream }).map((call) => explainCall(call, upstream));
   });
   const failure = lacking ?? refusal;
   if (!failure) return explanation;
@@ -41,11 +45,11 @@ function thrownBy(run: () => unknown): { thrown: unknown } | undefined {
   }
 }
 
-function callsOf<K extends ModelOperation>(ask: Ask<K>): Call[] {
-  const way = wayOf(ask);
-  if (!("local" in way)) return describe(ask, way);
+function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Call[] {
+  const way = wayOf(attempt);
+  if (!("local" in way)) return describe(attempt, way);
   // What the embedded upstream leaves out is known only once it has answered.
-  local(way, ask);
+  local(way, attempt);
   return [];
 }
 

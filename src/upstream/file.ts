@@ -1,6 +1,6 @@
 import type { Call } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
-import { readBytes, send, type Service } from "./send.ts";
+import { type Callee, readBytes, send } from "./send.ts";
 
 /** The longest file that is fetched, in bytes. */
 const LONGEST_FILE = 64 * 1024 * 1024;
@@ -12,7 +12,7 @@ const MOST_REDIRECTS = 3;
  */
 export async function fetchFile(
   first: Call,
-  service: Service,
+  service: Callee,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   let call = first;

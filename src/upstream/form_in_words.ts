@@ -2,30 +2,30 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { toGatewayError } from "../errors.ts";
-import { type Ask, placeOf } from "./ask.ts";
+import { type Attempt, placeOf } from "./attempt.ts";
 
 /** The entry for a refused output schema, whichever field of the wire holds it. */
 export const FORM = "response_format";
 
 /** Whether this upstream needs the output schema in the prompt. */
-export function needsWords<K extends ModelOperation>(ask: Ask<K>): boolean {
-  const { input, target, upstream } = ask;
+export function needsWords<K extends ModelOperation>(attempt: Attempt<K>): boolean {
+  const { input, target, upstream } = attempt;
   if (!("messages" in input) || !input.outputSchema) return false;
   // A request for a token count must be the same as the request itself.
   const way = upstream.driver.operations.generate;
   const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
   return !hasForm || target.structuredOutput === "instruct" ||
-    upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(ask)).includes(nameOfForm(input));
+    upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(attempt)).includes(nameOfForm(input));
 }
 
 /** Whether the upstream failed because of the output schema. It may succeed with the schema in the prompt. */
-export function refusesForm(thrown: unknown, { input }: Ask<"generate">): boolean {
+export function refusesForm(thrown: unknown, { input }: Attempt<"generate">): boolean {
   return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
 }
 
 /** Remembers that the upstream answers without the field. */
-export function rememberWords(ask: Ask<"generate">): void {
-  if (!needsWords(ask)) ask.upstream.refusals.add(placeOf(ask), [nameOfForm(ask.input)]);
+export function rememberWords(attempt: Attempt<"generate">): void {
+  if (!needsWords(attempt)) attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)]);
 }
 
 /** Some servers accept a schema or tools, but not both. */

@@ -5,7 +5,7 @@ import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { delay } from "../util/timeout.ts";
-import type { Ask } from "./ask.ts";
+import type { Attempt } from "./attempt.ts";
 import { open } from "./call.ts";
 import { parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./deadlines.ts";
@@ -18,28 +18,28 @@ type Read = (response: TransportResponse) => Promise<Reply>;
 /** Makes one call of a batch and the calls that follow its reply. */
 export async function follow<K extends ModelOperation>(
   first: Call,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
   read: Read = (response) => {
-    const { answerBytes, json } = ask.upstream;
-    return readReply(response, answerBytes, json, parserFor(ask.operation));
+    const { answerBytes, json } = attempt.upstream;
+    return readReply(response, answerBytes, json, parserFor(attempt.operation));
   },
 ): Promise<Reply> {
-  let reply = await exchange(first, ask, watch.signal, read);
+  let reply = await exchange(first, attempt, watch.signal, read);
   let results = 0;
   for (let step = 0;; step++) {
     // A failed job counts as any other failure: the next target is tried.
-    const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
+    const call = reply.stream ? undefined : way.next?.(reply, attempt.input, step);
     if (!call) return reply;
     if (call.url !== undefined && ++results > MOST_RESULTS) {
       throw afterWork(new GatewayError("upstream_error", "The chain of results does not end"));
     }
     try {
-      reply = await exchangeAgain(call, ask, watch.signal, read);
+      reply = await exchangeAgain(call, attempt, watch.signal, read);
     } catch (thrown) {
       const end = way.cancel?.(reply);
-      if (end) abandon(end, ask);
+      if (end) abandon(end, attempt);
       throw afterWork(thrown);
     }
   }
@@ -47,13 +47,13 @@ export async function follow<K extends ModelOperation>(
 
 function exchange<K extends ModelOperation>(
   call: Call,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   signal: AbortSignal,
   read: Read,
 ): Promise<Reply> {
   const response = call.afterMs
-    ? delay(call.afterMs, signal).then(() => open(call, ask, signal))
-    : open(call, ask, signal);
+    ? delay(call.afterMs, signal).then(() => open(call, attempt, signal))
+    : open(call, attempt, signal);
   return response.then(read);
 }
 
@@ -63,20 +63,20 @@ const PAUSES_MS = [500, 2_000];
 /** Fetching a result again costs nothing, so a transient failure is retried. */
 async function exchangeAgain<K extends ModelOperation>(
   call: Call,
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   signal: AbortSignal,
   read: Read,
 ): Promise<Reply> {
   for (const pauseMs of PAUSES_MS) {
     try {
-      return await exchange(call, ask, signal, read);
+      return await exchange(call, attempt, signal, read);
     } catch (thrown) {
       signal.throwIfAborted();
       if (!isFailure(thrown) || toGatewayError(thrown).details.retryable === false) throw thrown;
       await delay(pauseMs, signal);
     }
   }
-  return await exchange(call, ask, signal, read);
+  return await exchange(call, attempt, signal, read);
 }
 
 /**
@@ -102,7 +102,7 @@ export function reasonOf(thrown: unknown, { signal }: Watch): unknown {
 const FAREWELL_MS = 5_000;
 
 /** Cancels a job whose result is no longer needed, in the background. */
-function abandon<K extends ModelOperation>(call: Call, { upstream }: Ask<K>): void {
+function abandon<K extends ModelOperation>(call: Call, { upstream }: Attempt<K>): void {
   send(call, upstream, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())
     .catch(() => {}); // there is nobody to report it to

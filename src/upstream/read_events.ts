@@ -1,6 +1,6 @@
 import type { Frame } from "../contract/frame.ts";
 import type { Emit, StreamReader } from "../contract/stream.ts";
-import { finish, othersTurn, Slice, type Work } from "../util/work.ts";
+import { runSliced, Slice, type SlicedWork, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** Reads frames up to the wire's own end. Returns a promise only if the work is so long that it has to yield. */
 export function readEvents<E>(
@@ -22,19 +22,19 @@ export function readEvents<E>(
 
 /** Continues after long work or at the end of a time slice. */
 async function readSlowly<E>(
-  work: Work<void> | void,
+  work: SlicedWork<void> | void,
   frames: readonly Frame[],
   reader: StreamReader<E>,
   emit: Emit<E>,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await (work ? finish(work, signal) : othersTurn());
+  await (work ? runSliced(work, signal) : yieldToEventLoop());
   const slice = new Slice();
   for (const frame of frames) {
     signal?.throwIfAborted();
     if (reader.done) return;
     const more = reader.read(frame, emit);
-    if (more) await finish(more, signal);
-    else if (slice.isOver()) await othersTurn();
+    if (more) await runSliced(more, signal);
+    else if (slice.isOver()) await yieldToEventLoop();
   }
 }

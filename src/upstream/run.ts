@@ -3,11 +3,11 @@ import { COLLECT } from "../canonical/collect.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { excessInArguments } from "../canonical/json_limits.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { finish, step } from "../util/work.ts";
+import { runSliced, runStep } from "../util/sliced_work.ts";
 import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { checkText, TextLimit } from "./answer_text.ts";
-import { type AnswerBill, type Ask, local, wayOf } from "./ask.ts";
+import { type AnswerBill, type Attempt, local, wayOf } from "./attempt.ts";
 import { describe } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { framesIn } from "./frames.ts";
@@ -16,37 +16,37 @@ import { readEvents } from "./read_events.ts";
 import { tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
-export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
-  const way = wayOf(ask);
-  const opened = ask.bill?.();
+export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Promise<Output<K>> {
+  const way = wayOf(attempt);
+  const opened = attempt.bill?.();
   const bill = opened instanceof Promise ? await opened : opened;
   try {
-    if (!("local" in way)) return await answerTo(ask, way, bill);
-    const output = local(way, ask);
+    if (!("local" in way)) return await answerTo(attempt, way, bill);
+    const output = local(way, attempt);
     bill?.answered(output);
     return output;
   } catch (thrown) {
-    bill?.ended(ask.signal.aborted);
+    bill?.ended(attempt.signal.aborted);
     throw thrown;
   }
 }
 
 async function answerTo<K extends ModelOperation>(
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   bill: AnswerBill<K> | undefined,
 ): Promise<Output<K>> {
-  const { upstream } = ask;
-  const calls = await step(() => describe(ask, way));
+  const { upstream } = attempt;
+  const calls = await runStep(() => describe(attempt, way));
   const { timeouts } = upstream;
-  const watch = new Watch(ask.signal, timeouts.wholeMs);
+  const watch = new Watch(attempt.signal, timeouts.wholeMs);
   try {
     const [call] = calls;
     const replies = calls.length === 1
-      ? [await follow(call!, ask, way, watch)]
-      : await sideBySide(calls, (call) => follow(call, ask, way, watch));
-    const collected = await collectReply(replies, ask, way, watch.signal);
-    if (!collected) return await respond(replies, ask, way, bill);
+      ? [await follow(call!, attempt, way, watch)]
+      : await sideBySide(calls, (call) => follow(call, attempt, way, watch));
+    const collected = await collectReply(replies, attempt, way, watch.signal);
+    if (!collected) return await respond(replies, attempt, way, bill);
     bill?.answered(collected);
     return collected;
   } catch (thrown) {
@@ -62,7 +62,7 @@ async function answerTo<K extends ModelOperation>(
 /** Parses the answer in the replies. */
 export async function respond<K extends ModelOperation>(
   replies: Reply[],
-  { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
+  { operation, input, target, context, upstream: { json, answerText } }: Attempt<K>,
   way: UpstreamOperation<K>,
   bill?: AnswerBill<K>,
 ): Promise<Output<K>> {
@@ -72,8 +72,8 @@ export async function respond<K extends ModelOperation>(
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
   const output =
     await (way.longResponse
-      ? finish(way.longResponse(replies, input, target, context))
-      : step(() => way.response(replies, input, target, context)));
+      ? runSliced(way.longResponse(replies, input, target, context))
+      : runStep(() => way.response(replies, input, target, context)));
   // An answer that is refused below has already been paid for.
   bill?.answered(output);
   if (operation === "generate") checkText((output as Output<"generate">).content, answerText);
@@ -110,18 +110,18 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
 /** Some servers stream although a whole answer was requested. The answer is then collected from the stream. */
 function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   signal: AbortSignal,
 ): Promise<Output<K> | undefined> | undefined {
   if (typeof reply?.body !== "string" || !way.stream) return undefined;
   const isStream = reply.headers.get("content-type")?.includes("event-stream");
-  return isStream ? collectText(reply.body, ask, way.stream, signal) : undefined;
+  return isStream ? collectText(reply.body, attempt, way.stream, signal) : undefined;
 }
 
 async function collectText<K extends ModelOperation>(
   text: string,
-  { operation, input, target, upstream, context }: Ask<K>,
+  { operation, input, target, upstream, context }: Attempt<K>,
   stream: NonNullable<UpstreamOperation<K>["stream"]>,
   signal: AbortSignal,
 ): Promise<Output<K> | undefined> {
@@ -137,7 +137,7 @@ async function collectText<K extends ModelOperation>(
   await readEvents(framesIn(text, stream.framing, upstream), reader, emit, signal);
   if (!reader.done) {
     const work = reader.end(emit);
-    if (work) await finish(work, signal);
+    if (work) await runSliced(work, signal);
   }
   return collect(events);
 }

@@ -4,7 +4,7 @@ import { describeExcess, JSON_LIMITS, type JsonLimits, type Scan, scan } from ".
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { finish, inTurn, othersTurn, type Work } from "../util/work.ts";
+import { runExclusively, runSliced, type SlicedWork, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply, SecretPlace } from "../contract/call.ts";
@@ -76,7 +76,7 @@ export interface Upstream {
 }
 
 /** What URL, method and headers of a call are made of, and what sends it. */
-export type Service = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
+export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
 type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
@@ -90,7 +90,7 @@ const LONG_BODY = 1_000_000;
  */
 export function send(
   call: Call,
-  upstream: Service,
+  upstream: Callee,
   signal: AbortSignal,
   largeFor?: string,
 ): Promise<TransportResponse> {
@@ -98,11 +98,11 @@ export function send(
   if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
   const body = bodyOf(call);
   return typeof body === "string" && body.length >= LONG_BODY
-    ? othersTurn().then(() => sendBody(call, body, upstream, signal))
+    ? yieldToEventLoop().then(() => sendBody(call, body, upstream, signal))
     : sendBody(call, body, upstream, signal);
 }
 
-async function sendForResult(url: string, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
+async function sendForResult(url: string, upstream: Callee, signal: AbortSignal): Promise<TransportResponse> {
   const { fetchResult } = await import("./fetch_result.ts");
   const headers = { "user-agent": "laneway" };
   return await fetchResult(url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
@@ -111,7 +111,7 @@ async function sendForResult(url: string, upstream: Service, signal: AbortSignal
 function sendBody(
   call: Call,
   body: TransportRequest["body"],
-  upstream: Service,
+  upstream: Callee,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
   const { url, method, headers } = headOf(call, upstream);
@@ -122,14 +122,14 @@ function sendBody(
 /** First the body is written, then it is handed over: each takes long. */
 async function sendInTurn(
   call: Call,
-  upstream: Service,
+  upstream: Callee,
   signal: AbortSignal,
   caller: string,
 ): Promise<TransportResponse> {
-  const body = await inTurn(caller, () => bodyOf(call));
+  const body = await runExclusively(caller, () => bodyOf(call));
   signal.throwIfAborted();
   // Within an object, since the turn is over before the answer comes.
-  const { answer } = await inTurn(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
+  const { answer } = await runExclusively(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
   return await answer;
 }
 
@@ -150,7 +150,7 @@ export function headOf(
   };
 }
 
-async function reach(request: TransportRequest, { name, transport }: Service): Promise<TransportResponse> {
+async function reach(request: TransportRequest, { name, transport }: Callee): Promise<TransportResponse> {
   try {
     return await transport.send(request);
   } catch (thrown) {
@@ -201,7 +201,7 @@ export async function readReply(
   const bytes = await readBytes(response, limitBytes);
   // Vectors can have millions of numbers. Only the byte limit applies to them.
   const most = parse === parseExactly ? limits : { ...limits, numbers: Infinity };
-  const body = await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, most, parse));
+  const body = await runSliced(parseBody(bytes, headers.get("content-type") ?? "", ok, most, parse));
   return { status, headers, body };
 }
 
@@ -265,7 +265,7 @@ function* parseBody(
   ok: boolean,
   limits: JsonLimits,
   parse: typeof parseExactly,
-): Work<JsonValue | Uint8Array<ArrayBuffer>> {
+): SlicedWork<JsonValue | Uint8Array<ArrayBuffer>> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
   const text = decoder.decode(bytes);
   yield;

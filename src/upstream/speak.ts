@@ -2,7 +2,7 @@ import type { Speech } from "../canonical/audio.ts";
 import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { TransportResponse } from "../platform/transport.ts";
-import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
+import { type Attempt, cannotStream, local, wayOf } from "./attempt.ts";
 import { describe } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
@@ -12,29 +12,29 @@ import { Watch } from "./deadlines.ts";
  * Speech. Resolves once the first bytes have arrived, which show the format; the rest is streamed as the upstream
  * produces it. Cancelling the stream ends the call, and a later failure fails the stream.
  */
-export async function speak(ask: Ask<"speak">): Promise<Speech> {
-  const way = wayOf(ask);
-  const opened = ask.bill?.();
+export async function speak(attempt: Attempt<"speak">): Promise<Speech> {
+  const way = wayOf(attempt);
+  const opened = attempt.bill?.();
   const bill = opened instanceof Promise ? await opened : opened;
   try {
-    const speech = "local" in way ? local(way, ask) : await speakBy(ask, way);
+    const speech = "local" in way ? local(way, attempt) : await speakBy(attempt, way);
     bill?.answered(speech);
     return speech;
   } catch (thrown) {
-    bill?.ended(ask.signal.aborted);
+    bill?.ended(attempt.signal.aborted);
     throw thrown;
   }
 }
 
-async function speakBy(ask: Ask<"speak">, way: UpstreamOperation<"speak">): Promise<Speech> {
-  const { input, target, upstream, context } = ask;
-  const [call] = describe(ask, way);
-  if (!call) throw cannotStream(ask);
-  const watch = new Watch(ask.signal, upstream.timeouts.totalMs);
+async function speakBy(attempt: Attempt<"speak">, way: UpstreamOperation<"speak">): Promise<Speech> {
+  const { input, target, upstream, context } = attempt;
+  const [call] = describe(attempt, way);
+  if (!call) throw cannotStream(attempt);
+  const watch = new Watch(attempt.signal, upstream.timeouts.totalMs);
   try {
     // Most servers generate everything before they begin to answer.
     watch.begin(upstream.timeouts.wholeMs, "begin to answer");
-    const reply = await follow(call, ask, way, watch, (response) => openReply(response, watch, upstream));
+    const reply = await follow(call, attempt, way, watch, (response) => openReply(response, watch, upstream));
     if (!reply.stream) watch.stop();
     return way.response([reply], input, target, context);
   } catch (thrown) {

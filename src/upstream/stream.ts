@@ -3,14 +3,14 @@ import type { Message, ToolCallPart } from "../canonical/generate.ts";
 import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { finish, step } from "../util/work.ts";
+import { runSliced, runStep } from "../util/sliced_work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Emit, StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { TextLimit } from "./answer_text.ts";
-import { type AnswerBill, type Ask, cannotStream, wayOf } from "./ask.ts";
+import { type AnswerBill, type Attempt, cannotStream, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { FrameSource, type Pulse } from "./frames.ts";
@@ -19,50 +19,50 @@ import { answer, respond } from "./run.ts";
 import { brokenOff, parserFor, readReply } from "./send.ts";
 
 /** The streamed answer. Fails if the upstream fails. Cancelling it ends the call. */
-export function stream<K extends ModelOperation>(ask: Ask<K>): EventSource<StreamEvent<K>> {
-  return opening(() => openStream(ask));
+export function stream<K extends ModelOperation>(attempt: Attempt<K>): EventSource<StreamEvent<K>> {
+  return opening(() => openStream(attempt));
 }
 
-async function openStream<K extends ModelOperation>(ask: Ask<K>): Promise<EventSource<StreamEvent<K>>> {
-  const way = wayOf(ask);
-  const replay = REPLAY[ask.operation];
+async function openStream<K extends ModelOperation>(attempt: Attempt<K>): Promise<EventSource<StreamEvent<K>>> {
+  const way = wayOf(attempt);
+  const replay = REPLAY[attempt.operation];
   if ("local" in way || !way.stream) {
-    if (!replay) throw cannotStream(ask);
-    return sourceOf(replay(await answer(ask)));
+    if (!replay) throw cannotStream(attempt);
+    return sourceOf(replay(await answer(attempt)));
   }
-  const opened = ask.bill?.();
+  const opened = attempt.bill?.();
   const bill = opened instanceof Promise ? await opened : opened;
   try {
-    return await openCall(ask, way, bill);
+    return await openCall(attempt, way, bill);
   } catch (thrown) {
-    bill?.ended(ask.signal.aborted);
+    bill?.ended(attempt.signal.aborted);
     throw thrown;
   }
 }
 
 async function openCall<K extends ModelOperation>(
-  ask: Ask<K>,
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   bill: AnswerBill<K> | undefined,
 ): Promise<EventSource<StreamEvent<K>>> {
-  const { operation, input, target, context, upstream } = ask;
+  const { operation, input, target, context, upstream } = attempt;
   const { timeouts, answerBytes, json } = upstream;
-  const [call] = await step(() => describe(ask, way));
-  if (!call || !way.stream) throw cannotStream(ask);
-  const watch = new Watch(ask.signal, timeouts.totalMs);
+  const [call] = await runStep(() => describe(attempt, way));
+  if (!call || !way.stream) throw cannotStream(attempt);
+  const watch = new Watch(attempt.signal, timeouts.totalMs);
   try {
     watch.begin(timeouts.headMs, "begin to answer");
-    const response = await open(call, ask, watch.signal);
+    const response = await open(call, attempt, watch.signal);
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
       const reader = way.stream.reader(forReader(input), target, context);
-      return new AnswerStream(response.body, reader, way.stream.framing, watch, ask, bill);
+      return new AnswerStream(response.body, reader, way.stream.framing, watch, attempt, bill);
     }
     // Some servers send a whole answer although a stream was requested.
     const replay = REPLAY[operation];
-    if (!replay) throw cannotStream(ask);
+    if (!replay) throw cannotStream(attempt);
     const reply = await readReply(response, answerBytes, json, parserFor(operation));
-    const whole = await respond([reply], ask, way, bill);
+    const whole = await respond([reply], attempt, way, bill);
     watch.stop();
     return sourceOf(replay(whole));
   } catch (thrown) {
@@ -119,7 +119,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     reader: StreamReader<StreamEvent<K>>,
     framing: ConstructorParameters<typeof FrameSource>[1],
     watch: Watch,
-    { operation, upstream, signal }: Ask<K>,
+    { operation, upstream, signal }: Attempt<K>,
     bill: AnswerBill<K> | undefined,
   ) {
     const pulse = pulseOf(watch, upstream.timeouts.idleMs, (failure) => {
@@ -167,7 +167,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     if (frames) return readEvents(frames, this.#reader, emit, signal);
     this.#isOver = true;
     const work = this.#reader.end(emit);
-    return work ? finish(work, signal) : undefined;
+    return work ? runSliced(work, signal) : undefined;
   }
 
   /** An answer that was complete when the connection broke is whole. Any other answer fails because of the break. */

@@ -6,64 +6,64 @@ import { isJsonText } from "../canonical/json.ts";
 import { correction, readForm } from "../transforms/output_form.ts";
 import { replay, replayPart } from "../canonical/replay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { type Ask, wayOf } from "./ask.ts";
+import { type Attempt, wayOf } from "./attempt.ts";
 import { needsWords, refusesForm, rememberWords } from "./form_in_words.ts";
 import { type EventSource, opening, orElse, seen, sourceOf } from "../util/event_source.ts";
 import { answer } from "./run.ts";
 import { stream } from "./stream.ts";
 
 /** The whole answer. */
-export function answerInForm(ask: Ask<"generate">): Promise<GenerateResponse> {
-  return isChecked(ask) ? answerChecked(ask) : answer(ask);
+export function answerInForm(attempt: Attempt<"generate">): Promise<GenerateResponse> {
+  return isChecked(attempt) ? answerChecked(attempt) : answer(attempt);
 }
 
-async function answerChecked(ask: Ask<"generate">): Promise<GenerateResponse> {
-  const native = needsWords(ask) ? undefined : await answerNatively(ask);
-  if (native && !passesOver(native, ask)) return native;
-  const isFirst = ({ corrections }: Ask<"generate">) => corrections?.length === 0;
-  const attempt = (again: Ask<"generate">) =>
+async function answerChecked(attempt: Attempt<"generate">): Promise<GenerateResponse> {
+  const native = needsWords(attempt) ? undefined : await answerNatively(attempt);
+  if (native && !passesOver(native, attempt)) return native;
+  const isFirst = ({ corrections }: Attempt<"generate">) => corrections?.length === 0;
+  const askAgain = (again: Attempt<"generate">) =>
     opening(async () => sourceOf(replay(native && isFirst(again) ? native : await answer(again))));
-  return await collectFrom(new CheckedAnswer(ask, attempt));
+  return await collectFrom(new CheckedAnswer(attempt, askAgain));
 }
 
 /** `undefined` if the upstream refuses the schema. */
-async function answerNatively(ask: Ask<"generate">): Promise<GenerateResponse | undefined> {
+async function answerNatively(attempt: Attempt<"generate">): Promise<GenerateResponse | undefined> {
   try {
-    return await answer(ask);
+    return await answer(attempt);
   } catch (thrown) {
-    if (refusesForm(thrown, ask)) return undefined;
+    if (refusesForm(thrown, attempt)) return undefined;
     throw thrown;
   }
 }
 
 /** The streamed answer. Adds no layer if no schema is requested. */
-export function streamInForm(ask: Ask<"generate">): EventSource<GenerateEvent> {
-  if (!isChecked(ask)) return stream(ask);
-  if (needsWords(ask)) return new CheckedAnswer(ask, stream);
+export function streamInForm(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
+  if (!isChecked(attempt)) return stream(attempt);
+  if (needsWords(attempt)) return new CheckedAnswer(attempt, stream);
   return orElse(
-    watched(ask),
-    (thrown) => refusesForm(thrown, ask) ? new CheckedAnswer(ask, stream) : undefined,
+    watched(attempt),
+    (thrown) => refusesForm(thrown, attempt) ? new CheckedAnswer(attempt, stream) : undefined,
   );
 }
 
 /** The embedded upstream always follows the schema. */
-function isChecked(ask: Ask<"generate">): boolean {
-  return ask.input.outputSchema !== undefined && !("local" in wayOf(ask));
+function isChecked(attempt: Attempt<"generate">): boolean {
+  return attempt.input.outputSchema !== undefined && !("local" in wayOf(attempt));
 }
 
 /** A streamed answer cannot be taken back. A mismatch is noted, and the next request has the schema in the prompt. */
-function watched(ask: Ask<"generate">): EventSource<GenerateEvent> {
+function watched(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
   const collector = new Collector();
-  return seen(stream(ask), (event) => {
+  return seen(stream(attempt), (event) => {
     const response = collector.add(event);
-    if (!response || !passesOver(response, ask)) return;
-    ask.context.note("the answer is not the requested JSON");
-    rememberWords(ask);
+    if (!response || !passesOver(response, attempt)) return;
+    attempt.context.note("the answer is not the requested JSON");
+    rememberWords(attempt);
   });
 }
 
 /** Whether the upstream silently ignored the schema. */
-function passesOver({ content, finish }: GenerateResponse, { input }: Ask<"generate">): boolean {
+function passesOver({ content, finish }: GenerateResponse, { input }: Attempt<"generate">): boolean {
   const text = content.map((part) => part.type === "text" ? part.text : "").join("");
   const isAnswer = finish.reason === "stop" && !content.some(isNoAnswer) && text.trim() !== "";
   // A text that the client's own limit cut off is not JSON either.
@@ -78,15 +78,15 @@ function isNoAnswer({ type }: OutputPart): boolean {
 /** How often a model is asked before it counts as unable to follow the schema. */
 const TRIES = 2;
 
-type Attempt = (ask: Ask<"generate">) => EventSource<GenerateEvent>;
+type AskAgain = (attempt: Attempt<"generate">) => EventSource<GenerateEvent>;
 
 /**
  * An answer whose schema is in the prompt. Its text is held back until it is complete and valid; reasoning is passed on
  * immediately. An answer that calls tools, refuses, or was cut off is passed on as it is.
  */
 class CheckedAnswer implements EventSource<GenerateEvent> {
-  readonly #ask: Ask<"generate">;
-  readonly #attempt: Attempt;
+  readonly #attempt: Attempt<"generate">;
+  readonly #askAgain: AskAgain;
   readonly #out = new Renumbered();
   #source: EventSource<GenerateEvent>;
   #held = new HeldTexts();
@@ -96,10 +96,10 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   /** What is thrown next: the events before it are given first. */
   #failure: GatewayError | undefined;
 
-  constructor(ask: Ask<"generate">, attempt: Attempt) {
-    this.#ask = ask;
+  constructor(attempt: Attempt<"generate">, askAgain: AskAgain) {
     this.#attempt = attempt;
-    this.#source = attempt({ ...ask, corrections: [] });
+    this.#askAgain = askAgain;
+    this.#source = askAgain({ ...attempt, corrections: [] });
   }
 
   async next(): Promise<GenerateEvent[] | undefined> {
@@ -144,7 +144,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 
   #take(event: GenerateEvent, passed: GenerateEvent[]): void {
     if (event.type === "start") {
-      rememberWords(this.#ask);
+      rememberWords(this.#attempt);
       this.#out.start(event);
     } else if (!this.#held.take(event)) {
       const released = event.type === "part-start" && isNoAnswer(event.part) ? this.#held.release() : [];
@@ -154,9 +154,9 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 
   /** Sends the answer, or requests it once more. */
   #end(ending: GenerateEvent & { type: "finish" }, passed: GenerateEvent[]): void {
-    const ask = this.#ask;
+    const attempt = this.#attempt;
     this.#spent = this.#spent ? addUsage(this.#spent, ending.usage) : ending.usage;
-    const read = readHeld(this.#held, ending.finish, ask);
+    const read = readHeld(this.#held, ending.finish, attempt);
     if (!("problem" in read)) {
       this.#isOver = true;
       const rest = [...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent })];
@@ -166,11 +166,11 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
       this.#isOver = true;
       this.#failure = new GatewayError("upstream_error", message, { retryable: false });
     } else {
-      ask.context.note("asked again for the requested format");
+      attempt.context.note("asked again for the requested format");
       const corrections = correction(this.#held.text, read.problem);
       this.#tries++;
       this.#held = new HeldTexts();
-      this.#source = this.#attempt({ ...ask, corrections });
+      this.#source = this.#askAgain({ ...attempt, corrections });
     }
   }
 }
@@ -179,7 +179,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 function readHeld(
   held: HeldTexts,
   { reason }: Finish,
-  { input, context }: Ask<"generate">,
+  { input, context }: Attempt<"generate">,
 ): { parts: TextPart[] } | { problem: string } {
   if (held.isReleased || reason === "length" || reason === "content-filter") return { parts: held.release() };
   const read = readForm(held.text, input.outputSchema ?? {});

@@ -1,4 +1,4 @@
-import { othersTurn, Slice } from "./work.ts";
+import { Slice, yieldToEventLoop } from "./sliced_work.ts";
 
 /**
  * Reads a stream of bytes through a single buffer. Without one, Deno allocates 64 kB for every read, whether it is a token of a
@@ -33,7 +33,7 @@ export class ByteReader {
     if (!value) return undefined;
     const asked = this.#asked;
     this.#isTimed = this.#slice.isDue(value.length);
-    return asked !== undefined && this.#slice.isOverAfterWait(asked) ? othersTurn().then(() => value) : value;
+    return asked !== undefined && this.#slice.isOverAfterWait(asked) ? yieldToEventLoop().then(() => value) : value;
   };
 
   readonly #takeBuffer = (result: ReadableStreamReadResult<Uint8Array<ArrayBuffer>>) => {

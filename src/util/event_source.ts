@@ -1,5 +1,5 @@
 /** Streams of events that the consumer pulls in batches. */
-import { othersTurn, Slice } from "./work.ts";
+import { Slice, yieldToEventLoop } from "./sliced_work.ts";
 
 /**
  * Events in batches. Failover, hedging, repeated requests and replay combine sources. Nothing else in a stream is asynchronous.
@@ -28,7 +28,7 @@ export function sourceOf<E>(events: Iterable<E>): EventSource<E> {
     async next() {
       const batch: E[] = [];
       while (!isOver && batch.length < BATCH) {
-        if (slice.isOver()) await othersTurn();
+        if (slice.isOver()) await yieldToEventLoop();
         const { done, value } = iterator.next();
         if (done) isOver = true;
         else batch.push(value);

@@ -1,5 +1,5 @@
 /** Finds any of many words in a text. One pass is enough, however many words there are (Aho–Corasick). */
-import type { Work } from "./work.ts";
+import type { SlicedWork } from "./sliced_work.ts";
 
 /** How many letters of the words are read between two pauses while a finder is made. */
 const SLICE_LETTERS = 4_096;
@@ -48,7 +48,7 @@ export class WordFinder {
   }
 
   /** No word may be empty. A finder takes about 30 bytes per letter of the words. */
-  static *of(words: readonly string[]): Work<WordFinder> {
+  static *of(words: readonly string[]): SlicedWork<WordFinder> {
     const finder = new WordFinder(words);
     // All words at once, letter by letter, because fallbacks lead to nodes that are nearer to the root.
     let open = words.map((word) => ({ word, node: NOTHING_READ }));

@@ -4,7 +4,7 @@
  */
 import { createApp, pluginFacts } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import type { Load } from "../../src/http/load_shedding.ts";
+import type { LoadShedder } from "../../src/http/load_shedding.ts";
 import { Breaker } from "../../src/routing/circuit_breaker.ts";
 
 class NoBreaker extends Breaker {
@@ -16,7 +16,7 @@ class NoBreaker extends Breaker {
 }
 
 const breaker = new NoBreaker(Date.now);
-const load: Load = { check() {}, acquire: () => () => {}, running: () => 0, limitBytes: () => Infinity };
+const load: LoadShedder = { check() {}, acquire: () => () => {}, running: () => 0, limitBytes: () => Infinity };
 const env = (name: string) => Deno.env.get(name);
 const { config } = loadConfig({ path: Deno.args[0], ...pluginFacts(), env });
 // An app takes these over from the one before it.

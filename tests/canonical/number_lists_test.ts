@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import { parseLists } from "../../src/canonical/number_lists.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 
 const VECTOR = Array.from({ length: 200 }, (_, at) => Math.sin(at) / 16);
 const LONG_TEXT = "x".repeat(600_000);
@@ -25,7 +25,7 @@ for (const [name, value] of Object.entries(VALUES)) {
   for (const indent of [0, 2]) {
     Deno.test(`lists of numbers: ${name}, ${indent ? "spaced" : "dense"}, are what the parser reads`, () => {
       const text = JSON.stringify(value, null, indent);
-      assertEquals(finishSync(parseLists(text, parseJson)), JSON.parse(text));
+      assertEquals(runUnsliced(parseLists(text, parseJson)), JSON.parse(text));
     });
   }
 }
@@ -33,8 +33,8 @@ for (const [name, value] of Object.entries(VALUES)) {
 for (const broken of ["[1,,2", "[1 2]", "[1,]", "[01]", "{}x"]) {
   Deno.test(`lists of numbers: ${broken} is no JSON`, () => {
     const text = `${JSON.stringify(VALUES["vectors"])}${broken}`;
-    assertEquals(finishSync(parseLists(text, parseJson)), undefined);
-    assertEquals(finishSync(parseLists(`[${broken.padEnd(300, "1")}${LONG_TEXT}]`, parseJson)), undefined);
+    assertEquals(runUnsliced(parseLists(text, parseJson)), undefined);
+    assertEquals(runUnsliced(parseLists(`[${broken.padEnd(300, "1")}${LONG_TEXT}]`, parseJson)), undefined);
   });
 }
 

@@ -12,7 +12,7 @@ import {
   type RawNumber,
 } from "../../src/canonical/raw_number.ts";
 import { JSON_LIMITS, scan } from "../../src/canonical/json_limits.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { assertCheap } from "../support/cost.ts";
 import { law } from "../support/law.ts";
 
@@ -182,16 +182,16 @@ Deno.test("A text in which a scan finds no long numbers has none that a double w
   fc.assert(
     fc.property(fc.array(fc.tuple(text, value), { maxLength: 4 }), fc.constantFrom("", " ", "\n\t"), (all, space) => {
       const json = `{${space}${all.map(([key, one]) => `${key}:${space}[${one}${space},${one}]`).join(",")}}`;
-      const { excess, hasLongNumbers } = finishSync(scan(json, JSON_LIMITS));
+      const { excess, hasLongNumbers } = runUnsliced(scan(json, JSON_LIMITS));
       assertEquals(excess, undefined);
       if (!hasLongNumbers) assertEquals(JSON.stringify(JSON.parse(json)), JSON.stringify(parseExactly(json)));
     }),
     { seed: 1, numRuns: 20_000 },
   );
   for (const json of ["12345678901234567890", "-0.1234567890123456", "1e400", "[1E-400]", '{"a":1.0e+300}']) {
-    assertEquals(finishSync(scan(json, JSON_LIMITS)).hasLongNumbers, true, json);
+    assertEquals(runUnsliced(scan(json, JSON_LIMITS)).hasLongNumbers, true, json);
   }
   for (const json of ["123456789012345", '"12345678901234567890"', '"1e400"', '{"a":[-1.5,0.25,"\\"1e999"]}']) {
-    assertEquals(finishSync(scan(json, JSON_LIMITS)).hasLongNumbers, false, json);
+    assertEquals(runUnsliced(scan(json, JSON_LIMITS)).hasLongNumbers, false, json);
   }
 });

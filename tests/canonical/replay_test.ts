@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateResponse } from "../../src/canonical/generate.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
 const response: GenerateResponse = {
   model: "m",

@@ -1,14 +1,14 @@
 /** The commands `check` and `probe` in front of servers that stall, never end, fail, or send what a terminal obeys. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { cases, checkedWires, scriptedCases } from "../../plugins/conformance/mod.ts";
-import { asking } from "../../src/cli/check/asking.ts";
-import { obstacleTo } from "../../src/cli/check/obstacle.ts";
-import { check } from "../../src/cli/check/run.ts";
-import { ProbeError } from "../../src/cli/probe/asking.ts";
-import { examineServer } from "../../src/cli/probe/examine.ts";
-import { report } from "../../src/cli/probe/mod.ts";
+import { cases, checkedWires, scriptedCases } from "../../plugins/programs/conformance/mod.ts";
+import { openCheck } from "../../src/programs/check/check_call.ts";
+import { obstacleTo } from "../../src/programs/check/obstacle.ts";
+import { check } from "../../src/programs/check/run.ts";
+import { ProbeError } from "../../src/programs/probe/probe_call.ts";
+import { examineServer } from "../../src/programs/probe/examine.ts";
+import { report } from "../../src/programs/probe/mod.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
-import { chatServer, error, examine, valueOf, withServer } from "./probed.ts";
+import { chatServer, error, examine, valueOf, withServer } from "../programs/probed.ts";
 
 const ENDLESS = () => {
   const piece = new TextEncoder().encode(`data: ${"x".repeat(65_536)}`);
@@ -71,7 +71,7 @@ Deno.test("check: streams that fail, and gateways that leave a cut stream open o
     ] as const
   ) {
     const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
-    const ask = asking({ baseUrl: `http://127.0.0.1:${server.addr.port}`, headers: {}, patienceMs: 300 });
+    const ask = openCheck({ baseUrl: `http://127.0.0.1:${server.addr.port}`, headers: {}, patienceMs: 300 });
     const upstream = { asked: [], answer() {} };
     for (const id of ids) {
       const one = [...cases, ...scriptedCases].find((one) => one.id === id)!;

@@ -1,6 +1,6 @@
 /** Several processes at one port. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { UsageError } from "../../src/cli/program.ts";
+import { UsageError } from "../../src/programs/program.ts";
 import { joinWorkers } from "../../src/cli/worker.ts";
 import { supervise } from "../../src/cli/workers.ts";
 import { runLaunched, withFolder } from "../support/process.ts";

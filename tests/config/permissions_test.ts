@@ -1,10 +1,13 @@
 import { assertEquals } from "@std/assert";
-import { flagsOf, permissionsOf, type Place } from "../../src/config/permissions.ts";
+import { flagsOf, permissionsOf, type PermissionSource } from "../../src/config/permissions.ts";
 import { mergeJson } from "../../src/util/merge.ts";
 
 const HOME = { HOME: "/home/me" };
 
-function permissions(config: unknown, changes: Partial<Omit<Place, "env">> & { env?: Record<string, string> } = {}) {
+function permissions(
+  config: unknown,
+  changes: Partial<Omit<PermissionSource, "env">> & { env?: Record<string, string> } = {},
+) {
   const { env = HOME, ...rest } = changes;
   return permissionsOf({
     config,

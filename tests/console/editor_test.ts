@@ -3,8 +3,8 @@ import { assertEquals } from "@std/assert";
 import { diffLines, hunks, withEndsOf } from "../../src/console/diff.js";
 import { offsetOf, placeAt } from "../../src/console/json_place.js";
 import { maskText, unmaskText } from "../../src/config/mask_text.ts";
-import { completionAt } from "../../src/operations/console/completion.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { completionAt } from "../../src/pages/console/completion.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 
 /** Where `|` is. */
 function placeIn(text: string) {
@@ -101,7 +101,7 @@ Deno.test("editor: what is secret is hidden and put back, and nothing else chang
   "mcp": { "url": "https://h/mcp?team=blue&api_key=in%20query" }, "list": { "url": "https://h/mcp?team=blue" },
   "password": "no end
 }\r\n`;
-  const masked = finishSync(maskText(text, (plain) => plain.includes("sk-12345678")));
+  const masked = runUnsliced(maskText(text, (plain) => plain.includes("sk-12345678")));
   const hidden = ["12345678", 'k\\"1', "me:pw", "typed here", "escaped name", "inurl", "query", "no end"];
   for (const secret of hidden) assertEquals(masked.text.includes(secret), false, secret);
   for (
@@ -116,12 +116,12 @@ Deno.test("editor: what is secret is hidden and put back, and nothing else chang
   ) {
     assertEquals(masked.text.includes(kept), true, kept);
   }
-  assertEquals(finishSync(unmaskText(masked.text, masked)), { text, lost: [] });
+  assertEquals(runUnsliced(unmaskText(masked.text, masked)), { text, lost: [] });
 });
 
 Deno.test("editor: what is hidden comes back where it is hidden, and nowhere else", () => {
-  const masked = finishSync(maskText('{ "headers": { "x-key": "typed" }, "url": "http://me:pw@h" }', () => false));
-  const put = (text: string) => finishSync(unmaskText(text, masked));
+  const masked = runUnsliced(maskText('{ "headers": { "x-key": "typed" }, "url": "http://me:pw@h" }', () => false));
+  const put = (text: string) => runUnsliced(unmaskText(text, masked));
   assertEquals(put('{ "headers": { "x-token": "***1***" } }').text, '{ "headers": { "x-token": "typed" } }');
   assertEquals(put('{ "other": "***2***" }').text, '{ "other": "http://me:pw@h" }');
   for (const text of ['{ "name": "***1***" }', '{ "***1***": 1 }', '["***1***"]', '{ "secret": "***3***" }']) {

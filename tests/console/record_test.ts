@@ -1,7 +1,7 @@
 /** What is recorded of requests, as the console is given it. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import process from "node:process";
-import { othersTurn } from "../../src/util/work.ts";
+import { yieldToEventLoop } from "../../src/util/sliced_work.ts";
 import { turnsDuring } from "../support/turns.ts";
 import {
   CHAT,
@@ -241,7 +241,7 @@ Deno.test("record: nobody's thread is held while secrets are hidden, and it ends
     const left = new AbortController();
     const cut = await turnsDuring(async () => {
       const looked = look(left.signal).catch(() => {});
-      for (let turn = 0; turn < 20; turn++) await othersTurn();
+      for (let turn = 0; turn < 20; turn++) await yieldToEventLoop();
       left.abort();
       await looked;
     });

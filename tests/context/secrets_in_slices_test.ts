@@ -4,7 +4,7 @@ import fc from "fast-check";
 import process from "node:process";
 import { finderOf, hiderFor, spellingsFor } from "../../src/context/secrets.ts";
 import { hideInSlices, spellOut } from "../../src/context/secrets_in_slices.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { law } from "../support/law.ts";
 
 const SECRETS = ["sk-0123456789", "0123456789", 'house/"secret" 9', "aaaaaaaa", "ends\\with", "***stars"];
@@ -12,7 +12,7 @@ const SPELLED = /\\+u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
 const LENGTH = 24;
 
 function assertSame(text: string, secrets: readonly string[], length: number): void {
-  assertEquals(finishSync(hideInSlices(text, [finderOf(secrets)], length)), hiderFor(secrets)(text));
+  assertEquals(runUnsliced(hideInSlices(text, [finderOf(secrets)], length)), hiderFor(secrets)(text));
 }
 
 Deno.test("a secret on any border between slices is hidden as it is within one", () => {
@@ -55,7 +55,7 @@ const spellings = fc.tuple(fc.array(fc.oneof(spelled, piece), { maxLength: 30 })
 law("letters spelled by their numbers are read in slices as they are in one go", spellings, ([pieces, length]) => {
   const text = pieces.join("");
   const plain = text.replace(SPELLED, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
-  assertEquals(finishSync(spellOut(text, length)), plain);
+  assertEquals(runUnsliced(spellOut(text, length)), plain);
 });
 
 Deno.test("a long run of backslashes is looked at once, in slices", () => {

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { catalogs, drivers, protocols } from "../../plugins/mod.ts";
 import { configSchema } from "../../src/config/schema.ts";
-import { PAGES } from "../../src/operations/pages.ts";
+import { PAGES } from "../../src/pages/mod.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { readDocument, ROOT, sourcesBelow, tableBelow } from "./documents.ts";
 

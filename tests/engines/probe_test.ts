@@ -3,7 +3,7 @@
  * with the entry that follows lets the model call a tool, whole and streamed.
  */
 import { assertEquals, assertMatch } from "@std/assert";
-import { examineServer } from "../../src/cli/probe/examine.ts";
+import { examineServer } from "../../src/programs/probe/examine.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { bodyFor, MODES, post, TOOLS, WIRES } from "../regressions/support.ts";
 import { ENGINES, MODELS, withEngine } from "./engines.ts";

@@ -1,6 +1,6 @@
 /** The samples again, with nothing in each of their objects. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { Sample } from "../../plugins/fidelity/sample.ts";
+import type { Sample } from "../../plugins/programs/fidelity/sample.ts";
 
 export interface Emptied {
   /** Where nothing is: `tools[].parameters`. */

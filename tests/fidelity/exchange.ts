@@ -1,10 +1,10 @@
 /** One request through the whole app, to an upstream that answers the same every time. */
-import { requestOf } from "../../plugins/fidelity/mod.ts";
-import type { Client, UpstreamWire } from "../../plugins/fidelity/sample.ts";
-import { answerTo } from "../../plugins/fidelity/upstreams.ts";
+import { requestOf } from "../../plugins/programs/fidelity/mod.ts";
+import type { Client, UpstreamWire } from "../../plugins/programs/fidelity/sample.ts";
+import { answerTo } from "../../plugins/programs/fidelity/upstreams.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, ExchangeOptions, Outcome } from "../../src/contract/fidelity.ts";
-import { rehearsed } from "../../src/operations/console/rehearsal.ts";
+import { dryRun } from "../../src/pages/console/dry_run.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 
 /** What upstreams speak, and of which make their model is, where the wire has models of its own. */
@@ -50,12 +50,12 @@ export function exchange(
 ): Promise<Outcome> {
   const key = JSON.stringify([client, to, body, headers, before, answer]);
   const place = { lane: "oss", model: to };
-  const made = exchanges.get(key) ?? rehearsed(requestOf(client, place, body), {
+  const made = exchanges.get(key) ?? dryRun(requestOf(client, place, body), {
     client,
     headers,
     before: before && requestOf(client, place, before),
     answerTo: (asked) => answer ?? answerTo(WIRE_OF[to], asked),
-    rehearse: ({ fetch, store, log }) => {
+    startDryRun: ({ fetch, store, log }) => {
       const app = newApp({ config: CONFIG, fetch, store });
       return { ...app, settled: () => app.settled().then(() => app.logs.slice(-1).forEach(log)) };
     },

@@ -1,4 +1,4 @@
-import type { Client } from "../../plugins/fidelity/sample.ts";
+import type { Client } from "../../plugins/programs/fidelity/sample.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const list = (names: string): string[] => names.trim().split(/\n\s*/);

@@ -1,6 +1,6 @@
 /** Fields that nobody knows, put wherever a field can be. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { Sample } from "../../plugins/fidelity/sample.ts";
+import type { Sample } from "../../plugins/programs/fidelity/sample.ts";
 
 export interface Stranger {
   /** Where it stands: `tools[].function`. */

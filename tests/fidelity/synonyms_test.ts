@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { exchange, UPSTREAMS } from "./exchange.ts";
-import type { UpstreamWire } from "../../plugins/fidelity/sample.ts";
+import type { UpstreamWire } from "../../plugins/programs/fidelity/sample.ts";
 
 const HI = { messages: [{ role: "user", content: "Hi" }] };
 const TOOLS = ["a", "b"].map((name) => ({ type: "function", function: { name, parameters: { type: "object" } } }));

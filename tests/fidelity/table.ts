@@ -1,9 +1,15 @@
 /** The fidelity table as data, and as Markdown. */
-import { ANSWERS } from "../../plugins/fidelity/answers.ts";
-import { REQUESTS } from "../../plugins/fidelity/requests.ts";
-import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "../../plugins/fidelity/sample.ts";
-import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/fidelity/verdict.ts";
-import { inWords } from "../../plugins/fidelity/words.ts";
+import { ANSWERS } from "../../plugins/programs/fidelity/answers.ts";
+import { REQUESTS } from "../../plugins/programs/fidelity/requests.ts";
+import {
+  type Client,
+  CLIENTS,
+  type Sample,
+  UPSTREAM_WIRES,
+  type UpstreamWire,
+} from "../../plugins/programs/fidelity/sample.ts";
+import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/programs/fidelity/verdict.ts";
+import { inWords } from "../../plugins/programs/fidelity/words.ts";
 import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
 export interface Row<Column extends string> {

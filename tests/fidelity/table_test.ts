@@ -5,11 +5,11 @@ import { fakeUpstream } from "../support/fake_upstream.ts";
 import { emptiedIn } from "./empty.ts";
 import { exchange, exchangeWith, UPSTREAMS } from "./exchange.ts";
 import { NAMED } from "./named.ts";
-import { CLIENTS, UPSTREAM_WIRES } from "../../plugins/fidelity/sample.ts";
+import { CLIENTS, UPSTREAM_WIRES } from "../../plugins/programs/fidelity/sample.ts";
 import { FIELD, strangersIn } from "./strangers.ts";
-import { REQUESTS } from "../../plugins/fidelity/requests.ts";
+import { REQUESTS } from "../../plugins/programs/fidelity/requests.ts";
 import { type Row, rowsOf, rowsOfAnswers } from "./table.ts";
-import { type Verdict, verdictOn } from "../../plugins/fidelity/verdict.ts";
+import { type Verdict, verdictOn } from "../../plugins/programs/fidelity/verdict.ts";
 
 function lostIn<Column extends string>(rows: readonly Row<Column>[]): string[] {
   return rows.flatMap(({ field, verdicts }) =>

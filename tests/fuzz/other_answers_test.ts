@@ -21,7 +21,7 @@ import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { loadFixtures } from "../support/fixtures.ts";
 import { fuzz, hostileJson, hostileStream, oddValue } from "../support/fuzz.ts";
-import { readEvents, writeFrames } from "../../src/testing/stages.ts";
+import { readEvents, writeFrames } from "../../src/programs/testing/stages.ts";
 
 const TARGET = { upstream: "test", model: "org/model", systemMessages: "first" } as const;
 

@@ -5,7 +5,7 @@ import { maskerFor } from "../../src/context/secrets.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { RemoteServer } from "../../src/hosted/mcp.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
-import type { Service } from "../../src/upstream/send.ts";
+import type { Callee } from "../../src/upstream/send.ts";
 
 type Serve = (request: Request) => Response | Promise<Response>;
 
@@ -18,7 +18,7 @@ function clientOf(serve: Serve, now = () => 0) {
     sent.push({ method, headers: request.headers, id });
     return await serve(request);
   });
-  const service: Service = {
+  const service: Callee = {
     name: "docs",
     baseUrl: "http://docs.test",
     headers: {},

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertFalse, assertMatch, assertStringIncludes } 
 import process from "node:process";
 import { protocols } from "../../plugins/mod.ts";
 import { similarNames } from "../../src/lanes/similar.ts";
-import { finish, finishSync } from "../../src/util/work.ts";
+import { runSliced, runUnsliced } from "../../src/util/sliced_work.ts";
 import { chatBody, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { turnsDuring } from "../support/turns.ts";
 
@@ -150,7 +150,7 @@ Deno.test("names: of many that are misspelt at once, each is looked for in turns
 });
 
 Deno.test("names: the nearest come first, at most three", () => {
-  const similar = (wanted: string, names: string[]) => finishSync(similarNames(wanted, names));
+  const similar = (wanted: string, names: string[]) => runUnsliced(similarNames(wanted, names));
   assertEquals(similar("GLM-5.3", ["zai-org/GLM-5.2", "zai-org/GLM-5.3", "x/y"]), [
     "zai-org/GLM-5.3",
     "zai-org/GLM-5.2",
@@ -165,11 +165,11 @@ Deno.test("names: of the longest list and the longest names each costs little, a
   const many = Array.from({ length: 20_000 }, (_, index) => `organisation/${body}${index}b`);
   // Of this thread alone: other files are tested in the same process.
   const before = process.threadCpuUsage();
-  const found = finishSync(similarNames(`organisation/${body}1234`, many));
+  const found = runUnsliced(similarNames(`organisation/${body}1234`, many));
   const { user } = process.threadCpuUsage(before);
   assert(user < 600_000, `${user} µs of CPU`);
   assertEquals(found.length, 3);
-  const turns = await turnsDuring(() => finish(similarNames("nothing-like-it", many)));
+  const turns = await turnsDuring(() => runSliced(similarNames("nothing-like-it", many)));
   assert(turns >= 50, `${turns} turns`);
 });
 

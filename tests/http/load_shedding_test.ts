@@ -1,10 +1,10 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import { createLoad, type LoadLimits } from "../../src/http/load_shedding.ts";
+import { createLoadShedder, type LoadLimits } from "../../src/http/load_shedding.ts";
 
 function newLoad(limits: LoadLimits) {
   const state = { ms: 0, bytes: 0, garbage: 0, collections: 0, collectMs: 0, reads: 0, scarce: false };
-  const load = createLoad({
+  const load = createLoadShedder({
     now: () => state.ms,
     areDescriptorsScarce: () => state.scarce,
     memory: () => {

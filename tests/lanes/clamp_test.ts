@@ -2,7 +2,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/canonical/generate.ts";
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { prepareForModel } from "../../src/operations/prepare.ts";
+import { prepareForModel } from "../../src/inference/prepare.ts";
 import type { ModelLimits } from "../../src/config/lane_schema.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });

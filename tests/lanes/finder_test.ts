@@ -19,7 +19,7 @@ const finder: Finder = {
   parse({ status, body }): Found | undefined {
     if (status === 404) return undefined;
     if (status !== 200) throw new GatewayError("upstream_error", `The hub answered ${status}`);
-    return { tasks: ["embedding"], places: [], ...body as object };
+    return { tasks: ["embedding"], targets: [], ...body as object };
   },
   choose: (_found, name, task) => [{ provider: `chosen ${name}`, task, driver: "d", path: "p", model: "m" }],
   guess: (name, task) => [{ provider: `guessed ${name}`, task, driver: "d", path: "p", model: "m" }],
@@ -61,7 +61,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-const KNOWN: Found = { tasks: ["embedding"], places: [] };
+const KNOWN: Found = { tasks: ["embedding"], targets: [] };
 
 /** Asks for a model that the hub answers with `status`. */
 async function find({ finder, lookups }: ReturnType<typeof newFinder>, name: string, status: number) {

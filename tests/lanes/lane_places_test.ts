@@ -1,13 +1,13 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { ModelInfo, Task } from "../../src/canonical/models.ts";
 import type { OperationName } from "../../src/canonical/operations.ts";
-import type { Found, Place } from "../../src/contract/catalog.ts";
+import type { Found, ProviderTarget } from "../../src/contract/catalog.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { CatalogCache } from "../../src/lanes/catalog.ts";
 import type { ModelFinder } from "../../src/lanes/finder.ts";
 import { createLane, type LaneOptions } from "../../src/lanes/lane.ts";
 
-function place(provider: string, task: Task, more: Partial<Place> = {}): Place {
+function place(provider: string, task: Task, more: Partial<ProviderTarget> = {}): ProviderTarget {
   return { provider, task, driver: `${provider}-driver`, path: `${provider}/v1`, model: `${provider}-model`, ...more };
 }
 
@@ -15,14 +15,14 @@ function place(provider: string, task: Task, more: Partial<Place> = {}): Place {
 const HUB: Readonly<Record<string, Found>> = {
   "org/vectors": {
     tasks: ["embedding"],
-    places: [place("hf", "embedding", { batch: 32 }), place("together", "embedding")],
+    targets: [place("hf", "embedding", { batch: 32 }), place("together", "embedding")],
   },
-  "org/voice": { tasks: ["speech"], places: [place("fal", "speech", { needsVoice: true })] },
-  "org/chat": { tasks: ["chat"], places: [] },
-  "org/unserved": { tasks: ["embedding"], places: [] },
-  "org/untold": { tasks: [], places: [] },
-  "org/both": { tasks: ["chat", "transcription"], places: [place("hf", "transcription")] },
-  "org/pictures": { tasks: [], otherTask: "text-to-image", places: [] },
+  "org/voice": { tasks: ["speech"], targets: [place("fal", "speech", { needsVoice: true })] },
+  "org/chat": { tasks: ["chat"], targets: [] },
+  "org/unserved": { tasks: ["embedding"], targets: [] },
+  "org/untold": { tasks: [], targets: [] },
+  "org/both": { tasks: ["chat", "transcription"], targets: [place("hf", "transcription")] },
+  "org/pictures": { tasks: [], otherTask: "text-to-image", targets: [] },
 };
 
 /** The hub, with the policies of one provider. What it is asked is counted. */
@@ -35,7 +35,7 @@ function newHub(isReachable = true): ModelFinder & { asked: string[] } {
       asked.push(name);
       return Promise.resolve(isReachable ? HUB[split(name)[0]] ?? "unknown" : "unreachable");
     },
-    choose({ places }, name, task) {
+    choose({ targets: places }, name, task) {
       const [, policy] = split(name);
       return places.filter((one) => one.task === task && (policy === undefined || one.provider === policy));
     },

@@ -1,7 +1,7 @@
 /** What models cost by the lists of catalogs and by the public list, and for whom. */
 import { assertEquals } from "@std/assert";
 import type { ModelInfo } from "../../src/canonical/models.ts";
-import { createPrices, type PricedUpstream, type PriceLibrary } from "../../src/lanes/prices.ts";
+import { createPrices, type PriceLibrary, type UpstreamPrices } from "../../src/lanes/prices.ts";
 
 const MODEL: ModelInfo = {
   id: "org/model",
@@ -21,7 +21,7 @@ function fakeLibrary(asked: string[]): PriceLibrary {
   };
 }
 
-function newPrices(upstream: Partial<PricedUpstream>, library?: PriceLibrary) {
+function newPrices(upstream: Partial<UpstreamPrices>, library?: PriceLibrary) {
   let opened = 0;
   const prices = createPrices({
     upstreams: new Map([["router", {

@@ -7,7 +7,7 @@ import { parseStream as readResponses } from "../../plugins/responses/parse_stre
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { newContext } from "../support/context.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law } from "../support/law.ts";
@@ -44,7 +44,7 @@ function read(wire: Wire, frames: readonly Frame[], isShort: boolean, clientWire
     for (const frame of frames) {
       if (reader.done) break;
       const work = reader.read(frame, (event) => events.push(event));
-      if (work) finishSync(work);
+      if (work) runUnsliced(work);
     }
     if (!reader.done) reader.end((event) => events.push(event));
   } catch (error) {

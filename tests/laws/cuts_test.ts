@@ -5,7 +5,7 @@ import { readFrames } from "../support/sources.ts";
 import { bodyOf, boundariesOf, latin1, piecesOf, toArray } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law, SAMPLE, sampleOf } from "../support/law.ts";
-import { comparable } from "../../src/testing/well_formed.ts";
+import { comparable } from "../../src/programs/testing/well_formed.ts";
 import { WIRES } from "../support/wires.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { bodyOf } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
-import { comparable } from "../../src/testing/well_formed.ts";
+import { comparable } from "../../src/programs/testing/well_formed.ts";
 import { CHAT, RESPONSES } from "../support/wires.ts";
 
 interface Emitted {

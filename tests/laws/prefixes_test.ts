@@ -8,7 +8,7 @@ import { bodyOf, boundariesOf, latin1, toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { SAMPLE, sampleOf } from "../support/law.ts";
 import { answerBytes, type Fixture, isStream, loadFixtures, wireRequest } from "../support/fixtures.ts";
-import { assertWellFormed, comparable } from "../../src/testing/well_formed.ts";
+import { assertWellFormed, comparable } from "../../src/programs/testing/well_formed.ts";
 import { CHAT, CLIENT_WIRES, type Wire, WIRES } from "../support/wires.ts";
 
 const CUT = new GatewayError("upstream_error", "The connection was cut");

@@ -4,13 +4,13 @@ import fc from "fast-check";
 import type { Emit, StreamReader, StreamTransform } from "../../src/contract/stream.ts";
 import { apply } from "../../src/transforms/apply.ts";
 import { readEvents } from "../../src/upstream/read_events.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import { law } from "../support/law.ts";
 
 /** What comes, and whether it is long work; a negative number is the wire's own end. */
 const steps = fc.array(fc.tuple(fc.integer({ min: -1, max: 9 }), fc.boolean()), { maxLength: 12 });
 
-function* slowly(does: () => void): Work<void> {
+function* slowly(does: () => void): SlicedWork<void> {
   yield;
   does();
   yield;
@@ -46,7 +46,7 @@ class NumberReader implements StreamReader<number> {
     this.#isSlow = isSlow;
   }
 
-  read({ data }: { data?: string }, emit: Emit<number>): Work<void> | void {
+  read({ data }: { data?: string }, emit: Emit<number>): SlicedWork<void> | void {
     const take = () => {
       if (Number(data) < 0) this.done = true;
       else emit(Number(data));

@@ -10,7 +10,7 @@ import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { answerBytes, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law } from "../support/law.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 import { LAW_INPUTS } from "../support/law_inputs.ts";
 import { WIRES } from "../support/wires.ts";
 

@@ -125,7 +125,7 @@ const forbiddenWord: Deno.lint.Rule = {
 
 /** Where what a request brings passes through. */
 const OF_REQUESTS =
-  /[\\/](plugins|src[\\/](canonical|context|contract|http|observe|operations|routing|transforms|upstream))[\\/]/;
+  /[\\/](plugins|src[\\/](canonical|context|contract|http|observe|inference|routing|socket|transforms|upstream))[\\/]/;
 
 /**
  * V8 puts a function that is assigned to a field among its old objects. All that it closes over then outlives the request, a whole

@@ -42,7 +42,7 @@ Deno.test("lint: a forbidden word is found inside a name, in tests too, and not 
 Deno.test("lint: a function that is assigned to a field is found where requests pass through", () => {
   const complaint =
     "house/old-function: A function that is assigned to a field outlives the request: name it first, or write it into a literal";
-  const path = "/repository/src/operations/one.ts";
+  const path = "/repository/src/inference/one.ts";
   assertEquals(lint(path, "ask.bill = () => open(ask);"), [complaint]);
   assertEquals(lint("/repository/plugins/chat/one.ts", "this.#open ??= function () {};"), [complaint]);
   assertEquals(lint(path, "const bill = () => open(ask); ask.bill = bill;"), []);

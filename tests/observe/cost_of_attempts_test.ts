@@ -1,7 +1,7 @@
 /** What a request costs that took more than one answer of an upstream: each at the price of who gave it, exactly. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Price } from "../../src/contract/destination.ts";
+import type { Price } from "../../src/contract/planned_target.ts";
 import { CHAT, chatBody, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { ASKS, newHostedRig } from "../support/hosted_rig.ts";

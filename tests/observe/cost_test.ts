@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { parseConfig } from "../../src/app.ts";
 import { addUsage } from "../../src/canonical/usage.ts";
 import { costOf, costOfSound, formatCost } from "../../src/observe/cost.ts";
-import type { Price } from "../../src/contract/destination.ts";
+import type { Price } from "../../src/contract/planned_target.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
 

@@ -5,7 +5,7 @@ import { standardStreams } from "../../src/observe/standard.ts";
 import type { Warning } from "../../src/observe/log.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Platform } from "../../src/platform/platform.ts";
-import { junit, markdown } from "../../src/cli/check/report.ts";
+import { junit, markdown } from "../../src/programs/check/report.ts";
 import { law } from "../support/law.ts";
 
 function capture() {

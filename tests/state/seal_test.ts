@@ -2,7 +2,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { character } from "../support/arbitraries.ts";
 import fc from "fast-check";
 import type { Thought } from "../../src/transforms/sealing.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -39,35 +39,35 @@ Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
     fc.property(thoughts, fc.string(), fc.string(), (thought, wire, owner) => {
       const sealed = sealer.seal(thought, wire, owner);
       assert(/^lw1\.[\w-]+$/.test(sealed));
-      assertEquals(finishSync(sealer.open(sealed, wire, owner)), thought);
+      assertEquals(runUnsliced(sealer.open(sealed, wire, owner)), thought);
     }),
     { seed: 1 },
   );
   const lone = { text: "\ud800 \0\n" };
-  assertEquals(finishSync(sealer.open(sealer.seal(lone, "w", "o"), "w", "o")), lone);
+  assertEquals(runUnsliced(sealer.open(sealer.seal(lone, "w", "o"), "w", "o")), lone);
 });
 
 Deno.test("what somebody else signed, another key, wire or owner, and any change open nothing and throw nothing", () => {
   const sealer = createSealer(KEY);
   const sealed = sealer.seal(THOUGHT, "messages", "ann");
   const foreign = ["", "lw1.", "lw1", "lw2." + sealed.slice(4), "EqQBCgIYAhIk+==", "lw1.AAAA", sealed + "AAAA"];
-  for (const text of foreign) assertEquals(finishSync(sealer.open(text, "messages", "ann")), undefined, text);
-  assertEquals(finishSync(sealer.open(sealed, "responses", "ann")), undefined);
-  assertEquals(finishSync(sealer.open(sealed, "messages", "bob")), undefined);
-  assertEquals(finishSync(createSealer(KEY.slice().fill(8)).open(sealed, "messages", "ann")), undefined);
+  for (const text of foreign) assertEquals(runUnsliced(sealer.open(text, "messages", "ann")), undefined, text);
+  assertEquals(runUnsliced(sealer.open(sealed, "responses", "ann")), undefined);
+  assertEquals(runUnsliced(sealer.open(sealed, "messages", "bob")), undefined);
+  assertEquals(runUnsliced(createSealer(KEY.slice().fill(8)).open(sealed, "messages", "ann")), undefined);
   const bytes = Uint8Array.fromBase64(sealed.slice(4), { alphabet: "base64url" });
   for (const [at, byte] of bytes.entries()) {
     const changed = bytes.slice();
     changed[at] = byte ^ 1;
     const text = `lw1.${changed.toBase64({ alphabet: "base64url", omitPadding: true })}`;
-    assertEquals(finishSync(sealer.open(text, "messages", "ann")), undefined, `byte ${at}`);
+    assertEquals(runUnsliced(sealer.open(text, "messages", "ann")), undefined, `byte ${at}`);
   }
-  assertEquals(finishSync(sealer.open(sealed, "messages", "ann")), THOUGHT);
+  assertEquals(runUnsliced(sealer.open(sealed, "messages", "ann")), THOUGHT);
 });
 
 Deno.test("names of wires and owners do not run together", () => {
   const sealer = createSealer(KEY);
-  assertEquals(finishSync(sealer.open(sealer.seal(THOUGHT, "a", "bc"), "ab", "c")), undefined);
+  assertEquals(runUnsliced(sealer.open(sealer.seal(THOUGHT, "a", "bc"), "ab", "c")), undefined);
 });
 
 Deno.test("the same thought sealed twice is two texts, so that nobody sees that it is the same", () => {
@@ -93,7 +93,7 @@ Deno.test("the configured secret is the key, and the store is not asked", async 
     ["s3cret", "s3cret", "another"].map((secret) => sealerOf(sealingOn(NEVER, { secret }).load)),
   );
   const sealed = one!.seal(THOUGHT, "w", "o");
-  assertEquals([finishSync(same!.open(sealed, "w", "o")), finishSync(other!.open(sealed, "w", "o"))], [
+  assertEquals([runUnsliced(same!.open(sealed, "w", "o")), runUnsliced(other!.open(sealed, "w", "o"))], [
     THOUGHT,
     undefined,
   ]);
@@ -105,12 +105,12 @@ Deno.test("two gateways on one file, at once and after a restart, have one key, 
     const [one, two] = [open(), open()];
     const [first, second] = await Promise.all([one, two].map((store) => sealerOf(sealingOn(store).load)));
     const sealed = first!.seal(THOUGHT, "w", "o");
-    assertEquals(finishSync(second!.open(sealed, "w", "o")), THOUGHT);
+    assertEquals(runUnsliced(second!.open(sealed, "w", "o")), THOUGHT);
     one.close();
     two.close();
     const three = open();
     const third = await sealerOf(sealingOn(three).load);
-    assertEquals(finishSync(third.open(sealed, "w", "o")), THOUGHT);
+    assertEquals(runUnsliced(third.open(sealed, "w", "o")), THOUGHT);
     three.close();
   }));
 
@@ -147,7 +147,7 @@ for (
     failsYet = false;
     clock.ms += REST_MS;
     const sealed = (await sealerOf(load)).seal(THOUGHT, "w", "o");
-    assertEquals(finishSync((await sealerOf(sealingOn(memory).load)).open(sealed, "w", "o")), THOUGHT);
+    assertEquals(runUnsliced((await sealerOf(sealingOn(memory).load)).open(sealed, "w", "o")), THOUGHT);
   });
 }
 

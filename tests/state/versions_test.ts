@@ -1,6 +1,6 @@
 /** Old and new gateways on one store: each record says its form, and what a later one has in it is left alone. */
 import { assert, assertEquals } from "@std/assert";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { Page } from "../../src/state/budget/page.ts";
 import { createConversations } from "../../src/state/conversations.ts";
 import { createKeyring } from "../../src/state/keyring.ts";
@@ -138,7 +138,7 @@ Deno.test("versions: old and new gateways on one store read each other's records
   // Back by one version in the middle of a conversation, and forth again.
   const [back, forth] = [store, later(store)].map((one) => new Client(one, { now: () => NOW, owner: "new" }));
   const sealed = (await sealerOn(store)).seal({ text: "thought" }, "wire", "owner");
-  assertEquals(finishSync((await sealerOn(later(store))).open(sealed, "wire", "owner")), { text: "thought" });
+  assertEquals(runUnsliced((await sealerOn(later(store))).open(sealed, "wire", "owner")), { text: "thought" });
   const third = await back!.turn("c", theirs.ids[1], "third");
   const fourth = await forth!.turn("d", third, "fourth");
   assertEquals(await back!.before(fourth), talkOf("a", "b", "c", "d"));
@@ -194,7 +194,7 @@ Deno.test("versions: records from before they said their form are read and added
   old.push([["sealing", "key"], key], [RING.next, 7], [RING.revoked, 3]);
   for (const [place, value] of old) await store.update(place, () => value);
   const sealed = createSealer(new TextEncoder().encode("k".repeat(32))).seal({ text: "thought" }, "wire", "owner");
-  assertEquals(finishSync((await sealerOn(store)).open(sealed, "wire", "owner")), { text: "thought" });
+  assertEquals(runUnsliced((await sealerOn(store)).open(sealed, "wire", "owner")), { text: "thought" });
   const ring = createKeyring(store, () => NOW);
   await ring.create({ name: "eighth" });
   await ring.revoke("eighth");

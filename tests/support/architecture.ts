@@ -14,13 +14,15 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/config"],
   ["http", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),
   ["src/hosted"],
-  ["src/testing"],
   ["src/context"],
   ["src/console"],
-  ["src/operations"],
+  ["src/inference"],
+  ["src/socket", "src/pages"],
+  ["src/endpoints"],
   ["src/handle.ts"],
   ["src/compose"],
   ["src/app.ts"],
+  ["src/programs"],
   ["src/cli"],
   ["src/main.ts", "src/node.ts"],
   ["src/fetcher"],
@@ -31,7 +33,7 @@ const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
 const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
 
 /** Data that the gateway itself does without. */
-const OPEN_TO_CLI = ["plugins/clients", "plugins/probing", "plugins/conformance"];
+const OPEN_TO_PROGRAMS = ["plugins/programs"];
 
 /** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {
@@ -41,11 +43,11 @@ function openTo(place: string): readonly string[] | undefined {
   if (layer < 0) return undefined;
   const below = LAYERS.slice(0, layer).flat();
   if (place === "src/app.ts") return [...below, "plugins/mod.ts"];
-  return place === "src/cli" ? [...below, ...OPEN_TO_CLI] : below;
+  return place === "src/programs" ? [...below, ...OPEN_TO_PROGRAMS] : below;
 }
 
 /** Where what only Deno has may stand. All else is web standards, and modules of `node:` that every runtime has. */
-const DENO_ONLY = /^src\/(platform\/|cli\/|state\/kv_)/;
+const DENO_ONLY = /^src\/(platform\/|(cli|programs)\/|state\/kv_)/;
 
 /** The verbs of a wire, in a file each: those of clients where a protocol speaks it, those of upstreams where a driver does. */
 export function verbsOf(

@@ -1,5 +1,5 @@
 /** The gateway's description of its API, as a client reads it. */
-import type { Document, Operation, ResponseObject } from "../../src/operations/openapi/json.ts";
+import type { Document, Operation, ResponseObject } from "../../src/pages/openapi/json.ts";
 import { Ajv2020, type ValidateFunction } from "ajv/2020";
 import { newApp, type TestAppOptions } from "./app.ts";
 

@@ -1,8 +1,8 @@
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Target } from "../../src/contract/driver.ts";
-import { prepareForTarget } from "../../src/operations/prepare.ts";
-import { targetName } from "../../src/contract/destination.ts";
+import { prepareForTarget } from "../../src/inference/prepare.ts";
+import { targetName } from "../../src/contract/planned_target.ts";
 import { numberHits } from "../../src/transforms/hosted_sealing.ts";
 
 /** The request as the core hands it to the driver, for an upstream that is not known to refuse anything. */

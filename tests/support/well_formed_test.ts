@@ -1,7 +1,7 @@
 import { assertThrows } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
 const start: GenerateEvent = { type: "start", model: "m", inputTokens: 1 };
 const open = (index = 0): GenerateEvent => ({ type: "part-start", index, part: { type: "text", text: "" } });

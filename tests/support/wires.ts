@@ -16,7 +16,7 @@ import { toArray } from "./chunks.ts";
 import { prepareFor } from "./prepare.ts";
 import { newContext, newExchange, type TestExchange } from "./context.ts";
 import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
-import { readEvents, writeFrames } from "../../src/testing/stages.ts";
+import { readEvents, writeFrames } from "../../src/programs/testing/stages.ts";
 
 /** What a stream holds at the end of an answer, and what in its place after a failure. */
 interface Marks {

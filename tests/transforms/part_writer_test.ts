@@ -3,7 +3,7 @@ import { collect } from "../../src/canonical/collect.ts";
 import type { FinishReason, GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 import { assertCheap } from "../support/cost.ts";
 
 type Script = (writer: PartWriter) => GenerateEvent[][];

@@ -2,10 +2,10 @@ import { assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { FinishReason, GenerateEvent, GenerateResponse, ToolCallPart } from "../../src/canonical/generate.ts";
 import { repairCalls, repairResponse } from "../../src/transforms/repair_calls.ts";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { transform } from "../../src/testing/stages.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { transform } from "../../src/programs/testing/stages.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
 const tools = [{
   type: "function" as const,
@@ -38,7 +38,7 @@ function* inPieces(response: GenerateResponse): Generator<GenerateEvent> {
 /** Both modes, which agree. */
 function repair(response: GenerateResponse): { inputs: string[]; notes: string[] } {
   const notes: string[] = [];
-  const whole = finishSync(repairResponse(response, { tools }, (note) => void notes.push(note)));
+  const whole = runUnsliced(repairResponse(response, { tools }, (note) => void notes.push(note)));
   const streamNotes: string[] = [];
   const events = transform(repairCalls({ tools }, (note) => void streamNotes.push(note)), inPieces(response));
   assertWellFormed(events);

@@ -3,8 +3,8 @@ import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../..
 import { collect } from "../../src/canonical/collect.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { openReasoning, sealedIn, type Sealing, sealReasoning, sealStream } from "../../src/transforms/sealing.ts";
-import { transform } from "../../src/testing/stages.ts";
-import { assertWellFormed } from "../../src/testing/well_formed.ts";
+import { transform } from "../../src/programs/testing/stages.ts";
+import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
 /** Seals so that a test can read it. */
 const SEALING: Sealing = {

@@ -1,10 +1,10 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
-import { send, type Service } from "../../src/upstream/send.ts";
+import { type Callee, send } from "../../src/upstream/send.ts";
 import { textOf } from "../support/transport.ts";
 
-const SERVICE: Omit<Service, "transport"> = {
+const SERVICE: Omit<Callee, "transport"> = {
   name: "media",
   baseUrl: "https://upstream.test/v1",
   secret: "secret-1f2e3d",

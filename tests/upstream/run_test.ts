@@ -6,7 +6,7 @@ import type { Call } from "../../src/contract/call.ts";
 import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
-import type { Ask } from "../../src/upstream/ask.ts";
+import type { Attempt } from "../../src/upstream/attempt.ts";
 import { answer } from "../../src/upstream/run.ts";
 import { stream as streamOf } from "../../src/upstream/stream.ts";
 import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
@@ -59,10 +59,10 @@ function ask<K extends "embed" | "generate">(
   operation: K,
   operations: Driver["operations"],
   fetch: Fetch,
-  more: Partial<Ask<K>> & { upstreamOptions?: Partial<Upstream> } = {},
-): Ask<K> {
+  more: Partial<Attempt<K>> & { upstreamOptions?: Partial<Upstream> } = {},
+): Attempt<K> {
   const { upstreamOptions, ...rest } = more;
-  const input = more.input ?? (operation === "embed" ? EMBED : GENERATE) as Ask<K>["input"];
+  const input = more.input ?? (operation === "embed" ? EMBED : GENERATE) as Attempt<K>["input"];
   return {
     operation,
     input,
@@ -77,7 +77,7 @@ function ask<K extends "embed" | "generate">(
   };
 }
 
-function stream<K extends "embed" | "generate">(asked: Ask<K>) {
+function stream<K extends "embed" | "generate">(asked: Attempt<K>) {
   return eachOf(streamOf(asked));
 }
 
@@ -327,7 +327,7 @@ const REFUSALS: Record<string, { more: Parameters<typeof ask>[3]; operations?: D
 
 for (const [name, { more, operations = { generate }, code }] of Object.entries(REFUSALS)) {
   Deno.test(`run: ${name} is refused before any call`, async () => {
-    const asked = ask("generate", operations, NO_CALL, more as Partial<Ask<"generate">>);
+    const asked = ask("generate", operations, NO_CALL, more as Partial<Attempt<"generate">>);
     assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, code);
     assertEquals((await assertRejects(() => toArray(stream(asked)), GatewayError)).code, code);
   });

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import type { Ask } from "../../src/upstream/ask.ts";
+import type { Attempt } from "../../src/upstream/attempt.ts";
 import { speak } from "../../src/upstream/speak.ts";
 import type { Upstream } from "../../src/upstream/send.ts";
 import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
@@ -39,7 +39,7 @@ function kindOf({ body, stream }: Reply): string {
   return `${stream ? "stream" : "bytes"} ${new TextDecoder().decode(body.subarray(0, 4))} ${body.length}`;
 }
 
-function ask(fetch: Fetch, more: Partial<Upstream> = {}, signal = new AbortController().signal): Ask<"speak"> {
+function ask(fetch: Fetch, more: Partial<Upstream> = {}, signal = new AbortController().signal): Attempt<"speak"> {
   const driver = { ...DRIVER, operations: { speak: operation } };
   return {
     operation: "speak",

@@ -1,11 +1,11 @@
 /** Words are found in one pass wherever they stand in a text, however they overlap, and wherever it is cut into slices. */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { finishSync } from "../../src/util/work.ts";
+import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { NOTHING_READ, WordFinder } from "../../src/util/word_finder.ts";
 import { law } from "../support/law.ts";
 
-const finderOf = (words: readonly string[]) => finishSync(WordFinder.of(words));
+const finderOf = (words: readonly string[]) => runUnsliced(WordFinder.of(words));
 
 function placesIn(text: string, words: readonly string[], length = text.length || 1): number[] {
   const finder = finderOf(words);

@@ -4,7 +4,7 @@ import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
 import { periodAt, periodsBefore } from "./period.ts";
 import { mergedOf, readPool, spentOf } from "./pool.ts";
 import type { Wanted } from "./wanted.ts";
-import { within } from "../within.ts";
+import { withStoreTimeout } from "../store_timeout.ts";
 
 export interface Budgets {
   /** Sets the same amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */
@@ -42,7 +42,8 @@ export function createBudgets(options: BudgetsOptions): Budgets {
     known: (budgets) =>
       (budgets ? budgets.flatMap(({ name }) => purses.get(name) ?? []) : [...purses.values()])
         .flatMap((purse) => purse.state() ?? []),
-    read: (budgets) => within(options.patienceMs, Promise.all(budgets.map((budget) => purseOf(budget).read()))),
+    read: (budgets) =>
+      withStoreTimeout(options.patienceMs, Promise.all(budgets.map((budget) => purseOf(budget).read()))),
     close: async () => void await Promise.all(Array.from(purses.values(), (purse) => purse.close())),
   };
 }

@@ -4,7 +4,7 @@
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import type { Store } from "../store.ts";
-import { within } from "../within.ts";
+import { withStoreTimeout } from "../store_timeout.ts";
 import { type Budget, exceeded, unknown } from "./budget.ts";
 import type { Period } from "./period.ts";
 import { APART_MS, readPool, type Request, settle, type Settled, writePool } from "./pool.ts";
@@ -201,7 +201,7 @@ export class Page {
     try {
       // What came late would undo what came after it.
       if (this.#isUnanswered) throw new Error("The store has not answered yet");
-      await within(this.#options.patienceMs, this.#exchange(waiting.map(({ wanted }) => wanted)));
+      await withStoreTimeout(this.#options.patienceMs, this.#exchange(waiting.map(({ wanted }) => wanted)));
       this.#serve(waiting);
     } catch (failure) {
       this.#isFailing = true;

@@ -1,7 +1,7 @@
 /** A value as a server keeps it: a head of a fixed length, then the JSON text, compressed where that makes it shorter. */
 import { parseExactly } from "../../canonical/raw_number.ts";
 import { builtin } from "../../util/builtin.ts";
-import { othersTurn, Slice } from "../../util/work.ts";
+import { Slice, yieldToEventLoop } from "../../util/sliced_work.ts";
 
 /** The digits of `expiresAt`, which scripts read. */
 export const EXPIRY_BYTES = 16;
@@ -49,7 +49,7 @@ async function pack(text: Uint8Array): Promise<Uint8Array[] | undefined> {
     lengths.setUint32(4, plain.length);
     pieces.push(new Uint8Array(lengths.buffer), piece);
     size += LENGTHS_BYTES + piece.length;
-    if (slice.isOver()) await othersTurn();
+    if (slice.isOver()) await yieldToEventLoop();
   }
   return size < text.length ? pieces : undefined;
 }
@@ -77,7 +77,7 @@ async function unpack(body: Uint8Array): Promise<string> {
     if (plain.length !== view.getUint32(at + 4)) throw new Error("A stored value is incomplete");
     text += decoder.decode(plain, { stream: true });
     at = from + view.getUint32(at);
-    if (slice.isOver()) await othersTurn();
+    if (slice.isOver()) await yieldToEventLoop();
   }
   return text + decoder.decode();
 }

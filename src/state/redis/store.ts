@@ -1,5 +1,5 @@
 import { builtin } from "../../util/builtin.ts";
-import { othersTurn, Slice } from "../../util/work.ts";
+import { Slice, yieldToEventLoop } from "../../util/sliced_work.ts";
 import type { Renewal, Store, StoreEntry, StoreKey } from "../store.ts";
 import type { Link } from "./link.ts";
 import { EXPIRY_BYTES, expiryOf, HEAD_BYTES, readRecord, writeRecord } from "./records.ts";
@@ -42,7 +42,7 @@ export function createRedisStore({ link, now }: RedisStoreOptions): Store {
       const slice = new Slice();
       for (const record of records) {
         values.push(await readRecord(record, now()));
-        if (slice.isOver()) await othersTurn();
+        if (slice.isOver()) await yieldToEventLoop();
       }
       return values;
     },

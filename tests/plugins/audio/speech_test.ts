@@ -6,7 +6,7 @@ import type { JsonValue } from "../../../src/canonical/json.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { newContext } from "../../support/context.ts";
-import { writeFrames } from "../../../src/testing/stages.ts";
+import { writeFrames } from "../../../src/programs/testing/stages.ts";
 import { bytesOf, callOf, MP3, PNG, replyOf, speechOf, targetOf, WAV } from "./support.ts";
 
 const asked = { model: "tts", input: "Hello" };

@@ -7,7 +7,7 @@ import { formatFrame } from "../../../src/http/sse.ts";
 import { readFrames } from "../../support/sources.ts";
 import { bodyOf, boundariesOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
-import { readEvents, writeFrames } from "../../../src/testing/stages.ts";
+import { readEvents, writeFrames } from "../../../src/programs/testing/stages.ts";
 import { TARGET } from "../../support/wires.ts";
 import { transcriptionOf } from "./support.ts";
 

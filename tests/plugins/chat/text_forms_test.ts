@@ -10,8 +10,8 @@ import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts"
 import { readFrames } from "../../support/sources.ts";
 import { bodyOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
-import { readEvents } from "../../../src/testing/stages.ts";
-import { assertWellFormed } from "../../../src/testing/well_formed.ts";
+import { readEvents } from "../../../src/programs/testing/stages.ts";
+import { assertWellFormed } from "../../../src/programs/testing/well_formed.ts";
 import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../../support/app.ts";
 import { ANSWER, answerStream, answerWhole, ENDING, frame, word } from "../../support/chat.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";

@@ -295,7 +295,7 @@ Deno.test("finder: any JSON is what is known of a model, or an error of ours", (
   fc.assert(
     fc.property(fc.object({ key, maxDepth: 4 }), fc.object({ key, maxDepth: 4 }), (model, mapping) => {
       const body = JSON.parse(JSON.stringify({ ...model, id: ID, inferenceProviderMapping: mapping }));
-      for (const place of parse(body)!.places) assertEquals(typeof place.model, "string");
+      for (const place of parse(body)!.targets) assertEquals(typeof place.model, "string");
     }),
     { numRuns: 500, seed: 1 },
   );

@@ -1,0 +1,36 @@
+/** Every client that the command `connect` knows. A new one is a file here and a line below. */
+import type { Client } from "../../../src/contract/client.ts";
+import { aider } from "./aider.ts";
+import { cursor, jetbrains, openWebui, rooCode } from "./by_hand.ts";
+import { copilot, ollamaClients } from "./by_variables.ts";
+import { claudeCode } from "./claude_code.ts";
+import { cline } from "./cline.ts";
+import { codex } from "./codex.ts";
+import { continueDev } from "./continue.ts";
+import { crush } from "./crush.ts";
+import { vscode, zed } from "./editors.ts";
+import { geminiCli } from "./gemini_cli.ts";
+import { opencode } from "./opencode.ts";
+import { pi } from "./pi.ts";
+import { qwenCode } from "./qwen_code.ts";
+
+export const clients: readonly Client[] = [
+  claudeCode,
+  codex,
+  opencode,
+  continueDev,
+  cline,
+  rooCode,
+  qwenCode,
+  geminiCli,
+  copilot,
+  pi,
+  zed,
+  vscode,
+  jetbrains,
+  aider,
+  crush,
+  cursor,
+  openWebui,
+  ollamaClients,
+];

@@ -1,0 +1,79 @@
+/** Copies of a gateway that call nobody and keep nothing. */
+import { aliasSchema, laneSchema } from "../config/lane_schema.ts";
+import { type Config, configSchema } from "../config/schema.ts";
+import type { DryRunGateway, DryRuns, DryRunWorld } from "../context/dry_run.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { Plugins } from "./plugins.ts";
+
+/** What the clock of copies says. */
+const NOW = Date.UTC(2027, 0, 1);
+
+/** What a copy is made of. */
+interface Copied extends DryRunWorld {
+  config: Config;
+  platform?: Platform;
+  plugins?: Partial<Plugins>;
+  env(name: string): string;
+  now(): number;
+  monotonic(): number;
+  newId(): string;
+  warn(): void;
+}
+
+/** Their clock stands still and their ids count, so that nothing differs but what is asked. */
+export function dryRunsFor(
+  { config, platform, plugins }: Pick<Copied, "config" | "platform" | "plugins">,
+  tables: DryRuns["tables"],
+  create: (copied: Copied) => DryRunGateway,
+): DryRuns {
+  return {
+    tables,
+    of: (lane, model, target) => {
+      const copied = configFor(config, lane, model, target);
+      return (world) => {
+        let ids = 0;
+        return create({
+          config: copied,
+          platform,
+          plugins,
+          env: () => "no-secret-of-anybody",
+          now: () => NOW,
+          monotonic: () => NOW,
+          newId: () => String(++ids),
+          warn() {},
+          ...world,
+        });
+      };
+    },
+  };
+}
+
+/** A configuration with that model of that lane at that target, as it is configured, and with the defaults for all else. */
+function configFor(
+  config: Config,
+  lane: string,
+  model: string,
+  { upstream, model: name, driver }: PlannedTarget,
+): Config {
+  const { observe, retry, limits, ...defaults } = configSchema.parse({});
+  const configured = config.upstreams[upstream]!;
+  const alias = config.lanes[lane]?.models[model];
+  const targets = alias?.targets.filter((one) => one.upstream === upstream && one.model === name) ?? [];
+  const plain = aliasSchema.parse({ task: "chat", targets: [{ upstream, model: name }] });
+  return {
+    ...defaults,
+    console: false,
+    observe: { ...observe, metrics: false, priceLibrary: false, telemetry: false },
+    retry: { ...retry, budgetMs: 0 },
+    // The memory is that of the gateway itself, which looks after it.
+    limits: { ...limits, memoryBytes: Number.MAX_SAFE_INTEGER },
+    upstreams: { [upstream]: { ...configured, driver: driver ?? configured.driver } },
+    lanes: {
+      [lane]: {
+        ...laneSchema.parse({}),
+        models: { [model]: alias && targets.length > 0 ? { ...alias, targets: targets.slice(0, 1) } : plain },
+      },
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** How many tokens a conversation has, for a client that asks before it sends it. */
+import type { Input } from "../canonical/operations.ts";
+import { countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/estimate.ts";
+import type { Count, CountedBy } from "../canonical/usage.ts";
+import { newAttemptRecord } from "../context/request_log.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import type { Resolution } from "../lanes/resolution.ts";
+import type { Tokenizers } from "../tokens/tokenizers.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import { lessonsOf } from "../upstream/call.ts";
+import { answer } from "../upstream/run.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { askQuietly } from "../inference/attempt.ts";
+import { count, learn, textOf } from "../inference/counting.ts";
+import { withAffinity } from "../inference/failover_plan.ts";
+import { type Incoming, openExchange } from "../inference/incoming.ts";
+import { recall } from "../inference/recall.ts";
+import { type ModelRequest, prepareForModel } from "../inference/prepare.ts";
+import { resolve } from "../inference/resolve.ts";
+
+/** How long an upstream may count, in milliseconds. */
+const COUNT_MS = 2_000;
+
+export async function countTokens(incoming: Incoming<"countTokens">): Promise<Response> {
+  const { protocol, lane, context } = incoming;
+  const { input } = await recall(incoming.input, context);
+  const resolution = withAffinity(await resolve("countTokens", input.model, lane, context), input, lane, context);
+  const [target] = resolution.targets;
+  if (!target) throw new Error(`Model "${input.model}" has no target`);
+  const prepared = await runStep(() => prepareQuietly(input, resolution));
+  const { inputTokens, by } = await countExactly(prepared, target, context);
+  context.requestLog.countedBy = by;
+  return protocol.serialize({ inputTokens }, openExchange(incoming, input));
+}
+
+/** As it would be asked for an answer. What would be refused then is counted as it is. */
+function prepareQuietly(input: Input<"countTokens">, limits: Resolution): ModelRequest {
+  try {
+    return prepareForModel(input, limits, () => {});
+  } catch {
+    return { request: input, estimate: estimateInputTokens(input) };
+  }
+}
+
+/** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
+async function countExactly(
+  { request: input, estimate }: ModelRequest,
+  where: PlannedTarget,
+  context: RequestContext,
+): Promise<Count> {
+  const { gateway, requestLog } = context;
+  // What an upstream could not be asked is no news to a client that only counts, and many counts ask nobody.
+  const attempt = newAttemptRecord(where);
+  const options = { signal: gateway.signal, estimate };
+  const asked = askQuietly("countTokens", input, where, attempt, context, options);
+  const text = textOf(input);
+  const learnt = (inputTokens: number, by: CountedBy): Count => {
+    learn({ inputTokens, outputTokens: 0 }, attempt, gateway);
+    return { inputTokens, by };
+  };
+  if (asked.target.counter) {
+    const counted = await gateway.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
+    requestLog.attempt = { ...attempt, notes: new Set() };
+    if (counted !== undefined) return learnt(counted, "upstream");
+  }
+  const tokenize = countByTokenizer(asked, gateway.tokenizers);
+  const counted = tokenize && await gateway.tokenizerCounts.of(attempt.target, text, tokenize);
+  if (counted !== undefined) return learnt(counted, "tokenizer");
+  return attempt.counted ?? count(input, estimate, attempt.target, gateway);
+}
+
+async function askForCount(asked: Attempt<"countTokens">): Promise<number> {
+  const timeouts = { ...asked.upstream.timeouts, wholeMs: COUNT_MS };
+  return (await answer({ ...asked, upstream: { ...asked.upstream, timeouts } })).inputTokens;
+}
+
+/** How the model itself would count, where its tokenizer can be had. What a picture costs stands in no template. */
+function countByTokenizer(asked: Attempt<"countTokens">, tokenizers: Tokenizers): (() => Promise<number>) | undefined {
+  const { input, target, upstream, context } = asked;
+  const { tokenizers: service, driver } = upstream;
+  if (service === undefined || !driver.prompt) return undefined;
+  return async () => {
+    const prompt = driver.prompt!(asked.prepare(lessonsOf(asked)), target, context);
+    return await tokenizers.count(service, target.model, prompt) + countFiles(input) * TOKENS_PER_FILE;
+  };
+}

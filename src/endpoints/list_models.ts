@@ -1,0 +1,20 @@
+import { maskValue } from "../inference/mask_secrets.ts";
+import { type Incoming, openExchange } from "../inference/incoming.ts";
+import { flushEventLoop, runExclusively, yieldToEventLoop } from "../util/sliced_work.ts";
+import { mayAsk } from "../inference/resolve.ts";
+
+/** A longer list takes milliseconds to write. */
+const LONG_LIST = 1_000;
+
+/** The lane's models, as far as the caller may ask for them. */
+export async function listModels(incoming: Incoming<"listModels">): Promise<Response> {
+  const { protocol, input, lane, context: { caller, hide, note, signal } } = incoming;
+  await yieldToEventLoop();
+  const all = await lane.list(note);
+  const write = () => {
+    signal.throwIfAborted();
+    const models = all.filter(({ id, task }) => (!input.task || task === input.task) && mayAsk(id, caller));
+    return protocol.serialize(maskValue(models, hide), openExchange(incoming, input));
+  };
+  return all.length < LONG_LIST ? write() : await runExclusively(caller.owner, () => flushEventLoop().then(write));
+}

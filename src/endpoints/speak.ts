@@ -1,0 +1,103 @@
+import type { Speech, SpeechEvent } from "../canonical/audio.ts";
+import { estimateTextTokens } from "../canonical/estimate.ts";
+import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import { toGatewayError } from "../errors.ts";
+import { passOn } from "../http/respond.ts";
+import { preferFormat } from "../lanes/speech.ts";
+import { firstAnswer } from "../routing/failover.ts";
+import { speak as speakAt } from "../upstream/speak.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { admit } from "../inference/admit.ts";
+import { openAttempt } from "../inference/attempt.ts";
+import { explainAll, wantsExplanation } from "../inference/explain.ts";
+import { planFailover } from "../inference/failover_plan.ts";
+import { type Incoming, openExchange } from "../inference/incoming.ts";
+import { resolve } from "../inference/resolve.ts";
+import { respondWithStream } from "../inference/stream.ts";
+import { traced } from "../inference/traced.ts";
+
+type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
+
+/** Text as speech: its bytes as the upstream makes them, or events where the client asked for a stream. */
+export async function speak(incoming: Incoming<"speak">): Promise<Response> {
+  const { protocol, input, wire, lane, context } = incoming;
+  const exchange = openExchange(incoming, input);
+  const { targets } = await resolve("speak", input.model, lane, context);
+  const preferred = preferFormat(targets, input.format);
+  if (wantsExplanation(wire)) return explainAll("speak", input, preferred, context);
+  const inputTokens = estimateTextTokens(input.text);
+  await admit(context, inputTokens);
+  const attempt = (target: PlannedTarget) => speakAt(openAttempt("speak", input, target, context));
+  const asked = traced(attempt, context);
+  const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), asked), context);
+  // No server reports how many tokens its speech was; what it was made of is known.
+  const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
+  if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);
+  const speech = await start();
+  context.requestLog.settle(usage, () => 0);
+  return protocol.serialize(deliverSpeech(speech, context), exchange);
+}
+
+/** Speech that is not what was wanted is refused where the client is strict. */
+function acceptSpeech(speech: Speech, context: RequestContext): Speech {
+  try {
+    refuseIfStrict(context);
+    return { ...speech, mediaType: context.hide(speech.mediaType) };
+  } catch (refusal) {
+    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody reads it any more
+    throw refusal;
+  }
+}
+
+/** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
+function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: RequestContext): Speech {
+  const { audio } = speech;
+  if (!(audio instanceof ReadableStream)) return speech;
+  const { sendStallMs } = gateway.limits;
+  requestLog.firstEvent();
+  requestLog.entry.stream = true;
+  return {
+    ...speech,
+    audio: passOn(audio, {
+      sendStallMs,
+      copy: requestLog.record?.answer,
+      onStall() {
+        requestLog.fail(clientStalled(sendStallMs));
+        leave();
+      },
+      onLeave: leave,
+      onFailure(thrown) {
+        // What ends because the client left is no failure.
+        if (!hasLeft()) requestLog.fail(toGatewayError(thrown));
+      },
+      onEnd: () => requestLog.close(hasLeft() ? clientClosed().status : 200),
+    }),
+  };
+}
+
+/** Speech as the events of a stream. */
+function speechEvents(start: () => Promise<Speech>, usage: SpeechUsage): EventSource<SpeechEvent> {
+  const finish: SpeechEvent = { type: "finish", usage };
+  return opening(async () => {
+    const { audio } = await start();
+    return audio instanceof Uint8Array ? sourceOf([{ type: "audio", bytes: audio }, finish]) : soundsOf(audio, finish);
+  });
+}
+
+function soundsOf(audio: ReadableStream<Uint8Array<ArrayBuffer>>, finish: SpeechEvent): EventSource<SpeechEvent> {
+  const reader = audio.getReader();
+  let isOver = false;
+  return {
+    async next() {
+      if (isOver) return undefined;
+      const { done, value } = await reader.read();
+      isOver = done;
+      return [done ? finish : { type: "audio", bytes: value }];
+    },
+    async cancel() {
+      isOver = true;
+      await reader.cancel().catch(() => {}); // it has failed already
+    },
+  };
+}

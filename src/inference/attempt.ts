@@ -1,0 +1,255 @@
+/** One target that is asked: how it is spoken to, and what is noted of it. */
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { Gateway } from "../context/gateway.ts";
+import { addNote, type AttemptRecord, type Counted, type RequestLog } from "../context/request_log.ts";
+import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import type { Hide } from "../context/secrets.ts";
+import type { AnswerContext } from "../contract/context.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import type { Intake } from "../contract/intake.ts";
+import type { Driver, Target } from "../contract/driver.ts";
+import { GatewayError } from "../errors.ts";
+import type { ListedPrice } from "../observe/cost.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import type { Upstream } from "../upstream/send.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { HostedTool } from "../canonical/generate.ts";
+import { settleWithin } from "../util/timeout.ts";
+import { openBill, pricedTarget } from "./billing.ts";
+import { withinBudget } from "../transforms/controls.ts";
+import { count } from "./counting.ts";
+import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
+import { traceAttempt, withTrace } from "./traced.ts";
+import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
+
+export interface AttemptOptions {
+  signal?: AbortSignal;
+  /** The tokens of a conversation, estimated. */
+  estimate?: number;
+  /** How hosted tools are offered that the gateway runs. */
+  hosted?: HostedOffer;
+  /** Hosted tools that the request asks for by fields of their own. */
+  beside?: readonly HostedTool[];
+  /** What each transform of the input does, for an explanation. */
+  steps?: Step[];
+}
+
+/** Asks the operation of a target, which is the request's attempt from now on. */
+export function openAttempt<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  where: PlannedTarget,
+  context: RequestContext,
+  options: AttemptOptions = {},
+): Attempt<K> {
+  const upstream = upstreamOf(where, context);
+  const attempt = context.requestLog.begin(where);
+  if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
+  if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
+  const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
+  return {
+    ...asked,
+    onDescribed: () => refuseIfStrict(context, attempt),
+    bill: () => openBill(asked, where, attempt, options.estimate || context.requestLog.estimate, context),
+  };
+}
+
+/** Apart, because it lives as long as the answer, and the attempt holds the whole conversation. */
+function listedPrice(where: PlannedTarget, attempt: AttemptRecord, { prices }: Gateway): ListedPrice {
+  return (inputTokens) => prices.of(pricedTarget(where, attempt), inputTokens);
+}
+
+/** How long an answer waits for the first list of prices, once its head is there: in milliseconds. */
+const PRICES_MS = 500;
+
+/** The same, of which nothing is reported: `attempt` alone has what is noted. */
+export function askQuietly<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  where: PlannedTarget,
+  attempt: AttemptRecord,
+  context: RequestContext,
+  options: AttemptOptions = {},
+): Attempt<K> {
+  return askOf(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
+}
+
+/** A target, how it is spoken to, and what is known of asking it. */
+interface Asked {
+  where: PlannedTarget;
+  upstream: Upstream;
+  attempt: AttemptRecord;
+}
+
+function askOf<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  { where, upstream, attempt }: Asked,
+  { gateway, clientWire, caller, hide, request, requestLog, signal: ended }: RequestContext,
+  { estimate = 0, steps, hosted, beside = [], signal = ended }: AttemptOptions,
+): Attempt<K> {
+  const note = (text: string) => addNote(attempt.notes, hide(text));
+  const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
+  attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
+  const isOff = isOffAt(where, { gateway });
+  const refusesTool = (tool: HostedTool) => hosted && isOff || isLostOn(tool, where, { gateway });
+  const lost = beside.filter(refusesTool).flatMap(({ extra }) => Object.keys(extra.fields));
+  const refuses = lost.length > 0 ? [...upstream.refuses, ...lost] : upstream.refuses;
+  const secret = upstream.takesTokens ? caller.token : upstream.secret;
+  return {
+    operation,
+    input,
+    estimate,
+    largeFor: requestLog.isLarge ? caller.owner : undefined,
+    target,
+    upstream: withRecord(
+      withTrace(
+        secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
+        attempt.trace,
+        request.headers,
+      ),
+      attempt,
+      requestLog,
+    ),
+    context: new AttemptAnswer(clientWire, attempt, hide),
+    signal,
+    prepare(lessons) {
+      if (!("messages" in input)) return asItIs(input, attempt, target, note) as Input<K>;
+      const offer = isOff ? undefined : hosted;
+      const facts: TargetFacts = {
+        target: attempt.target,
+        clientWire,
+        systemMessages: target.systemMessages,
+        refusedTools: upstream.refuses,
+        intake: upstream.driver.intake?.(target),
+        hosted: offer,
+        refusesTool,
+        refusesCacheHints: lessons.refusesCacheHints,
+        refusesReasoning: lessons.refusesReasoning,
+        corrections: lessons.corrections,
+        answerLimit: attempt.answerLimit,
+        answerRoom: target.answerRoom,
+      };
+      return prepareForTarget(input, facts, note, steps) as Input<K>;
+    },
+    onDescribed: () => {},
+    onHead(headers) {
+      const provider = providerIn(headers, upstream);
+      if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
+      const loading = attempt.listed && gateway.prices.load(pricedTarget(where, attempt));
+      return loading && settleWithin(loading, PRICES_MS);
+    },
+  };
+}
+
+/** Prepares a request that is no conversation in canonical form: it only gets the limit of its budget. */
+function asItIs<T extends Input<ModelOperation>>(
+  input: T,
+  { answerLimit }: AttemptRecord,
+  target: Target,
+  note: (text: string) => void,
+): T | Input<"relay"> {
+  return answerLimit !== undefined && "body" in input
+    ? withinBudget<Input<"relay">>(input, answerLimit, target, note)
+    : input;
+}
+
+/** The upstream, whose calls are kept where the configuration wants that. */
+function withRecord(upstream: Upstream, { target }: AttemptRecord, { record, reason }: RequestLog): Upstream {
+  if (!record) return upstream;
+  const { name, driver, transport, secretPlace } = upstream;
+  const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
+  return { ...upstream, transport: record.recorded(transport, facts) };
+}
+
+/** It lives as long as the answer, and so holds nothing of what was asked. */
+class AttemptAnswer implements AnswerContext {
+  readonly clientWire: string;
+  readonly note: (text: string) => void;
+  readonly #counted: Counted | undefined;
+
+  constructor(clientWire: string, attempt: AttemptRecord, hide: Hide) {
+    this.clientWire = clientWire;
+    const note = (text: string) => addNote(attempt.notes, hide(text));
+    this.note = note;
+    this.#counted = attempt.counted;
+  }
+
+  get inputTokens(): number {
+    if (!this.#counted) return 0;
+    this.#counted.used = true;
+    return this.#counted.inputTokens;
+  }
+}
+
+/** Who served, as an upstream that chooses among providers says it: an id, and nothing that would not fit into a model's name. */
+function providerIn(headers: Headers, { providers }: Upstream): string | undefined {
+  const provider = providers && headers.get(providers.servedBy);
+  return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
+}
+
+/** How the target takes conversations. */
+export function intakeAt(
+  where: PlannedTarget,
+  { gateway: { upstreams, drivers } }: RequestContext,
+): Intake | undefined {
+  const upstream = upstreams.get(where.upstream);
+  const driver = where.driver === undefined ? upstream?.driver : drivers.get(where.driver);
+  return upstream && driver?.intake?.({ ...upstream.quirks, ...where, model: where.pinned ?? where.model });
+}
+
+/** The upstream, spoken to as the place behind it is. Throws where the caller may not use it. */
+function upstreamOf(
+  { upstream: name, driver: spoken, path, guessed, pinned }: PlannedTarget,
+  { gateway: { upstreams, drivers }, caller }: RequestContext,
+): Upstream {
+  const upstream = upstreams.get(name);
+  const driver = spoken === undefined ? upstream?.driver : drivers.get(spoken);
+  if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
+  if (caller.isStranger && !upstream.takesTokens && upstream.baseUrl !== undefined) {
+    throw new GatewayError("permission", `Upstream "${name}" requires a key of this gateway`, {
+      tryNextTarget: true,
+    });
+  }
+  if (upstream.takesTokens && !caller.token) {
+    const message = `Upstream "${name}" takes the caller's own token: send it as "Authorization: Bearer <token>"`;
+    throw new GatewayError("authentication", message, { tryNextTarget: true });
+  }
+  const own = upstream.takesTokens ? withCallersToken(driver) : driver;
+  if (pinned !== undefined) return { ...upstream, driver: lenient(own) };
+  if (path === undefined) return own === driver ? upstream : { ...upstream, driver: own };
+  return { ...upstream, driver: guessed ? unsure(own) : own, baseUrl: `${upstream.baseUrl}/${path}` };
+}
+
+/** The same driver, whose errors are changed. */
+function withErrors(driver: Driver, change: (error: GatewayError) => GatewayError): Driver {
+  return { ...driver, parseError: (reply) => change(driver.parseError(reply)) };
+}
+
+/** Of a place that was only guessed, "no such model" says nothing of the model. */
+function unsure(driver: Driver): Driver {
+  const message = "Cannot locate the model: the catalog does not answer, and the default place does not have the model";
+  return withErrors(
+    driver,
+    (error) => error.code === "model_not_found" ? new GatewayError("unavailable", message, error.details) : error,
+  );
+}
+
+/** What one provider refuses may be well with another one. */
+function lenient(driver: Driver): Driver {
+  return withErrors(
+    driver,
+    ({ code, message, details }) => new GatewayError(code, message, { ...details, tryNextTarget: true }),
+  );
+}
+
+/** A token that is refused is the caller's. */
+function withCallersToken(driver: Driver): Driver {
+  return withErrors(driver, (error) => {
+    const { upstreamStatus: status, ...details } = error.details;
+    if (status !== 401 && status !== 403) return error;
+    const code = status === 401 ? "authentication" : "permission";
+    const message = `The upstream refused your token (${status})`;
+    return new GatewayError(code, message, { ...details, upstreamStatus: status, tryNextTarget: true });
+  });
+}

@@ -1,0 +1,201 @@
+/** Answers that are made while their client does something else: as a streamed answer, which the gateway reads itself. */
+import type { GenerateEvent, GenerateRequest, Message } from "../canonical/generate.ts";
+import type { StoredAnswer } from "../canonical/stored.ts";
+import { RequestLog } from "../context/request_log.ts";
+import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { MEDIA_TYPE } from "../http/framing.ts";
+import { streamResponse } from "../http/respond.ts";
+import type { EventSeries } from "../state/stored_events.ts";
+import type { Run } from "../state/runs.ts";
+import type { EventSource } from "../util/event_source.ts";
+import type { Incoming } from "./incoming.ts";
+
+type Answer = (asked: Incoming<"generate">) => Promise<Response>;
+
+/** What is answered once the request is let in: the response that is queued, or its events from the first one on. */
+export async function runInBackground(asked: Incoming<"generate">, answer: Answer): Promise<Response> {
+  const { context, input } = asked;
+  const { gateway } = context;
+  if (gateway.draining.aborted) throw shuttingDown();
+  gateway.runs.checkRoom(context.caller.owner, gateway);
+  const apart = setApart(context);
+  const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
+  const answering = answer({
+    ...asked,
+    protocol: recorded(asked.protocol),
+    input: { ...input, stream: true },
+    context: apart.context,
+    async begin(exchange, messages) {
+      const { id, created } = exchange;
+      const { previous, keep = {} } = input.memory!;
+      const facts = { id, previous, created, model: input.model, messages, keep };
+      const run = await gateway.runs.begin(facts, context.caller.owner, input.stream, gateway);
+      apart.follow(run);
+      begun.resolve({ exchange, run });
+    },
+  });
+  // What fails before it has begun is the client's to know; after that, it is the run's.
+  const started = await Promise.race([begun.promise, answering.then(() => begun.promise)]).catch((thrown) => {
+    apart.context.requestLog.fail(toGatewayError(thrown));
+    apart.context.requestLog.close(0); // gives back what it holds; the request's own line is the only one
+    throw thrown;
+  });
+  const { exchange, run } = started;
+  void finishRun(answering, run, exchange, apart.context);
+  if (input.stream) return follow(run.log!, 0, context);
+  return asked.protocol.serializeQueued!(pending(exchange, input), exchange);
+}
+
+/** The request's context for what goes on without it: a line in the log, a signal and an end of its own. */
+function setApart(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
+  const { gateway, requestLog, hide } = context;
+  const abort = new AbortController();
+  let run: Run | undefined;
+  const since = gateway.monotonic();
+  const { time, id, method, path, key, lane, protocol } = requestLog.entry;
+  const entry = { time: time!, id: id!, method: method!, path: path! };
+  const own = new RequestLog({
+    entry,
+    log: (line) => run && gateway.log(line),
+    elapsedMs: () => Math.round(gateway.monotonic() - since),
+    trace: requestLog.trace?.background(),
+  });
+  Object.assign(own.entry, { key, lane, protocol });
+  own.record = requestLog.record;
+  const dependent = gateway.running.add(abort);
+  own.atEnd(() => gateway.running.delete(dependent));
+  return {
+    context: {
+      ...context,
+      requestLog: own,
+      note(text) {
+        own.note(hide(text));
+        context.note(text);
+      },
+      signal: abort.signal,
+      leave: () => abort.abort(),
+      hasLeft: () => run?.isCancelled() ?? false,
+    },
+    follow(begun) {
+      run = begun;
+      begun.signal.addEventListener("abort", () => abort.abort(begun.signal.reason), { once: true });
+    },
+  };
+}
+
+/** The protocol whose events are numbered by their places: nothing stands between them. */
+function recorded(protocol: Protocol<"generate">): Protocol<"generate"> {
+  return { ...protocol, keepAlive: undefined };
+}
+
+/** Reads the answer to its end, whoever else does. */
+async function finishRun(
+  answering: Promise<Response>,
+  run: Run,
+  exchange: Exchange<"generate">,
+  context: RequestContext,
+): Promise<void> {
+  const { requestLog } = context;
+  try {
+    const response = await answering;
+    run.start();
+    for await (const block of blocksOf(response)) if (!block.startsWith(":")) run.log?.add(block);
+    if (!requestLog.failure && !exchange.stored) {
+      requestLog.fail(new GatewayError("internal", "The response could not be stored"));
+    }
+  } catch (thrown) {
+    requestLog.fail(toGatewayError(thrown));
+  }
+  const failure = context.signal.aborted ? toGatewayError(context.signal.reason) : requestLog.failure;
+  await run.end(failure && { code: failure.code, message: failure.message });
+  requestLog.close(run.isCancelled() ? clientClosed().status : 200);
+}
+
+/** The events of a streamed body, each with the blank line at its end. */
+async function* blocksOf({ body }: Response): AsyncGenerator<string> {
+  if (!body) return;
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body) {
+    text += decoder.decode(chunk, { stream: true });
+    const end = text.lastIndexOf("\n\n");
+    if (end < 0) continue;
+    for (const block of text.slice(0, end).split("\n\n")) yield `${block}\n\n`;
+    text = text.slice(end + 2);
+  }
+}
+
+/** The events from one on, those that are there and those that come, in the client's own connection. */
+export function follow(
+  log: EventSeries,
+  from: number,
+  { requestLog, gateway, isServed }: RequestContext,
+): Response {
+  const { pace, limits } = gateway;
+  requestLog.entry.stream = true;
+  let at = from;
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+    log.stop?.();
+  };
+  return streamResponse({
+    async next() {
+      const events = isOver ? undefined : await log.read(at);
+      at += events?.length ?? 0;
+      return events?.join("");
+    },
+    cancel: () => Promise.resolve(end()),
+  }, {
+    mediaType: MEDIA_TYPE.sse,
+    keepAlive: () => ": keep-alive\n\n",
+    keepAliveMs: pace.keepAliveMs,
+    sendStallMs: limits.sendStallMs,
+    isServed,
+    onStall: end,
+    onLeave: end,
+    onFailure(thrown) {
+      requestLog.fail(toGatewayError(thrown));
+      end();
+    },
+    onEnd: () => requestLog.close(200),
+  });
+}
+
+/** The response before the model has begun. */
+function pending({ id, created }: Exchange<"generate">, input: GenerateRequest): StoredAnswer {
+  const { previous, keep = {} } = input.memory!;
+  const nothing = { finish: { reason: "other" as const }, usage: { inputTokens: 0, outputTokens: 0 }, content: [] };
+  const facts = { id, created, completed: created, previous, keep, model: input.model };
+  return {
+    ...facts,
+    messages: [] as Message[],
+    response: { model: input.model, ...nothing },
+    run: { status: "queued" },
+  };
+}
+
+/** The source whose start needs no upstream: a client that comes back needs the response's id. */
+export function startedAtOnce(
+  source: EventSource<GenerateEvent>,
+  { model }: GenerateRequest,
+  inputTokens: number,
+): EventSource<GenerateEvent> {
+  let hasStarted = false;
+  return {
+    async next() {
+      if (!hasStarted) {
+        hasStarted = true;
+        return [{ type: "start", model, inputTokens }];
+      }
+      for (;;) {
+        const events = (await source.next())?.filter(({ type }) => type !== "start");
+        if (!events || events.length > 0) return events;
+      }
+    },
+    cancel: () => source.cancel(),
+  };
+}

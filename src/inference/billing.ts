@@ -1,0 +1,199 @@
+/** What the answers of upstreams cost a request: each is priced where it ends, by who gave it. */
+import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
+import type { HostedResult } from "../canonical/hosted.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { ReportedUsage, Usage } from "../canonical/usage.ts";
+import type { Bill, Reserved } from "../context/bill.ts";
+import type { Payer } from "../context/gateway.ts";
+import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { PricedTarget } from "../lanes/prices.ts";
+import { priceOf } from "../observe/cost.ts";
+import type { Reservation } from "../state/budget/page.ts";
+import type { Wanted } from "../state/budget/wanted.ts";
+import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
+import { settleWithin } from "../util/timeout.ts";
+import { weighRelayed } from "./mask_secrets.ts";
+
+const CHARACTERS_PER_TOKEN = 4;
+
+/** The bill of one answer, as who asks for it sees it. */
+function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {
+  return {
+    follow(text) {
+      // Of what is relayed or transcribed there is one answer, whose events are weighed on their way.
+      bill.emitted = operation === "generate"
+        ? () => text.length / CHARACTERS_PER_TOKEN
+        : () => requestLog.emittedTokens;
+    },
+    answered: (output) => settle(bill, reportIn(operation, output)),
+    finished: (last) => settle(bill, reportAtEnd(last)),
+    ended: (isGivenUp) => bill.end(isGivenUp),
+  };
+}
+
+/** What an answer says of its own cost. */
+interface Report {
+  usage?: ReportedUsage;
+  /** The length of sound that was transcribed. */
+  seconds?: number;
+  /** The tokens of the answer, estimated. */
+  weigh?(): number;
+}
+
+function settle(bill: Bill, { usage = {}, seconds, weigh }: Report): void {
+  if (seconds !== undefined) bill.settleSound(seconds);
+  else bill.settle(usage, weigh);
+}
+
+function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Report {
+  switch (operation) {
+    case "generate": {
+      const { usage, content } = output as Output<"generate">;
+      return { usage, weigh: () => estimateInputTokens({ messages: [{ role: "assistant", content }] }) };
+    }
+    case "relay": {
+      const { usage, body } = output as Output<"relay">;
+      return { usage, weigh: () => weighRelayed(body) };
+    }
+    case "transcribe": {
+      const { usage, text } = output as Output<"transcribe">;
+      return { ...transcriptReport(usage), weigh: () => estimateTextTokens(text) };
+    }
+    case "embed":
+    case "rerank":
+      return { usage: { ...(output as Output<"embed" | "rerank">).usage, outputTokens: 0 } };
+    default:
+      // No server reports how many tokens its speech was; what it was made of is known.
+      return { usage: { outputTokens: 0 } };
+  }
+}
+
+function reportAtEnd(event: StreamEvent<ModelOperation>): Report {
+  if (event.type !== "finish") return {};
+  if ("transcript" in event) return transcriptReport(event.transcript.usage);
+  return { usage: event.usage };
+}
+
+function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
+  return usage && "seconds" in usage ? { seconds: usage.seconds } : { usage };
+}
+
+function unpriced(where: PlannedTarget): GatewayError {
+  const message = `The price of "${targetName(where)}" is not known, and this key has a budget`;
+  return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
+}
+
+/** How long a request waits for the first list of prices, in milliseconds. */
+const PRICES_MS = 500;
+
+/** The place that is asked, as lists of prices know it: with the provider that serves there, as soon as it is known. */
+export function pricedTarget(
+  { upstream, path, pinned, model, provider }: PlannedTarget,
+  attempt?: Pick<AttemptRecord, "provider">,
+): PricedTarget {
+  return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
+}
+
+/** Whoever brings a token of its own pays for itself, and what the gateway answers by itself costs nothing. */
+function paysItself({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
+  const { takesTokens, baseUrl } = upstreams.get(upstream) ?? {};
+  return takesTokens === true || (baseUrl === undefined && !price);
+}
+
+const NOTHING: Wanted = { most: 0n, least: 0n };
+
+/**
+ * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Where a budget pays, and the
+ * request sets no limit, the attempt has how long the answer may be. Throws `budget_exceeded` where
+ * that is more than is left, and `permission` where nobody knows what it may cost.
+ */
+export function openBill<K extends ModelOperation>(
+  asked: Pick<Attempt<K>, "operation" | "input" | "target" | "signal">,
+  where: PlannedTarget,
+  attempt: AttemptRecord,
+  inputTokens: number,
+  { requestLog, gateway }: Pick<RequestContext, "requestLog" | "gateway">,
+): AnswerBill<K> | Promise<AnswerBill<K>> {
+  const { operation, input, target, signal } = asked;
+  const { price } = where;
+  const payer = paysItself(where, gateway) ? undefined : requestLog.payer;
+  const open = (reserved?: Reserved) =>
+    billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
+  if (!payer) return open();
+  const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
+  const reserve = (price: Price | undefined) => {
+    const wanted = price && payer.reservingFor(operation, input, sent, price, target);
+    if (!wanted && payer.refusesUnpriced) throw unpriced(where);
+    return reserved(payer, wanted ?? NOTHING, signal, (one) => {
+      attempt.answerLimit = wanted?.limitFor?.(one.amount);
+      return open(one);
+    });
+  };
+  const place = pricedTarget(where);
+  const known = price ?? gateway.prices.mostOf(place, sent);
+  const loading = known ? undefined : gateway.prices.load(place);
+  if (!loading) return reserve(known);
+  return settleWithin(loading, PRICES_MS).then(() => {
+    signal.throwIfAborted();
+    return reserve(gateway.prices.mostOf(place, sent));
+  });
+}
+
+/** Sets an amount aside for what is opened then. */
+function reserved<T>(
+  payer: Payer,
+  wanted: Wanted,
+  signal: AbortSignal,
+  open: (reserved: Reserved) => T,
+): T | Promise<T> {
+  const reservation = payer.reserve(wanted);
+  if (!(reservation instanceof Promise)) return open(heldBy(reservation));
+  return reservation.then((one) => {
+    if (!signal.aborted) return open(heldBy(one));
+    one.settle(0n);
+    throw signal.reason;
+  });
+}
+
+/** Apart, because it lives as long as the answer, and who opens its bill holds what was asked. */
+function heldBy(reservation: Reservation): Reserved {
+  return { amount: reservation.amount, settle: (cost) => reservation.settle(cost) };
+}
+
+const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses: { webSearch: 1 } };
+
+/** A search that the gateway runs for the model that was asked last. One that fails costs nothing. */
+export async function billSearch(
+  run: () => Promise<HostedResult>,
+  { requestLog }: Pick<RequestContext, "requestLog">,
+  signal: AbortSignal,
+): Promise<HostedResult> {
+  const { payer, attempt } = requestLog;
+  const search = attempt?.price?.search;
+  if (search === undefined) return await run();
+  const open = (reserved?: Reserved) => requestLog.open(0, { price: { search }, reserved });
+  const amount = priceOf(ONE_SEARCH as Usage, { search })!;
+  const wanted = { most: amount, least: amount, why: "one search" };
+  let bill: Bill;
+  try {
+    bill = payer ? await reserved(payer, wanted, signal, open) : open();
+  } catch {
+    signal.throwIfAborted();
+    return { kind: "error", code: "too_many_requests" };
+  }
+  const result = await run();
+  if (result.kind === "error") bill.end(signal.aborted);
+  else bill.settle(ONE_SEARCH);
+  return result;
+}
+
+/** Whether it was a budget that let an answer go on no further. */
+export function isUnpaid(thrown: unknown, { note }: Pick<RequestContext, "note">): boolean {
+  const { code, message } = toGatewayError(thrown);
+  if (code !== "budget_exceeded") return false;
+  note(`ended the answer: ${message}`);
+  return true;
+}

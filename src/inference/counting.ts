@@ -1,0 +1,46 @@
+/** How many tokens a conversation has for a target: at once, as far as the gateway knows. */
+import type { JsonValue } from "../canonical/json.ts";
+import type { Input } from "../canonical/operations.ts";
+import { holdsPart } from "../canonical/part_types.ts";
+import type { Count, ReportedUsage } from "../canonical/usage.ts";
+import type { Gateway } from "../context/gateway.ts";
+import type { AttemptRecord, Counted } from "../context/request_log.ts";
+
+/** At once. A client that had the same conversation counted a moment ago is given the same. */
+export function count(input: Input<"countTokens">, estimate: number, target: string, gateway: Gateway): Counted {
+  return {
+    ...countKnown(input, target, estimate, gateway),
+    estimate,
+    isText: !holdsPart(input.messages, "file"),
+    used: false,
+  };
+}
+
+function countKnown(
+  input: Input<"countTokens">,
+  target: string,
+  estimate: number,
+  { calibration, upstreamCounts, tokenizerCounts }: Gateway,
+): Count {
+  const text = () => textOf(input);
+  const byUpstream = upstreamCounts.known(target, text);
+  if (byUpstream !== undefined) return { inputTokens: byUpstream, by: "upstream" };
+  const byTokenizer = tokenizerCounts.known(target, text);
+  if (byTokenizer !== undefined) return { inputTokens: byTokenizer, by: "tokenizer" };
+  return calibration.count(target, estimate);
+}
+
+/** What of a request goes into its count. */
+export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
+  return [messages, tools, toolChoice, outputSchema, thinking] as JsonValue;
+}
+
+/** What an upstream counted makes the next counts of the same model better. */
+export function learn(
+  usage: ReportedUsage | undefined,
+  attempt: AttemptRecord | undefined,
+  { calibration }: Gateway,
+): void {
+  if (!usage?.inputTokens || usage.estimated || usage.compaction || !attempt?.counted?.isText) return;
+  calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
+}

@@ -1,0 +1,294 @@
+/** Hosted tools in a conversation: who runs them, and what the gateway is to do where it does. */
+import { collectFrom } from "../canonical/collect.ts";
+import { estimateInputTokens } from "../canonical/estimate.ts";
+import type {
+  GenerateEvent,
+  GenerateRequest,
+  GenerateResponse,
+  HostedPart,
+  HostedTool,
+  Message,
+  Tool,
+} from "../canonical/generate.ts";
+import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
+import type { Input } from "../canonical/operations.ts";
+import { replay } from "../canonical/replay.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { WireRequest } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
+import { citing, lastNumber } from "../transforms/citations.ts";
+import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { CallFacts } from "../hosted/runner.ts";
+import { transformed } from "../transforms/apply.ts";
+import { markThoughts } from "../transforms/reasoning.ts";
+import { GatewayError } from "../errors.ts";
+import { isJsonObject, type JsonValue } from "../canonical/json.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { billSearch, isUnpaid } from "./billing.ts";
+import type { Shortening } from "./compact.ts";
+import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
+import { hostedRounds } from "./hosted_rounds.ts";
+import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
+import { runTraced } from "./traced.ts";
+
+/** What the gateway runs in one answer. */
+export interface Hosted {
+  /** Whether something is to run before the model is asked. */
+  isBegun: boolean;
+  /** Whether the client can be left to go on later with an answer that took long. */
+  canPause: boolean;
+  /** How the model is offered it. Servers that the conversation has not listed yet are asked for their tools, once. */
+  offer(): Promise<Offered>;
+}
+
+/** What there is to offer; nothing where the gateway runs nothing. */
+export async function offeredBy(hosted: Hosted | undefined): Promise<Partial<Offered>> {
+  return hosted ? await hosted.offer() : {};
+}
+
+interface Offered {
+  functions: readonly HostedFunction[];
+  /** What the answer begins with. */
+  before: readonly HostedPart[];
+}
+
+/** A request of which the gateway runs hosted tools. */
+interface Planned {
+  input: Input<"generate">;
+  hosted: Hosted;
+}
+
+/** The hosted tools that a request asks for by fields of their own. */
+export function toolsBeside(protocol: Protocol<"generate">, wire: WireRequest): readonly HostedTool[] {
+  return protocol.toolsBeside?.(wire)?.tools ?? [];
+}
+
+/** What the gateway runs of the request's hosted tools, and the request as it is then; nothing where it runs none of them. */
+export function planHosted(
+  protocol: Protocol<"generate">,
+  { input, targets, compaction }: Shortening,
+  wire: WireRequest,
+  context: RequestContext,
+): Planned | undefined {
+  const beside = toolsBeside(protocol, wire);
+  const asked = [...input.tools ?? [], ...beside].filter(isHosted);
+  const [first] = targets;
+  if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
+  const own = asked.filter((tool) => context.gateway.hosted.runs(tool.work) && !runsAt(tool, first, context));
+  const [one] = own;
+  if (!one) return undefined;
+  if (input.relay) {
+    const { field } = input.relay;
+    const message = `Cannot serve "${field}" together with "${one.name}", which the gateway runs`;
+    throw new GatewayError("invalid_request", message, { param: field });
+  }
+  const planned = plan(protocol, input, own, beside, context);
+  return compaction?.when === "now" ? { ...planned, hosted: withNothingBefore(planned.hosted) } : planned;
+}
+
+/** All of them are asked for their tools at once. */
+const MOST_SERVERS = 32;
+
+function plan(
+  { canPause = false }: Protocol<"generate">,
+  input: Input<"generate">,
+  own: readonly RunnableTool[],
+  beside: readonly HostedTool[],
+  context: RequestContext,
+): Planned {
+  const added = beside.filter((tool) => own.some((one) => one === tool));
+  const tools = [...input.tools ?? [], ...added];
+  const run = tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool));
+  const { messages, approved } = settleApprovals(input.messages);
+  const due = [...approved, ...unfinished(messages)];
+  const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
+  if (servers.length > MOST_SERVERS) {
+    throw new GatewayError("invalid_request", `More than ${MOST_SERVERS} remote servers`, { param: "tools" });
+  }
+  const lists = listsIn(input.messages, servers);
+  let offered: Promise<Offered> | undefined;
+  return {
+    input: { ...withoutFields(input, added, own), tools, messages },
+    hosted: {
+      canPause,
+      isBegun: due.length + lists.unknown.length > 0,
+      offer: () => offered ??= offer(run, lists, due, context),
+    },
+  };
+}
+
+async function offer(
+  tools: readonly Tool[],
+  lists: Lists,
+  due: readonly HostedPart[],
+  context: RequestContext,
+): Promise<Offered> {
+  const added = await listTools(lists, factsOf(context, () => false), context);
+  const opensPages = context.gateway.hosted.runs({ kind: "web-fetch" });
+  const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
+    work.kind !== "web-search" || does === "web-search" || opensPages
+  );
+  const usable = await Promise.all(functions.map((one) => permitted(one, context)));
+  return { functions: usable.flat(), before: [...added, ...due] };
+}
+
+/** The function as the caller may use it: not at all, or with the client's approval. */
+async function permitted(
+  { remote, ...rest }: HostedFunction,
+  { gateway: { hosted }, caller }: RequestContext,
+): Promise<HostedFunction[]> {
+  if (rest.work.kind !== "mcp" || !remote) return [rest];
+  const permission = (await hosted.permissions(rest.work, caller.name)).of(remote.name);
+  return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
+}
+
+/** The same for a summary: it only knows the tools. */
+function withNothingBefore(hosted: Hosted): Hosted {
+  const offer = async () => ({ ...await hosted.offer(), before: [] });
+  return { ...hosted, isBegun: false, offer };
+}
+
+type RunnableTool = HostedTool & { work: HostedWork };
+
+function isHosted(tool: { type: string }): tool is RunnableTool {
+  return tool.type === "hosted" && (tool as HostedTool).work !== undefined;
+}
+
+/** The request without the fields that asked for a tool which stands among the others now. */
+function withoutFields(
+  input: Input<"generate">,
+  added: readonly HostedTool[],
+  own: readonly RunnableTool[],
+): Input<"generate"> {
+  const names = new Set(added.flatMap(({ extra }) => Object.keys(extra.fields)));
+  const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
+  const { extra } = input;
+  if (!extra || names.size + servers.length === 0) return input;
+  const fields = Object.entries(extra.fields).filter(([name]) => !names.has(name)).flatMap(([name, value]) => {
+    const isOwn = (one: JsonValue) =>
+      isJsonObject(one) && servers.some(({ field, server }) => field === name && one.name === server);
+    if (!Array.isArray(value) || !value.some(isOwn)) return [[name, value]];
+    const others = value.filter((one) => !isOwn(one));
+    return others.length > 0 ? [[name, others]] : [];
+  });
+  return { ...input, extra: { ...extra, fields: Object.fromEntries(fields) } };
+}
+
+function factsOf(
+  { gateway, caller, signal, requestLog }: RequestContext,
+  isNamed: (url: string) => boolean,
+  own = signal,
+): CallFacts {
+  return {
+    key: caller.name,
+    owner: gateway.hasSeveralCallers ? caller.owner : undefined,
+    signal: own,
+    onFailure: (reason) => requestLog.explain(reason),
+    isNamed,
+  };
+}
+
+/** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */
+function unfinished(messages: readonly Message[]): HostedPart[] {
+  const last = messages.at(-1);
+  if (last?.role !== "assistant") return [];
+  const steps = stepsIn([last]);
+  const done = new Set(steps.filter(({ result }) => result).map(({ id }) => id));
+  return steps.filter(({ id, awaitsApproval }) => !done.has(id) && !awaitsApproval).map(({ id, call }) => ({
+    type: "hosted",
+    id,
+    call,
+  }));
+}
+
+/** The same whole. */
+export function answerHosted(
+  hosted: Hosted,
+  request: GenerateRequest,
+  context: RequestContext,
+  ask: (request: GenerateRequest, estimate: number, offer: HostedOffer) => Promise<GenerateResponse>,
+): Promise<GenerateResponse> {
+  const open = (...asked: Parameters<typeof ask>) => opening(async () => sourceOf(replay(await ask(...asked))));
+  return collectFrom(streamHosted(hosted, request, context, open));
+}
+
+type Open = (request: GenerateRequest, estimate: number, offer: HostedOffer) => EventSource<GenerateEvent>;
+
+/** The answer, in which the gateway runs hosted tools, as the events of one. `open` asks the model. */
+export function streamHosted(
+  { offer, canPause }: Hosted,
+  request: GenerateRequest,
+  context: RequestContext,
+  open: Open,
+): EventSource<GenerateEvent> {
+  return opening(async () => runRounds(await offer(), canPause, request, context, open));
+}
+
+function runRounds(
+  { functions, before }: Offered,
+  canPause: boolean,
+  request: GenerateRequest,
+  context: RequestContext,
+  open: Open,
+): EventSource<GenerateEvent> {
+  const { gateway, signal, caller, requestLog } = context;
+  const { rounds, calls, deadlineMs } = gateway.hostedLimits;
+  const hits = hitsIn(request.messages);
+  const named = new NamedAddresses(request.messages);
+  const until = gateway.monotonic() + deadlineMs;
+  const account = gateway.admission(caller);
+  const answer = hostedRounds({
+    id: gateway.newId(),
+    request,
+    functions,
+    before,
+    canPause,
+    rounds,
+    calls,
+    lastHit: lastNumber(request.messages, hits),
+    isLate: () => gateway.monotonic() >= until,
+    isUnpaid: (thrown) => isUnpaid(thrown, context),
+    ask(grown, isLast) {
+      const round = open(grown, estimateInputTokens(grown), { functions, isLast });
+      // The next round may be asked of another target.
+      return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
+    },
+    async run(call: HostedCall, work: HostedWork, stop) {
+      if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
+      const own = AbortSignal.any([signal, stop]);
+      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context);
+      const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
+      named.add(result);
+      return result;
+    },
+  });
+  // Numbers in brackets that a schema asks for cite nothing.
+  return request.outputSchema ? answer : transformed(answer, citing(hits), signal);
+}
+
+function hitsIn(messages: readonly Message[]): Map<number, SearchHit> {
+  const found = stepsIn(messages).flatMap(({ result }) => result?.kind === "hits" ? result.hits : []);
+  return new Map(found.map((hit) => [hit.number, hit]));
+}
+
+/** The addresses that users and tools have named: no page is opened that the model alone has thought of. */
+class NamedAddresses {
+  readonly #texts: string[];
+
+  constructor(messages: readonly Message[]) {
+    const others = messages.filter(({ role }) => role !== "assistant").map(({ content }) => content);
+    this.#texts = [JSON.stringify([others, stepsIn(messages).map(({ result }) => result)])];
+  }
+
+  add(result: HostedResult): void {
+    this.#texts.push(JSON.stringify(result));
+  }
+
+  has(url: string): boolean {
+    const [plain] = url.split("#", 1);
+    const written = JSON.stringify(plain).slice(1, -1).replace(/\/$/, "");
+    return this.#texts.some((text) => text.includes(written));
+  }
+}

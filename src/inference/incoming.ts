@@ -1,0 +1,75 @@
+/** A request that was read, on its way to the operation that answers it. */
+import { isJsonObject } from "../canonical/json.ts";
+import type { Input, OperationName } from "../canonical/operations.ts";
+import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange, WireRequest } from "../contract/context.ts";
+import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
+import type { Recalled } from "../state/continuity.ts";
+import type { Lane } from "../lanes/lane.ts";
+
+/** The operations that clients can ask for. */
+export type ServedOperation = AnyProtocol["operation"];
+
+/** The conversations that a WebSocket keeps, for one of its requests. */
+export interface ConversationCache {
+  /** The request with the conversation that it goes on from. `fromStore` looks where answers are stored. */
+  recall(input: GenerateRequest, fromStore: () => Promise<Recalled>): Promise<Recalled>;
+  /** Keeps an answer that is not stored. `target`: who gave it; a warm-up has none. */
+  keep(id: string, response?: GenerateResponse, target?: string): void;
+}
+
+export interface Incoming<K extends OperationName> {
+  readonly protocol: Protocol<K>;
+  readonly wire: WireRequest;
+  readonly input: Input<K>;
+  readonly lane: Lane;
+  readonly context: RequestContext;
+  /** Present where the request came over a WebSocket. */
+  readonly conversationCache?: ConversationCache;
+  /**
+   * Present where the answer is made in the background: called once the request is let in, before any upstream is asked, with
+   * what its client adds.
+   */
+  begin?(exchange: Exchange<"generate">, messages: Message[]): Promise<void>;
+}
+
+/** Answers one operation. Throws a `GatewayError` where it cannot. */
+export type Handler<K extends OperationName> = (incoming: Incoming<K>) => Promise<Response>;
+
+/** What a serializer may know of the request: `input` is what is asked of upstreams in the end. */
+export function openExchange<K extends OperationName>(
+  { protocol: { idPrefix = "" }, wire, context }: Pick<Incoming<K>, "protocol" | "wire" | "context">,
+  input: Input<K>,
+): Exchange<K> {
+  const { gateway, started, clientWire, note } = context;
+  return {
+    id: idPrefix + gateway.newId(),
+    created: toSeconds(started),
+    input,
+    wire,
+    clientWire,
+    note,
+    now: () => toSeconds(gateway.now()),
+    elapsedMs: () => context.requestLog.elapsedMs(),
+    stored: "memory" in input && input.memory?.keep !== undefined,
+    frames: { sent: 0 },
+  };
+}
+
+/**
+ * Lets go of the conversation once an upstream answers it: it may be megabytes, and the answer may take an hour.
+ */
+export function forgetConversation(
+  exchange: Exchange<"generate">,
+  { conversation }: Pick<Protocol<"generate">, "conversation">,
+): void {
+  const { wire, input } = exchange;
+  exchange.input = { ...input, messages: [] };
+  if (conversation === undefined || !isJsonObject(wire.body)) return;
+  exchange.wire = { ...wire, body: { ...wire.body, [conversation]: undefined } };
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

@@ -1,0 +1,114 @@
+/** What an answer carries besides the model's own text: a server in between may have put a secret into it. */
+import type { JsonObject } from "../canonical/json.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { weighText } from "../canonical/estimate.ts";
+import type { Hide } from "../context/secrets.ts";
+
+/** The places of the model's own words, by their keys; lists take no key. */
+interface Words {
+  readonly [key: string]: Words;
+}
+
+/** A text stays here, and what is no text is gone into. */
+const WORDS: Words = {};
+/** Neither is sound changed, but its bytes say nothing of its tokens. */
+const SOUND: Words = {};
+const PART: Words = { text: WORDS, input: WORDS };
+const SEGMENT: Words = { text: WORDS };
+const TRANSCRIPT: Words = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
+/** Of the chat wire, whose answers are relayed as they are. A content is a text, or a list of parts. */
+const CONTENT: Words = { text: WORDS, refusal: WORDS };
+const CALL: Words = { function: { arguments: WORDS }, custom: { input: WORDS } };
+const MESSAGE: Words = {
+  content: CONTENT,
+  refusal: WORDS,
+  reasoning: WORDS,
+  reasoning_content: WORDS,
+  tool_calls: CALL,
+  function_call: { arguments: WORDS },
+  audio: { data: SOUND, transcript: WORDS },
+};
+const RELAYED: Words = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
+
+/** All answers and events have their own places of words, which have no place of the same name in another. */
+const ANSWER: Words = { ...TRANSCRIPT, content: PART, body: RELAYED };
+const EVENT: Words = {
+  text: WORDS,
+  part: PART,
+  delta: { text: WORDS },
+  segment: SEGMENT,
+  transcript: TRANSCRIPT,
+  body: RELAYED,
+};
+
+/** The whole answer, with secrets hidden in all but the model's words; the same one where there are none. */
+export function maskAnswer<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
+  return hideIn(answer, ANSWER, hide) as Output<K>;
+}
+
+/** The same of what holds none of the model's words, as lists of models do not. */
+export function maskValue<T>(value: T, hide: Hide): T {
+  return hideIn(value, undefined, hide) as T;
+}
+
+/** The same of one event of a stream. */
+export function maskEvent<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
+  // Of most events there is nothing but the model's words.
+  return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
+}
+
+/** Tokens of the model's own words in a relayed answer, or in a frame of one, estimated. */
+export function weighRelayed(body: JsonObject): number {
+  return weighIn(body, RELAYED);
+}
+
+function weighIn(value: unknown, words: Words | undefined): number {
+  if (!words) return 0;
+  if (typeof value === "string") return words === WORDS || words === CONTENT ? weighText(value) : 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, words), 0);
+  if (!isPlain(value)) return 0;
+  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(words, key)), 0);
+}
+
+function hideIn(value: unknown, words: Words | undefined, hide: Hide): unknown {
+  if (typeof value === "string") return words === WORDS || words === CONTENT || words === SOUND ? value : hide(value);
+  if (Array.isArray(value)) return hideInList(value, words, hide);
+  return isPlain(value) ? hideInObject(value, words, hide) : value;
+}
+
+function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hide): readonly unknown[] {
+  // Vectors have millions of them.
+  if (typeof list[0] === "number") return list;
+  let changed: unknown[] | undefined;
+  for (let index = 0; index < list.length; index++) {
+    const value = list[index];
+    const masked = hideIn(value, words, hide);
+    if (masked !== value) (changed ??= [...list])[index] = masked;
+  }
+  return changed ?? list;
+}
+
+function hideInObject(object: Record<string, unknown>, words: Words | undefined, hide: Hide): Record<string, unknown> {
+  // Made once there is something to hide, which is rare.
+  let masked: [string, unknown][] | undefined;
+  const keys = Object.keys(object);
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!;
+    const value = object[key];
+    const safeKey = hide(key);
+    const safe = hideIn(value, placeIn(words, key), hide);
+    if (!masked && safeKey === key && safe === value) continue;
+    masked ??= Object.entries(object).slice(0, index);
+    masked.push([safeKey, safe]);
+  }
+  return masked ? Object.fromEntries(masked) : object;
+}
+
+function placeIn(words: Words | undefined, key: string): Words | undefined {
+  return words && Object.hasOwn(words, key) ? words[key] : undefined;
+}
+
+/** Neither bytes, streams and errors nor numbers that are kept as they were written. */
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}

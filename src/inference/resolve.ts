@@ -1,0 +1,132 @@
+/** Which lane and which model a request means, and whether its caller may use them. */
+import type { ModelInfo } from "../canonical/models.ts";
+import { type Input, type OperationName, TASK_OF } from "../canonical/operations.ts";
+import type { Gateway } from "../context/gateway.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { GatewayError } from "../errors.ts";
+import type { Caller } from "../http/auth.ts";
+import type { LostPath } from "../http/lost_path.ts";
+import type { Lane } from "../lanes/lane.ts";
+import type { Resolution } from "../lanes/resolution.ts";
+import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
+import { matchesAny } from "../lanes/patterns.ts";
+import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
+
+/** The lane that a path names. Throws `not_found`, or `permission` where the caller may not use it. */
+export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
+  const lane = lanes.get(name ?? "");
+  if (!lane) {
+    const known = [...lanes.keys()].map((one) => `"${one}"`).join(", ");
+    throw new GatewayError("not_found", `Cannot find lane "${name}": this gateway has ${known}`);
+  }
+  if (caller.lanes && !caller.lanes.includes(lane.name)) {
+    throw new GatewayError("permission", `This key is not allowed to use lane "${lane.name}"`);
+  }
+  return lane;
+}
+
+/**
+ * The lane of a request whose path names none: the one whose own model it asks for, else one that takes any; the first that is
+ * open to the caller where it asks for no model.
+ */
+export function laneFor<K extends OperationName>(
+  operation: K,
+  input: Input<K>,
+  { caller, gateway }: RequestContext,
+): Lane {
+  const all = [...gateway.lanes.values()];
+  const isOpen = ({ name }: Lane) => !caller.lanes || caller.lanes.includes(name);
+  if (!("model" in input)) {
+    return all.find(isOpen) ?? fail("This key opens no lane");
+  }
+  const { model } = input;
+  const task = TASK_OF[operation] ?? "chat";
+  const own = all.filter((lane) => lane.takes(model, task) === "own");
+  const candidates = own.length > 0 ? own : all.filter((lane) => lane.takes(model, task) === "any");
+  if (candidates.length === 0) {
+    throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
+  }
+  return candidates.find(isOpen) ?? fail(`This key is not allowed to use any lane that may have model "${model}"`);
+}
+
+function fail(message: string): never {
+  throw new GatewayError("permission", message);
+}
+
+/** The error for a path that nothing serves: what to ask instead, by the lanes that the caller may use. */
+export function notServed(
+  request: Request,
+  lost: LostPath | undefined,
+  { lanes }: Caller,
+  gateway: Gateway,
+): GatewayError {
+  const { pathname } = new URL(request.url);
+  const known = [...gateway.lanes.keys()].filter((lane) => !lanes || lanes.includes(lane));
+  const lane = known.find((one) => one === lost?.lane) ?? known[0];
+  const hint = lost && lane !== undefined
+    ? `: use "${lost.meant(lane)}". The lanes are ${known.map((one) => `"${one}"`).join(", ")}`
+    : "";
+  return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
+}
+
+/** The targets of a model, in an order that the weights draw anew each time. Throws where the caller may not ask for it, or the lane has none for the operation. */
+export async function resolve(
+  operation: OperationName,
+  model: string,
+  lane: Lane,
+  context: RequestContext,
+): Promise<Resolution> {
+  context.requestLog.entry.model = model;
+  if (context.caller.models) await checkModel(model, lane, context.caller);
+  const resolution = await lane.resolve(model, operation);
+  const targets = orderByDraw(resolution.targets, RANDOM_DRAWS);
+  return targets === resolution.targets ? resolution : { ...resolution, targets };
+}
+
+/** What the lane knows of a model. Throws where it has none of this name, or the caller may not ask for it. */
+export async function findModel(model: string, lane: Lane, context: RequestContext): Promise<ModelInfo> {
+  context.requestLog.entry.model = model;
+  await checkModel(model, lane, context.caller);
+  return await lane.get(model);
+}
+
+export function mayAsk(model: string, { models }: Caller): boolean {
+  return models === undefined || matchesAny(model, models);
+}
+
+/** By the name that is meant, so that no wish beside it opens or closes anything. */
+async function checkModel(model: string, lane: Lane, caller: Caller): Promise<void> {
+  if (caller.models === undefined || mayAsk(await lane.meant(model), caller)) return;
+  throw new GatewayError("permission", `This key is not allowed to use model "${model}"`, { param: "model" });
+}
+
+/**
+ * The error with what the lane knows of the model: one that its upstream does not know may be known for another task by now,
+ * because catalogs are not waited for beforehand; a name that nobody knows may be a slip.
+ */
+export async function explainError(
+  error: GatewayError,
+  { gateway, caller, signal, protocol: { operation }, requestLog: { entry } }: RequestContext,
+): Promise<GatewayError> {
+  const lane = gateway.lanes.get(entry.lane ?? "");
+  const { model } = entry;
+  if (!lane || model === undefined) return error;
+  const { code, message, details } = error;
+  const isRefused = code === "model_not_found" && details.upstreamStatus !== undefined;
+  const reason = isRefused ? await lane.explainRefusal(model, operation) : undefined;
+  if (reason) return reason;
+  if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
+  const { similarNames } = await import("../lanes/similar.ts");
+  // A catalog is long, and the names of many requests at once may be misspelled.
+  await yieldToEventLoop();
+  const all = await lane.list(() => {});
+  const names = await runExclusively(caller.owner, () => {
+    if (signal.aborted) return [];
+    const task = TASK_OF[operation];
+    const models = all.filter((one) => (!task || one.task === task) && mayAsk(one.id, caller));
+    return runSliced(similarNames(model, models.map(({ id }) => id)));
+  });
+  if (names.length === 0) return error;
+  const meant = names.map((name) => `"${name}"`).join(" or ");
+  return new GatewayError(code, `${message.replace(/\.$/, "")}. Did you mean ${meant}?`, details);
+}

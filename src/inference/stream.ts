@@ -1,0 +1,155 @@
+/** A streamed answer, as its client reads it. */
+import type { StreamEvent } from "../canonical/operations.ts";
+import type { ReportedUsage } from "../canonical/usage.ts";
+import { clientClosed, clientStalled, type RequestContext } from "../context/request_context.ts";
+import { withoutSecrets } from "../context/secrets.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { FORMAT, MEDIA_TYPE } from "../http/framing.ts";
+import { formatNotes } from "../http/notes.ts";
+import { formatCost } from "../observe/cost.ts";
+import { streamResponse } from "../http/respond.ts";
+import { guard } from "../upstream/guard.ts";
+import type { EventSource } from "../util/event_source.ts";
+import { settleWithin } from "../util/timeout.ts";
+import { AnswerLoop, type Passage } from "./answer_loop.ts";
+import { maskEvent, weighRelayed } from "./mask_secrets.ts";
+import { learn } from "./counting.ts";
+
+/** The operations whose answers can be streamed. */
+export type Streamed = "generate" | "relay" | "speak" | "transcribe";
+
+/**
+ * The commit point of a stream: its head goes out at the upstream's first event, so that a failure before it has a proper
+ * status, and the head names who serves; an upstream that is silent for long is not waited for, because proxies and clients
+ * give up on a silent gateway.
+ */
+export async function respondWithStream<K extends Streamed>(
+  protocol: Protocol<K>,
+  exchange: Exchange<K>,
+  source: EventSource<StreamEvent<K>>,
+  context: RequestContext,
+  passage: Passage<StreamEvent<K>> = {},
+): Promise<Response> {
+  const { gateway: { pace, limits, meter }, requestLog, hide, leave } = context;
+  if (!protocol.stream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
+  requestLog.entry.stream = true;
+  if (meter) requestLog.atEnd(meter.openStream());
+  const { framing } = protocol.stream;
+  const writer = protocol.stream.writer(exchange);
+  const format = FORMAT[framing];
+  const observer = new Observer(context);
+  const events = guard(source, {
+    changeError: (error) => withoutSecrets(error, hide),
+    change: (event) => maskEvent<K>(event, hide),
+    onEvent: (event) => observer.see(event),
+  });
+  const first = events.next();
+  const [early] = await settleWithin(first, pace.headAfterMs) ?? [];
+  if (early?.type === "error") {
+    await events.cancel();
+    throw early.error;
+  }
+
+  const reported = new Set(requestLog.notes());
+  const chunks = new AnswerLoop(resume(first, events), writer, passage, {
+    format,
+    signal: context.signal,
+    lateNotes() {
+      const late = requestLog.notes().filter((note) => !reported.has(note));
+      const cost = requestLog.cost && `cost: ${formatCost(requestLog.cost)}`;
+      const notes = late.length > 0 ? `notes: ${formatNotes(late)}` : undefined;
+      return [cost, notes].flatMap((comment) => comment === undefined ? [] : [{ comment }]);
+    },
+  });
+  return streamResponse(chunks, {
+    mediaType: MEDIA_TYPE[framing],
+    keepAlive: () => format(protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }),
+    keepAliveMs: pace.keepAliveMs,
+    sendStallMs: limits.sendStallMs,
+    copy: requestLog.record?.answer,
+    isServed: context.isServed,
+    onStall() {
+      // The client has the whole answer but for the last piece that was sent.
+      if (observer.finished) return;
+      requestLog.fail(clientStalled(limits.sendStallMs));
+      leave();
+    },
+    onLeave: leave,
+    onFailure(thrown) {
+      requestLog.fail(toGatewayError(thrown));
+      void chunks.cancel();
+    },
+    // An SDK leaves with the last frame, before the connection ends.
+    onEnd: () => requestLog.close(context.hasLeft() && !observer.finished ? clientClosed().status : 200),
+  });
+}
+
+/** Records what a stream reports: for the log, the charge and the gateway's own counting. */
+class Observer {
+  finished = false;
+  readonly #context: RequestContext;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+  }
+
+  see(event: StreamEvent<Streamed>): void {
+    const { gateway, requestLog, hasLeft } = this.#context;
+    if (event.type === "error") {
+      // What ends because the client left is no failure.
+      if (!hasLeft()) requestLog.fail(event.error);
+      return;
+    }
+    requestLog.firstEvent();
+    requestLog.isAnswered = true;
+    requestLog.emittedTokens += tokensOf(event);
+    if (event.type === "start") {
+      const { counted } = requestLog.attempt ?? {};
+      requestLog.countedBy = counted?.used ? counted.by : "upstream";
+    } else if (event.type === "finish") {
+      const usage = usageOf(event);
+      if (usage) requestLog.settle(usage, () => requestLog.emittedTokens);
+      // A hedge that is given up may take longer to end than the answer, whose end says what both cost.
+      requestLog.closeBills();
+      learn(usage, requestLog.attempt, gateway);
+      this.finished = true;
+    }
+  }
+}
+
+/** The tokens of an event, estimated in little time: what they were is known at the end, if it comes to that. */
+function tokensOf(event: StreamEvent<Streamed>): number {
+  switch (event.type) {
+    case "part-delta":
+      return event.delta.text.length / CHARACTERS_PER_TOKEN;
+    case "delta":
+      return event.text.length / CHARACTERS_PER_TOKEN;
+    case "frame":
+      return weighRelayed(event.body);
+    default:
+      return 0;
+  }
+}
+
+const CHARACTERS_PER_TOKEN = 4;
+
+function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsage | undefined {
+  if ("usage" in event) return event.usage;
+  const usage = "transcript" in event ? event.transcript.usage : undefined;
+  return usage && "inputTokens" in usage ? usage : undefined;
+}
+
+/** The source with its first events, which are awaited already. */
+function resume<E>(first: Promise<readonly E[] | undefined>, source: EventSource<E>): EventSource<E> {
+  let pending: typeof first | undefined = first;
+  return {
+    next() {
+      const events = pending ?? source.next();
+      pending = undefined;
+      return events;
+    },
+    cancel: () => source.cancel(),
+  };
+}

@@ -1,0 +1,131 @@
+/** Attempts whose spans end with them. Where nothing is traced, they are the attempts themselves. */
+import type { GenerateRequest } from "../canonical/generate.ts";
+import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import { toGatewayError } from "../errors.ts";
+import type { HostedRunner } from "../hosted/runner.ts";
+import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../observe/trace.ts";
+import { passedOn } from "../observe/traceparent.ts";
+import type { Transport } from "../platform/transport.ts";
+import type { Upstream } from "../upstream/send.ts";
+import type { EventSource } from "../util/event_source.ts";
+
+/** The span of an attempt, where the request is traced. */
+export function traceAttempt<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  { where, upstream: { baseUrl } }: { where: PlannedTarget; upstream: Upstream },
+  { requestLog: { trace, reason }, hide }: RequestContext,
+): AttemptTrace | undefined {
+  const conversation = "messages" in input ? input as GenerateRequest : undefined;
+  const stream = "stream" in input && input.stream === true;
+  return trace?.attempt({ operation, where, baseUrl, reason, stream, input: conversation, hide });
+}
+
+/** The upstream, which learns of the trace where the configuration trusts it with that. `headers`: the client's. */
+export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, headers: Headers): Upstream {
+  const { propagateTrace, transport } = upstream;
+  const within = trace?.within;
+  if (!propagateTrace && !within) return upstream;
+  const own = propagateTrace ? trace?.headers ?? passedOn(headers) : {};
+  const send: Transport["send"] = (request) => within ? within(() => transport.send(request)) : transport.send(request);
+  return {
+    ...upstream,
+    headers: { ...upstream.headers, ...own },
+    transport: { send, close: () => transport.close() },
+  };
+}
+
+/** One hosted call, which is a span of its own where the request is traced. */
+export async function runTraced(
+  ...[call, work, facts, { gateway, requestLog }]: [...Parameters<HostedRunner["run"]>, RequestContext]
+): ReturnType<HostedRunner["run"]> {
+  const end = requestLog.trace?.tool(call.kind);
+  requestLog.record?.event("hosted tool", call.kind);
+  const result = await gateway.hosted.run(call, work, facts);
+  requestLog.record?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
+  end?.(result.kind === "error" ? result.code : undefined);
+  return result;
+}
+
+type Asked<R> = (target: PlannedTarget, signal: AbortSignal) => R;
+
+/** Of an attempt whose answer comes whole. */
+export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestContext): Asked<Promise<R>> {
+  if (!requestLog.trace) return attempt;
+  const end = (target: PlannedTarget, outcome: AttemptOutcome) => {
+    const { trace, provider } = requestLog.attemptAt(target) ?? {};
+    trace?.end({ ...outcome, provider });
+  };
+  return async (target, signal) => {
+    try {
+      const result = await attempt(target, signal);
+      end(target, { answer: answerFacts(result) });
+      return result;
+    } catch (thrown) {
+      end(target, failureOf(thrown, signal));
+      throw thrown;
+    }
+  };
+}
+
+/** Of one that is streamed. */
+export function tracedStream<E extends SeenEvent>(
+  attempt: Asked<EventSource<E>>,
+  { requestLog }: RequestContext,
+): Asked<EventSource<E>> {
+  if (!requestLog.trace) return attempt;
+  return (target, signal) => {
+    const source = attempt(target, signal);
+    const asked = requestLog.attemptAt(target);
+    return asked?.trace ? new TracedStream(source, asked.trace, () => asked.provider, signal) : source;
+  };
+}
+
+/** It holds nothing of what was asked: it lives as long as the answer. */
+class TracedStream<E extends SeenEvent> implements EventSource<E> {
+  readonly #source: EventSource<E>;
+  readonly #trace: AttemptTrace;
+  readonly #provider: () => string | undefined;
+  readonly #signal: AbortSignal;
+
+  constructor(source: EventSource<E>, trace: AttemptTrace, provider: () => string | undefined, signal: AbortSignal) {
+    this.#source = source;
+    this.#trace = trace;
+    this.#provider = provider;
+    this.#signal = signal;
+  }
+
+  async next(): Promise<readonly E[] | undefined> {
+    try {
+      const events = await this.#source.next();
+      if (events) { for (const event of events) this.#trace.see(event); }
+      else this.#end({});
+      return events;
+    } catch (thrown) {
+      this.#end(failureOf(thrown, this.#signal));
+      throw thrown;
+    }
+  }
+
+  async cancel(): Promise<void> {
+    this.#end({ isAbandoned: true });
+    await this.#source.cancel();
+  }
+
+  #end(outcome: AttemptOutcome): void {
+    this.#trace.end({ ...outcome, provider: this.#provider() });
+  }
+}
+
+/** What ends because nobody waits for it any more is no failure of the target's. */
+function failureOf(thrown: unknown, signal: AbortSignal): AttemptOutcome {
+  if (signal.aborted) return { isAbandoned: true };
+  const { code, details: { upstreamStatus } } = toGatewayError(thrown);
+  return { error: { code, upstreamStatus } };
+}
+
+function answerFacts(result: unknown): AnswerFacts {
+  return result as Partial<Output<"generate">>;
+}

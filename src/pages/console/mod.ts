@@ -1,0 +1,156 @@
+/** The console: pages for operators, and what those ask for. */
+import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
+import { withCaller } from "../../context/request_context.ts";
+import { GatewayError } from "../../errors.ts";
+import { methodNotAllowed } from "../../http/operator_endpoints.ts";
+import { Slots } from "../../util/shares.ts";
+import { flushEventLoop } from "../../util/sliced_work.ts";
+import { usagePage } from "../usage_page.ts";
+import { assetOf } from "./assets.ts";
+import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
+import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { fidelity } from "./fidelity.ts";
+import { live, status } from "./live.ts";
+import { models } from "./models.ts";
+import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
+import { type Action, runAction } from "./actions.ts";
+import { record, recordedText, records } from "./records.ts";
+import { requestAgain } from "./replayed.ts";
+import { understood } from "./understood.ts";
+import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
+
+/** Each takes so long that many at once would hold up everybody else. */
+const LONG: ReadonlySet<string> = new Set([
+  "record",
+  "record/request",
+  "record/text",
+  "record/understood",
+  "records",
+  "configuration",
+]);
+const slots = new Slots(1);
+
+/** Below `/console/api/`: what an operator may read. */
+const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  fidelity,
+  live,
+  models,
+  record,
+  "record/request": requestAgain,
+  "record/text": recordedText,
+  "record/understood": understood,
+  records,
+  status,
+  usage: usagePage,
+  keys: listKeys,
+  configuration: readConfiguration,
+  "configuration/schema": completeConfiguration,
+};
+
+/** Of a login at a provider, for everybody. */
+const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Response>>> = {
+  ways: loginWays,
+  oidc: beginLogin,
+  callback: finishLogin,
+};
+
+/** Below `/console/api/`: what an operator may have done. */
+const ORDERS: Readonly<Record<string, Action>> = {
+  "keys/create": createKey,
+  "keys/limit": limitKey,
+  "keys/revoke": revokeKey,
+  "configuration/check": checkConfiguration,
+  "configuration/apply": applyConfiguration,
+};
+
+/** Longer keys are none. */
+const LONGEST_KEY = 8_192;
+/** How long a key may take to come, in milliseconds. */
+const KEY_PATIENCE_MS = 10_000;
+
+/**
+ * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
+ * `call/` is the operator's own request to the gateway.
+ */
+export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
+  const { request: { method }, url } = context;
+  const name = url!.pathname.replace(/^\/console\/?/, "");
+  if (name.startsWith("call/")) return await called(name.slice("call".length), context);
+  if (name === "login" || name === "logout") return await session(name, context);
+  if (name.startsWith("api/")) return await answer(name, context);
+  checkMethod(method, ["GET", "HEAD"]);
+  if (Object.hasOwn(LOGIN, name)) return await LOGIN[name]!(context);
+  if (url!.pathname === "/console") return redirect("console/");
+  return assetOf(name) ?? notThere(name);
+}
+
+async function answer(name: string, context: RequestContext): Promise<Response> {
+  const { request: { method } } = context;
+  const asked = name.slice("api/".length);
+  const order = Object.hasOwn(ORDERS, asked) ? ORDERS[asked] : undefined;
+  checkMethod(method, order ? ["POST"] : ["GET", "HEAD"]);
+  const response = order ? await runAction(order, context) : await read(name, asked, context);
+  response.headers.set("cache-control", "no-store");
+  return response;
+}
+
+/** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
+async function called(path: string, context: RequestContext): Promise<OwnRequest> {
+  checkOrigin(context);
+  if (context.request.headers.get("upgrade")?.toLowerCase() === "websocket") {
+    throw new GatewayError("upgrade_required", "The console opens no WebSockets: use HTTP");
+  }
+  const own = await asCaller(context, path);
+  return /^\/(console(\/|$)|\/)/.test(path) ? notThere(path) : own;
+}
+
+async function read(name: string, asked: string, context: RequestContext): Promise<Response> {
+  const caller = await operatorOf(context);
+  const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
+  if (!answer) return notThere(name);
+  const run = () => answer(withCaller(context, caller));
+  return LONG.has(asked)
+    ? await slots.run(caller.owner, context.signal, () => flushEventLoop().then(run))
+    : await run();
+}
+
+async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {
+  const { request } = context;
+  checkMethod(request.method, ["POST"]);
+  checkOrigin(context);
+  const { cookie, next }: { cookie?: string; next?: string } = name === "logout"
+    ? await logOut(context)
+    : { cookie: await logIn(context, await keyIn(request)) };
+  const headers = { ...(cookie !== undefined && { "set-cookie": cookie }), "cache-control": "no-store" };
+  return next === undefined ? new Response(null, { status: 204, headers }) : Response.json({ next }, { headers });
+}
+
+function checkMethod(method: string, allow: readonly string[]): void {
+  if (!allow.includes(method)) throw methodNotAllowed(method, allow);
+}
+
+/** The body is the key. Who sends it is not known yet, so it has to come at once. */
+async function keyIn({ body }: Request): Promise<string> {
+  const reader = body?.getReader();
+  const timer = setTimeout(() => void reader?.cancel().catch(() => {}), KEY_PATIENCE_MS);
+  let [text, decoder] = ["", new TextDecoder()];
+  try {
+    for (let read = await reader?.read(); read && !read.done; read = await reader!.read()) {
+      text += decoder.decode(read.value, { stream: true });
+      if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
+    }
+  } finally {
+    clearTimeout(timer);
+    await reader?.cancel().catch(() => {});
+  }
+  return text.trim();
+}
+
+/** Relative addresses of its files need the slash; so is this one, for a proxy that serves the gateway below a path. */
+function redirect(location: string): Response {
+  return new Response(null, { status: 308, headers: { location } });
+}
+
+function notThere(name: string): never {
+  throw new GatewayError("not_found", `The console has no page "${name}"`);
+}

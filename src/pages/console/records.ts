@@ -1,0 +1,145 @@
+/** Requests that were recorded, as the console shows them. No secret that the gateway knows of is in what it gives. */
+import type { CapturedBytes } from "../../context/captured_bytes.ts";
+import type { Capture, CapturedCall } from "../../context/capture.ts";
+import type { RequestContext } from "../../context/request_context.ts";
+import { maskedHeaders } from "../../context/masking.ts";
+import { GatewayError } from "../../errors.ts";
+import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
+import { type HideLong, hiderOf } from "./masked_text.ts";
+
+/** More of one body is not shown on the page, in bytes; it can be saved. */
+const MOST_SHOWN = 262_144;
+
+/** What of a body is kept. */
+interface Shown {
+  /** All that passed. */
+  bytes: number;
+  /** The first of them that are kept. */
+  kept: number;
+  /** Nothing where they are no text. */
+  text?: string;
+  /** Whether the text is not all that is kept. */
+  isShortened?: true;
+  /** Whether it is not the bytes themselves, but what they were: of forms and files. */
+  isDescription?: true;
+}
+
+/** The latest first, and whether any are recorded at all. */
+export function records({ gateway: { captures } }: RequestContext): Response {
+  const { loaded } = captures ?? {};
+  return Response.json({
+    bounds: loaded?.bounds,
+    bytes: loaded?.bytes ?? 0,
+    passed: loaded?.passed ?? 0,
+    data: loaded?.all().map(({ record, bytes }) => ({ ...summaryOf(record), bytes })) ?? [],
+  });
+}
+
+function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Capture) {
+  // The answer to a turn of a WebSocket has no head.
+  const { key = caller.name, lane, protocol, model, target, error, durationMs, stream, status = sent } = entry ?? {};
+  const path = new URL(url).pathname;
+  const time = new Date(started).toISOString();
+  return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
+}
+
+/** One of them, whole. What is found of it now is masked after that: meanwhile more may come of it. */
+export async function record(context: RequestContext): Promise<Response> {
+  const one = recordOf(context);
+  const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
+  const { signal } = context;
+  const hide = await runSliced(hiderOf(one), signal);
+  const found: { part: Shown; text: Found }[] = [];
+  const shown = (capture: CapturedBytes) => {
+    const part = partOf(capture);
+    const text = textOf(capture, MOST_SHOWN);
+    if (text) found.push({ part, text });
+    return part;
+  };
+  const { pathname, search } = new URL(url);
+  const view = {
+    id,
+    time: new Date(started).toISOString(),
+    client: { method, url, path: pathname + search, headers, body: shown(body) },
+    calls: calls.map((call) => ({
+      ...call,
+      answerHeaders: call.answerHeaders && maskedHeaders(call.answerHeaders),
+      body: shown(call.body),
+      answer: shown(call.answer),
+    })),
+    events,
+    answer: {
+      status: status ?? entry?.status,
+      headers: answerHeaders && maskedHeaders(answerHeaders),
+      body: shown(answer),
+    },
+    entry,
+  };
+  for (const { part, text } of found) part.text = await runSliced(masked(text, hide), signal);
+  // What stands in heads, addresses and errors, too.
+  const text = await runSliced(hide(JSON.stringify(view)), signal);
+  return new Response(text, { headers: { "content-type": "application/json" } });
+}
+
+/** The text of one body, to be saved: `?part=request`, `answer`, `call.0.request` or `call.0.answer`. */
+export async function recordedText(context: RequestContext): Promise<Response> {
+  const one = recordOf(context);
+  const part = context.url!.searchParams.get("part") ?? "";
+  const capture = captureOf(part, one);
+  const text = capture && textOf(capture);
+  if (!text) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
+  const { signal } = context;
+  const hide = await runSliced(hiderOf(one), signal);
+  return new Response(await runSliced(masked(text, hide), signal), {
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "content-disposition": `attachment; filename="${one.id}.${part}.txt"`,
+      "content-security-policy": "sandbox; default-src 'none'",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** The record that the address names. Throws `not_found` where it is kept no more. */
+export function recordOf({ gateway: { captures }, url }: RequestContext): Capture {
+  const found = captures?.loaded?.of(url!.searchParams.get("id") ?? "");
+  if (found) return found;
+  throw new GatewayError(
+    "not_found",
+    "The request is not recorded here: it was dropped, too many came at that time, or another process has it",
+  );
+}
+
+function captureOf(part: string, { body, answer, calls }: Capture): CapturedBytes | undefined {
+  if (part === "request") return body;
+  if (part === "answer") return answer;
+  const [, index, side] = /^call\.(\d{1,4})\.(request|answer)$/.exec(part) ?? [];
+  const call: CapturedCall | undefined = calls[Number(index)];
+  return side === "request" ? call?.body : call?.answer;
+}
+
+function partOf({ length: bytes, kept, isDescription }: CapturedBytes): Shown {
+  return { bytes, kept, ...(kept > MOST_SHOWN && { isShortened: true }), ...(isDescription && { isDescription }) };
+}
+
+/** The beginning of a body, or all of it. */
+interface Found {
+  text: string;
+  isCut: boolean;
+}
+
+/** Of the first bytes; nothing where they are no text. */
+function textOf(capture: CapturedBytes, most = Infinity): Found | undefined {
+  const bytes = capture.bytes().subarray(0, most);
+  const isCut = bytes.length < capture.length;
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut }), isCut };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The end may be cut off within a secret. */
+function* masked({ text, isCut }: Found, hide: HideLong): SlicedWork<string> {
+  return isCut ? (yield* hide(`${text}…`)).replace(/…$/, "") : yield* hide(text);
+}

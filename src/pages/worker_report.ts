@@ -1,0 +1,106 @@
+/** What one process reports of itself. */
+import type { Gateway } from "../context/gateway.ts";
+import type { ProcessStatus, WorkerReport, Workers } from "../context/workers.ts";
+import { type Family, gauge } from "../observe/exposition.ts";
+import type { BudgetState } from "../state/budget/budget.ts";
+import type { Meter } from "../observe/meter.ts";
+import { sumExpositions } from "../observe/sum_expositions.ts";
+
+/** What the others read of this one. */
+export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
+  const { meter } = gateway;
+  const metrics = meter ? sumExpositions([inherited, await ownMetrics(gateway, meter)]) : "";
+  return { status: processStatus(gateway), metrics };
+}
+
+/** How this process alone is. */
+export function processStatus(gateway: Gateway): ProcessStatus {
+  const { breaker, upstreams, meter, loadShedder, sockets, memory, draining } = gateway;
+  // What a caller's own token failed with is told apart by who that was, which is nobody's business.
+  const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
+  return {
+    status: draining.aborted ? "draining" : "ready",
+    requestsRunning: loadShedder.running(),
+    streamsOpen: meter?.openStreams ?? 0,
+    webSocketsOpen: sockets.loaded?.size ?? 0,
+    memoryBytes: memory(),
+    upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
+      const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
+      return {
+        name,
+        driver: driver.name,
+        ...(missingSecret !== undefined && { missingSecret }),
+        resting: resting.filter((target) => target.startsWith(`${name}/`)).map((target) =>
+          target.slice(name.length + 1)
+        ),
+        ...concurrency?.load(),
+        ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs) }),
+        ...(lastError && { lastError: { code: lastError.code, time: new Date(lastError.at).toISOString() } }),
+      };
+    }),
+  };
+}
+
+/** What this process alone has counted. */
+export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string> {
+  const metrics = await meter.metrics();
+  meter.watchLoop();
+  return metrics.render(gaugesOf(gateway));
+}
+
+/** What is so at this moment. */
+export function gaugesOf(
+  { loadShedder, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
+): Family[] {
+  const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
+    concurrency ? [{ upstream, ...concurrency.load() }] : []
+  );
+  const resting = breaker.resting().map((id) => id.slice(0, id.indexOf("/")));
+  const one = (name: string, help: string, value: number) => gauge(name, help, [[{}, value]]);
+  return [
+    one("laneway_requests_running", "Requests that run a model.", loadShedder.running()),
+    one("laneway_streams_open", "Streamed answers that are open.", meter?.openStreams ?? 0),
+    one("laneway_websockets_open", "WebSockets that are open.", sockets.loaded?.size ?? 0),
+    gauge(
+      "laneway_upstream_running",
+      "Running calls of an upstream with a concurrency limit.",
+      limited.map(({ upstream, running }) => [{ upstream }, running]),
+    ),
+    gauge(
+      "laneway_upstream_waiting",
+      "Requests that wait for their turn at an upstream.",
+      limited.map(({ upstream, waiting }) => [{ upstream }, waiting]),
+    ),
+    gauge(
+      "laneway_breaker_open_targets",
+      "Models at an upstream whose circuit breaker is open.",
+      [...upstreams.keys()].map((upstream) => [{ upstream }, resting.filter((one) => one === upstream).length]),
+    ),
+    ...(shared
+      ? [
+        one("laneway_limits_alone", "Whether limits are counted by each gateway alone.", Number(shared.isAlone())),
+        one("laneway_gateways", "Gateways that count together, as last known.", shared.gateways),
+      ]
+      : []),
+    // Each process knows what all of them spend: one of them says it, or it would be added up.
+    ...workers && workers.worker > 1 ? [] : budgetGauges(budgets?.known().slice(0, MOST_BUDGETS) ?? []),
+    one("process_resident_memory_bytes", "Memory of the process.", memory()),
+  ];
+}
+
+const PICO = 1e12;
+const MOST_BUDGETS = 1_000;
+
+function budgetGauges(states: readonly BudgetState[]): Family[] {
+  if (states.length === 0) return [];
+  const of = (amount: (state: BudgetState) => bigint) =>
+    states.map((state) => [{ budget: state.budget.name }, Number(amount(state)) / PICO] as const);
+  return [
+    gauge("laneway_budget_dollars", "What may be spent in one period of a budget.", of(({ budget }) => budget.limit)),
+    gauge(
+      "laneway_budget_spent_dollars",
+      "What was spent of it in this period by all gateways, as far as this one knows.",
+      of(({ spent }) => spent),
+    ),
+  ];
+}

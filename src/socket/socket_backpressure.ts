@@ -1,0 +1,86 @@
+/** The gateway's end of a WebSocket: what it sends waits for the client, and a client that takes nothing is given up. */
+import type { Upgraded } from "../platform/platform.ts";
+
+/** Characters that may wait to be sent: beyond it, nothing more is read of upstreams. */
+const MOST_BUFFERED = 1_048_576;
+/** How often it is looked whether they are sent, in milliseconds. */
+const LOOK_MS = 20;
+/** How long a client has to confirm the close, in milliseconds, and how long the platform has to send it. */
+const CLOSE_MS = 2_000;
+const END_MS = 5;
+
+export interface BackpressuredSocketOptions {
+  /** How long the client may take nothing, in milliseconds. */
+  sendStallMs: number;
+  onMessage(data: unknown): void;
+  /** Nothing is sent any more, and nothing read. */
+  onEnd(): void;
+  onClosed(): void;
+}
+
+export class BackpressuredSocket {
+  readonly #socket: WebSocket;
+  readonly #drop: () => void;
+  readonly #options: BackpressuredSocketOptions;
+  #isOver = false;
+  #closing: ReturnType<typeof setTimeout> | undefined;
+
+  constructor({ socket, drop }: Pick<Upgraded, "socket" | "drop">, options: BackpressuredSocketOptions) {
+    this.#socket = socket;
+    this.#drop = drop;
+    this.#options = options;
+    socket.onmessage = ({ data }) => {
+      // Messages come on until the client has closed its end, too.
+      if (!this.#isOver) options.onMessage(data);
+    };
+    socket.onerror = () => {}; // it closes, too
+    socket.onclose = () => {
+      clearTimeout(this.#closing);
+      this.#end();
+      options.onClosed();
+    };
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  send(text: string): void {
+    if (!this.#isOver && this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
+  }
+
+  /** Resolves once the client has taken enough. One that takes nothing for long is given up. */
+  async drained(): Promise<void> {
+    let before = this.#socket.bufferedAmount;
+    for (let waited = 0; !this.#isOver && this.#socket.bufferedAmount > MOST_BUFFERED; waited += LOOK_MS) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      const { bufferedAmount } = this.#socket;
+      if (bufferedAmount < before) waited = 0;
+      before = bufferedAmount;
+      if (waited >= this.#options.sendStallMs) this.close(1001, "Nothing was read for too long");
+    }
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#end();
+    const close = () => this.#socket.close(code, reason);
+    // Deno (2.9.6) sends no close to a client whose connection is just being made.
+    if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.onopen = close;
+    else close();
+    this.#closing = setTimeout(this.#drop, CLOSE_MS);
+  }
+
+  /** The same without waiting for the client to confirm it. */
+  end(code: number, reason: string): void {
+    this.close(code, reason);
+    clearTimeout(this.#closing);
+    this.#closing = setTimeout(this.#drop, END_MS);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#options.onEnd();
+  }
+}

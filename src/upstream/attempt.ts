@@ -1,0 +1,96 @@
+/** One request for an operation to one target. */
+import type { Message } from "../canonical/generate.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { AnswerContext } from "../contract/context.ts";
+import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
+import { GatewayError } from "../errors.ts";
+import type { Upstream } from "./send.ts";
+
+/** What a target has turned out to refuse, and how to ask it instead. */
+export interface Lessons {
+  refusesCacheHints: boolean;
+  /** Whether it refuses reasoning of earlier turns. */
+  refusesReasoning: boolean;
+  /**
+   * Present if the output schema is requested in the prompt: the turns that correct an answer which did not match it.
+   */
+  corrections?: readonly Message[];
+}
+
+/** Tracks what one answer of the upstream costs. Only the first reported end counts. */
+export interface AnswerBill<K extends ModelOperation> {
+  /** `text`: how many characters of the answer have arrived. */
+  follow(text: { readonly length: number }): void;
+  answered(output: Output<K>): void;
+  /** A streamed answer is complete; `last` is the event that ended it. */
+  finished(last: StreamEvent<K>): void;
+  /** The answer is over or never arrived. `isGivenUp`: the request was cancelled. */
+  ended(isGivenUp: boolean): void;
+}
+
+export interface Attempt<K extends ModelOperation> {
+  operation: K;
+  /** The input before it was prepared for the target. The answer is parsed against it. */
+  input: Input<K>;
+  /** Prepares the input for the target. This is the only place that changes it. */
+  prepare(lessons: Lessons): Input<K>;
+  /** Estimated tokens of the conversation; 0 if the input is not one. */
+  estimate: number;
+  /** The caller, if the calls may be so large that they wait their turn. */
+  largeFor?: string | undefined;
+  target: Target;
+  upstream: Upstream;
+  context: AnswerContext;
+  /** Aborted when the answer is no longer needed. */
+  signal: AbortSignal;
+  /**
+   * Present if the output schema is requested in the prompt: the turns that correct an earlier answer, empty at the
+   * first attempt. If absent, what is known about the upstream decides.
+   */
+  corrections?: readonly Message[];
+  /**
+   * Called once the upstream calls are described, and again before a reduced call is made. This is the last chance to
+   * refuse.
+   */
+  onDescribed(): void;
+  /** Opens a bill for the answer that is about to be requested, one per attempt. Throws if no budget covers it. */
+  bill?(): AnswerBill<K> | Promise<AnswerBill<K>>;
+  /**
+   * Called with the headers of each successful response. If it returns a promise, the body is read after that promise
+   * settles.
+   */
+  onHead?(headers: Headers): Promise<unknown> | undefined;
+}
+
+/**
+ * The driver's implementation of the operation. Throws if the upstream has no secret or does not serve the operation.
+ */
+export function wayOf<K extends ModelOperation>(
+  { operation, upstream }: Attempt<K>,
+): UpstreamOperation<K> | LocalOperation<K> {
+  if (upstream.missingSecret !== undefined) {
+    const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
+    throw new GatewayError("unavailable", message, { retryable: false, notProcessed: true });
+  }
+  const way = upstream.driver.operations[operation];
+  if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
+  return way;
+}
+
+/** Identifies one model at one base URL. */
+export function placeOf<K extends ModelOperation>({ upstream, target }: Attempt<K>): string {
+  return `${upstream.baseUrl} ${target.model}`;
+}
+
+/** Answers from the embedded upstream. What it cannot express is known only after it has answered. */
+export function local<K extends ModelOperation>(way: LocalOperation<K>, attempt: Attempt<K>): Output<K> {
+  const input = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
+  const output = way.local(input, attempt.target, attempt.context);
+  attempt.onDescribed();
+  return output;
+}
+
+/** The error for an upstream that cannot stream the operation. */
+export function cannotStream({ operation, upstream }: Attempt<ModelOperation>): GatewayError {
+  return new GatewayError("unsupported", `Upstream "${upstream.name}" does not stream "${operation}"`);
+}

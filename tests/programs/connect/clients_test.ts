@@ -1,0 +1,107 @@
+/** The data of every client: right on every system, and within what the command may do. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { clients } from "../../../plugins/programs/clients/mod.ts";
+import { toolTurns } from "../../../plugins/programs/clients/requests.ts";
+import { isBlank, withoutSettings, withSettings } from "../../../src/programs/connect/edit.ts";
+import { formatOf } from "../../../src/programs/connect/formats/mod.ts";
+import { connectFlags } from "../../../src/programs/connect/permissions.ts";
+import type { ClientMachine, Connection } from "../../../src/contract/client.ts";
+
+const KEYS: Connection["key"][] = [undefined, { env: "MY_KEY" }, { value: "it's-a-'key'-$HOME" }];
+const CONNECTION: Connection = {
+  gateway: "http://127.0.0.1:8000",
+  lane: "oss",
+  model: "glm-5.3",
+  contextTokens: 131_072,
+  outputTokens: 8_192,
+  takesImages: true,
+};
+const HOMES: Record<string, { home: string; env: Record<string, string> }> = {
+  linux: { home: "/home/anna", env: { SHELL: "/usr/bin/zsh" } },
+  darwin: { home: "/Users/anna", env: { SHELL: "/opt/homebrew/bin/fish" } },
+  windows: { home: "C:\\Users\\anna", env: { APPDATA: "C:\\Users\\anna\\AppData\\Roaming" } },
+};
+
+function machine(os: string, more: Record<string, string> = {}): ClientMachine {
+  const { home, env } = HOMES[os]!;
+  return { os, home, env: (name) => ({ ...env, ...more })[name], isThere: () => false };
+}
+
+for (const client of clients) {
+  Deno.test(`connect: ${client.name}: its files say what it needs, and nothing after undo`, () => {
+    for (const os of Object.keys(HOMES)) {
+      for (const key of KEYS) {
+        for (const file of client.files?.({ ...CONNECTION, key }, machine(os)) ?? []) {
+          const text = withSettings("", file);
+          const values = JSON.stringify(formatOf(file).read(text));
+          assert(!values.includes("undefined"), values);
+          assertEquals(withSettings(text, file), text, "connected twice");
+          assert(isBlank(withoutSettings(text, "", file).text, file), `${file.path}: something is left`);
+          if (key && "env" in key) assert(!text.includes("any"), `${file.path}: a stand-in for a key`);
+        }
+      }
+    }
+  });
+
+  Deno.test(`connect: ${client.name}: it is given files, steps, or both`, () => {
+    const [files, steps] = [client.files?.(CONNECTION, machine("linux")), client.steps?.(CONNECTION, machine("linux"))];
+    assert((files?.length ?? 0) + (steps?.length ?? 0) > 0);
+    assert(toolTurns[client.wire], client.wire);
+    for (const step of steps ?? []) assert(!/undefined|\[object/.test(step), step);
+  });
+}
+
+Deno.test("connect: files lie where the clients of each system look for them", () => {
+  const paths = (name: string, os: string, more = {}) =>
+    clients.find((client) => client.name === name)!.files!(CONNECTION, machine(os, more)).map(({ path }) => path);
+  assertEquals(paths("claude-code", "windows"), ["C:\\Users\\anna\\.claude\\settings.json"]);
+  assertEquals(paths("claude-code", "linux", { CLAUDE_CONFIG_DIR: "/etc/mine/" }), ["/etc/mine/settings.json"]);
+  assertEquals(paths("codex", "linux", { CODEX_HOME: "/srv/codex" }), ["/srv/codex/laneway.config.toml"]);
+  assertEquals(paths("opencode", "linux", { XDG_CONFIG_HOME: "/cfg" }), ["/cfg/opencode/opencode.json"]);
+  assertEquals(paths("opencode", "windows", { XDG_CONFIG_HOME: "/cfg" }), [
+    "C:\\Users\\anna\\.config\\opencode\\opencode.json",
+  ]);
+  assertEquals(paths("zed", "darwin"), ["/Users/anna/.config/zed/settings.json"]);
+  assertEquals(paths("zed", "windows"), ["C:\\Users\\anna\\AppData\\Roaming\\Zed\\settings.json"]);
+  assertEquals(paths("vscode", "darwin"), [
+    "/Users/anna/Library/Application Support/Code/User/chatLanguageModels.json",
+  ]);
+  assertEquals(paths("copilot", "linux"), ["/home/anna/.zshrc"]);
+  assertEquals(paths("copilot", "darwin"), ["/Users/anna/.config/fish/conf.d/laneway.fish"]);
+  assertEquals(paths("copilot", "windows"), []);
+});
+
+Deno.test("connect: it may write the files of the client that is named, those beside them and its own, and run that client alone", () => {
+  const env = (name: string) => ({ HOME: "/home/anna", PATH: "/opt/bin:/usr/bin" })[name];
+  const there = new Set(["/home", "/home/anna", "/home/anna/.codex", "/opt/bin/codex", "/usr/bin/claude"]);
+  const world = {
+    os: "linux",
+    env,
+    isThere: (path: string) => there.has(path),
+    realPath: (path: string) => path,
+    readJson: () => undefined,
+  };
+  const flags = connectFlags(["connect", "codex", "--url", "https://gateway.test"], world);
+  const file = "/home/anna/.codex/laneway.config.toml";
+  assertEquals(
+    flags.find((flag) => flag.startsWith("--allow-write")),
+    `--allow-write=${file},${file}.laneway-new,/home/anna/.local/share/laneway/connect,/home/anna/.local`,
+  );
+  assert(flags.includes("--allow-run=/opt/bin/codex"));
+  assert(flags.includes("--allow-net=127.0.0.1,gateway.test:443"));
+  const receipt = {
+    files: [
+      { path: file, folders: ["/home/anna/.codex", "/etc", "/home/anna/.co"] },
+      { path: "/elsewhere/x.toml", folders: ["/elsewhere"] },
+    ],
+  };
+  const undo = connectFlags(["connect", "codex", "--undo"], { ...world, readJson: () => receipt });
+  const written = undo.find((flag) => flag.startsWith("--allow-write"))!;
+  assertStringIncludes(written, "/home/anna/.codex,");
+  assert(!/elsewhere|etc|\.co,/.test(written), `A receipt opens nothing but files of the client: ${written}`);
+  assert(!undo.some((flag) => flag.startsWith("--allow-run")), "Nothing is run to take it back");
+  for (const flag of ["--list", "--print"]) {
+    const reading = connectFlags(["connect", "codex", flag], world);
+    assert(!reading.some((one) => /^--allow-(write|run)/.test(one)), `${flag} writes nothing`);
+  }
+});

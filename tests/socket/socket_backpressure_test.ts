@@ -1,0 +1,78 @@
+import { assertEquals } from "@std/assert";
+import { BackpressuredSocket } from "../../src/socket/socket_backpressure.ts";
+import { deno } from "../../src/platform/deno.ts";
+import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
+import { within } from "../support/wait.ts";
+
+/** When the gateway closes a connection, and which of its functions are called. */
+const WHEN = {
+  "while it is being made": ["end", "closed"],
+  "at a message, after which no further one counts": ["message", "end", "closed"],
+};
+
+for (const [when, calls] of Object.entries(WHEN)) {
+  Deno.test(`channel: a connection is closed ${when}, and the client learns why`, async () => {
+    const log: string[] = [];
+    const isClosed = Promise.withResolvers<void>();
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+      const { socket, response, drop } = deno.upgrade!(request);
+      const channel = new BackpressuredSocket({ socket, drop }, {
+        sendStallMs: 1_000,
+        onMessage() {
+          log.push("message");
+          channel.close(1000, "Too old");
+        },
+        onEnd() {
+          log.push("end");
+          // Messages may come on until the client has closed its end, too.
+          socket.dispatchEvent(new MessageEvent("message", { data: "late" }));
+        },
+        onClosed() {
+          log.push("closed");
+          isClosed.resolve();
+        },
+      });
+      if (!calls.includes("message")) channel.close(1000, "Too old");
+      return response;
+    });
+    try {
+      const client = new WebSocket(`ws://127.0.0.1:${server.addr.port}/`);
+      client.onopen = () => ["one", "two", "three"].forEach((text) => client.send(text));
+      const { promise, resolve } = Promise.withResolvers<CloseEvent>();
+      client.onclose = resolve;
+      const { code, reason } = await within(promise);
+      await within(isClosed.promise);
+      assertEquals([code, reason, log], [1000, "Too old", calls]);
+    } finally {
+      await server.shutdown();
+    }
+  });
+}
+
+/** How the gateway ends a connection whose client is in the middle of a message and confirms nothing. */
+const HOW: Record<string, (channel: BackpressuredSocket) => void> = {
+  "is closed, once it has had some time to confirm it": (channel) => channel.close(1000, "Too old"),
+  "is ended at once": (channel) => channel.end(1013, "Short of memory"),
+};
+
+for (const [what, run] of Object.entries(HOW)) {
+  Deno.test(`channel: a connection ${what}, although its client is in the middle of a message`, async () => {
+    const isClosed = Promise.withResolvers<void>();
+    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+      const { response, ...upgraded } = deno.upgrade!(request);
+      const options = { sendStallMs: 1_000, onMessage() {}, onEnd() {}, onClosed: () => isClosed.resolve() };
+      const channel = new BackpressuredSocket(upgraded, options);
+      upgraded.socket.onopen = () => run(channel);
+      return response;
+    });
+    const client = await RawWebSocket.open(server.addr.port);
+    try {
+      await client.write(frame(OPCODE.text, "{", { claimedLength: 2 ** 20 }));
+      assertEquals((await client.readToEnd())?.opcode, OPCODE.close);
+      await within(isClosed.promise);
+    } finally {
+      client.close();
+      await server.shutdown();
+    }
+  });
+}
