@@ -32,7 +32,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
   );
-  const tools = lateLast(input.tools ?? []).map((tool) => serializeTool(tool, context));
+  const tools = input.tools ? lateLast(input.tools).map((tool) => serializeTool(tool, context)) : [];
   const controls = thinkingFields(input, target, context.note);
   const body: JsonObject = {
     model: target.model,
@@ -57,7 +57,9 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     body.stream_options = { include_usage: true, ...streamOptions };
   }
   for (const name in extra) setField(body, name, extra[name]);
-  addTemplateVariables(controls, extra, body);
+  // The client's own variables of the chat template stand beside those for its thinking, and win.
+  const [ours, theirs] = [controls.chat_template_kwargs, extra.chat_template_kwargs];
+  if (isJsonObject(ours) && isJsonObject(theirs)) body.chat_template_kwargs = { ...ours, ...theirs };
   return withoutRefused(target.model, context, body);
 }
 
@@ -68,12 +70,6 @@ function withoutRefused(model: string, { note }: Context, body: JsonObject): Jso
     delete body[field];
   }
   return body;
-}
-
-/** The client's own variables of the chat template stand beside those for its thinking, and win. */
-function addTemplateVariables({ chat_template_kwargs: ours }: JsonObject, extra: JsonObject, body: JsonObject): void {
-  const theirs = extra.chat_template_kwargs;
-  if (isJsonObject(ours) && isJsonObject(theirs)) body.chat_template_kwargs = { ...ours, ...theirs };
 }
 
 /** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, asText, type JsonObject } from "../../src/canonical/json.ts";
 import { OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { double, json, name } from "../shared/shapes.ts";
 
@@ -66,7 +66,7 @@ export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject
 
 /** The model that a chat request names. */
 export function modelIn(body: unknown): string {
-  return isJsonObject(body) && typeof body.model === "string" ? body.model : "";
+  return asText(asObject(body).model);
 }
 
 /** A moment of the gateway's clock, which counts seconds, as this wire writes it. */
