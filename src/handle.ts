@@ -17,7 +17,7 @@ import { methodNotAllowed } from "./http/operator_endpoints.ts";
 import type { Lane } from "./lanes/lane.ts";
 import { describeError } from "./inference/describe_error.ts";
 import { wantsExplanation } from "./inference/explain.ts";
-import { findResponse } from "./endpoints/get_response.ts";
+import { findResponse } from "./endpoints/stored_responses.ts";
 import type { ServedOperation } from "./inference/incoming.ts";
 import { OPERATIONS } from "./endpoints/mod.ts";
 import { answerPage, findPage } from "./pages/mod.ts";

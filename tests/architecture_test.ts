@@ -127,7 +127,7 @@ Deno.test("the rules catch what they are for", () => {
     ["plugins/chat/mod.ts", 'const home = Deno.env.get("HOME");', "touches the world: Deno"],
     ["plugins/chat/mod.ts", 'console.log("here")', "touches the world: console"],
     ["src/lanes/lane.ts", "const started = Deno.args;", "needs Deno"],
-    ["src/http/sse.ts", "// as the Claude client wants it", 'names a vendor: "Claude"'],
+    ["src/http/framing.ts", "// as the Claude client wants it", 'names a vendor: "Claude"'],
     ["src/http/auth.ts", "const openaiError = 1;", 'names a vendor: "openai"'],
     ["src/lanes/lane.ts", 'if (upstream === "together") return;', 'names a vendor: ""together""'],
     ["src/config/gateway.schema.json", '{"description": "A llama.cpp server"}', 'names a vendor: "llama"'],

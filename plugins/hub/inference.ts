@@ -1,12 +1,29 @@
 /** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
-import { asObject } from "../../src/canonical/json.ts";
-import type { Reply } from "../../src/contract/call.ts";
+import { asObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { pathOf } from "./paths.ts";
-import { hubSpeech } from "./speech.ts";
 import { optionsOf, parseRanking, parseVectors, serializeInputs, teiDriver, textsOf } from "./tei.ts";
-import { hubTranscription } from "./transcription.ts";
+import { pathOf } from "./paths.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import { parseSpeech } from "./sound.ts";
+import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
+import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
+
+/** Text Embeddings Inference is the server behind most models for vectors, hence its errors. */
+function parseError(reply: Reply): GatewayError {
+  const error = teiDriver.parseError(reply);
+  const { code, message, details } = error;
+  if (code === "invalid_request" && /content type .+ not supported/i.test(message)) {
+    return new GatewayError("unsupported_media_type", message, details);
+  }
+  // A model that nobody used for a while is loaded first; the answer says for how many seconds.
+  const { estimated_time } = asObject(reply.body);
+  if (code !== "unavailable" || typeof estimated_time !== "number") return error;
+  const retryAfter = details.retryAfter ?? String(Math.ceil(estimated_time));
+  return new GatewayError(code, message, { ...details, retryAfter });
+}
 
 /** Vectors by the hub's own engine. It has no tokenizer's ids at its door: those are for another place of the model. */
 export const featureExtraction: UpstreamOperation<"embed"> = {
@@ -22,6 +39,19 @@ export const featureExtraction: UpstreamOperation<"embed"> = {
   response: parseVectors,
 };
 
+/** Speech at the hub's own inference engine: a text goes in, sound comes back, and nothing else can be asked for. */
+export const hubSpeech: UpstreamOperation<"speak"> = {
+  request(input, { model }, context) {
+    const { text, voice, speed, instructions, extra } = input;
+    const left = { voice, speed: speed === 1 ? undefined : speed, instructions };
+    for (const [name, value] of Object.entries(left)) if (value !== undefined) context.note(`dropped ${name}`);
+    fieldsFor("hub", extra, context.note);
+    // Where a request names JSON as acceptable, the engine writes the samples as JSON numbers.
+    return { path: `models/${pathOf(model)}`, headers: { accept: "*/*" }, body: { inputs: text } };
+  },
+  response: ([reply], input, _target, context) => parseSpeech(reply!, input, context),
+};
+
 /**
  * Rankings by the hub's own engine. The route serves models of the task `text-ranking` and the rerankers among those that are
  * tagged as classifiers. Its requests have no options.
@@ -35,18 +65,39 @@ export const textRanking: UpstreamOperation<"rerank"> = {
   response: parseRanking,
 };
 
-/** Text Embeddings Inference is the server behind most models for vectors, hence its errors. */
-function parseError(reply: Reply): GatewayError {
-  const error = teiDriver.parseError(reply);
-  const { code, message, details } = error;
-  if (code === "invalid_request" && /content type .+ not supported/i.test(message)) {
-    return new GatewayError("unsupported_media_type", message, details);
-  }
-  // A model that nobody used for a while is loaded first; the answer says for how many seconds.
-  const { estimated_time } = asObject(reply.body);
-  if (code !== "unavailable" || typeof estimated_time !== "number") return error;
-  const retryAfter = details.retryAfter ?? String(Math.ceil(estimated_time));
-  return new GatewayError(code, message, { ...details, retryAfter });
+/** Transcription at the hub's own inference engine, which runs the models of the Transformers library. */
+export const hubTranscription: UpstreamOperation<"transcribe"> = {
+  request(input, { model }, context): Call {
+    if (input.translateTo) throw new GatewayError("unsupported", "hf-inference transcribes and does not translate");
+    refuseSpeakers(input, "hf-inference");
+    if (input.prompt) context.note("dropped prompt");
+    fieldsFor("hub", input.extra, context.note);
+    const path = `models/${pathOf(model)}`;
+    const parameters = parametersOf(input);
+    if (parameters) return { path, body: jsonWithFile({ inputs: FILE, parameters }, input.file.bytes) };
+    return { path, headers: { "content-type": contentTypeOf(input.file.mediaType) }, body: input.file.bytes };
+  },
+  response: ([reply], input) => parseTranscript(reply!.body, input),
+};
+
+/** What cannot go beside raw bytes; nothing where they are enough. Greedy decoding is what a model does unasked. */
+function parametersOf(input: TranscriptionRequest): JsonObject | undefined {
+  const times = wantedTimes(input);
+  const { language, temperature } = input;
+  const generates = language !== undefined || (temperature ?? 0) > 0;
+  if (!times && !generates) return undefined;
+  return {
+    return_timestamps: times && (times === "word" ? "word" : true),
+    generation_parameters: generates ? { language, temperature: temperature || undefined } : undefined,
+  };
+}
+
+/** The types that the engine takes for raw bytes; it detects by itself what is in them. */
+const CONTENT_TYPES: readonly string[] = ["audio/flac", "audio/mpeg", "audio/wav", "audio/ogg", "audio/webm"];
+
+function contentTypeOf(mediaType: string): string {
+  if (CONTENT_TYPES.includes(mediaType)) return mediaType;
+  return /mp4|m4a/.test(mediaType) ? "audio/m4a" : "application/octet-stream";
 }
 
 export const inferenceDriver: Driver = {

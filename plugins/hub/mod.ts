@@ -6,10 +6,10 @@ import { finder, split } from "./finder.ts";
 import { inferenceDriver } from "./inference.ts";
 import { listingCalls, nextPage, parseListing } from "./listing.ts";
 import { parseModelList } from "./models.ts";
-import { pathOf } from "./paths.ts";
-import { isHubId } from "./places.ts";
 import { replicateDriver } from "./replicate.ts";
 import { teiDriver } from "./tei.ts";
+import { pathOf } from "./paths.ts";
+import { isHubId } from "./places.ts";
 
 /** The models that the hub's router chats with. One call lists them all, and needs no token. */
 export const routerCatalog: Catalog = {

@@ -6,9 +6,12 @@ import { z } from "zod";
 import {
   batchesOf,
   checkVectors,
+  depthOf,
   type EmbedRequest,
   type EmbedResponse,
+  poolTokens,
   usageOfInputs,
+  type Vector,
 } from "../../src/canonical/embed.ts";
 import { type Extra, fieldsFor } from "../../src/canonical/extra.ts";
 import { type JsonObject, present } from "../../src/canonical/json.ts";
@@ -26,8 +29,6 @@ import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamError } from "../shared/errors.ts";
 import { refuseFailure } from "./failure.ts";
-import { poolVectors } from "./pooling.ts";
-
 export const teiDriver: Driver = {
   name: "tei",
   wire: "tei",
@@ -139,4 +140,24 @@ function parseScores(body: unknown, count: number): RankedDocument[] {
 /** The hub's router may leave the header out. */
 function countsOf(replies: readonly Reply[]): number[] {
   return replies.map(({ headers }) => Number(headers.get("x-compute-tokens")));
+}
+
+/**
+ * One vector for each of `count` inputs. Models with a pooling head give that; the others give a vector for each token, which
+ * are pooled here: `[tokens][d]` for a single input, `[count][tokens][d]`, or `[count][1][tokens][d]`. Inputs differ in their
+ * number of tokens. Whether the numbers are numbers, `checkVectors` finds out.
+ */
+export function poolVectors(answer: unknown, count: number, normalize: boolean): Vector[] {
+  const depth = depthOf(answer);
+  if (Array.isArray(answer)) {
+    if (depth === 1 && count === 1) return [answer];
+    if (depth === 2 && answer.length === count) return answer;
+    if (depth === 2 && count === 1) return [poolTokens(answer, normalize)];
+    if (depth > 2 && answer.length === count) return answer.map((item) => poolTokens(item, normalize));
+  }
+  const shape = depth === 0 ? "no list" : `a list of ${depth} dimensions`;
+  throw new GatewayError(
+    "upstream_error",
+    `The upstream answered ${count} inputs with ${shape}, not with their vectors`,
+  );
 }

@@ -1,9 +1,15 @@
-import type { Annotation, Finish, GenerateResponse, OutputPart, ToolCallPart } from "../../src/canonical/generate.ts";
+import type {
+  Annotation,
+  Finish,
+  FinishReason,
+  GenerateResponse,
+  OutputPart,
+  ToolCallPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
-import { serializeFinish } from "./finish.ts";
 import { line } from "./wire.ts";
 
 /** A whole answer: one line of a stream that is complete. */
@@ -65,4 +71,20 @@ export function noteUnspeakable(part: OutputPart, { note }: Context): void {
 
 export function noteAnnotations(annotations: Annotation[] | undefined, { note }: Pick<Context, "note">): void {
   if (annotations && annotations.length > 0) note("dropped annotations");
+}
+
+const WORD_OF: Record<FinishReason, "stop" | "length"> = {
+  "stop": "stop",
+  "length": "length",
+  "tool-calls": "stop",
+  "content-filter": "stop",
+  "paused": "stop",
+  "other": "stop",
+};
+
+/** The wire has no word for filtered answers or other finish reasons. */
+function serializeFinish({ reason, raw }: Finish, { note }: Context): string {
+  if (reason === "content-filter") note("dropped the ending content-filter");
+  else if (reason === "other" && raw) note(`dropped the ending ${raw}`);
+  return WORD_OF[reason];
 }

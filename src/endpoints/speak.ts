@@ -1,10 +1,9 @@
-import type { Speech, SpeechEvent } from "../canonical/audio.ts";
+import type { Speech, SpeechEvent, SpeechFormat } from "../canonical/audio.ts";
 import { estimateTextTokens } from "../canonical/estimate.ts";
 import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
-import { preferFormat } from "../lanes/speech.ts";
 import { firstAnswer } from "../routing/failover.ts";
 import { speak as speakAt } from "../upstream/speak.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
@@ -16,6 +15,7 @@ import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { resolve } from "../inference/resolve.ts";
 import { respondWithStream } from "../inference/stream.ts";
 import { traced } from "../inference/traced.ts";
+import type { Quirks } from "../contract/quirks.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
 
@@ -100,4 +100,10 @@ function soundsOf(audio: ReadableStream<Uint8Array<ArrayBuffer>>, finish: Speech
       await reader.cancel().catch(() => {}); // it has failed already
     },
   };
+}
+
+/** Moves the targets that are known not to support the speech format to the end. */
+export function preferFormat<T extends Quirks>(targets: readonly T[], format: SpeechFormat): T[] {
+  const makes = ({ speechFormats }: Quirks) => !speechFormats || speechFormats[format] !== undefined;
+  return [...targets.filter(makes), ...targets.filter((target) => !makes(target))];
 }

@@ -4,7 +4,6 @@ import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { FrameSource } from "../upstream/frames.ts";
 import { type Callee, readReply, send } from "../upstream/send.ts";
-import { credentialsOf } from "./credentials.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import {
   contentIn,
@@ -20,6 +19,7 @@ import {
   toolsIn,
   VERSIONS,
 } from "./mcp_messages.ts";
+import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 
 export interface RemoteServerOptions {
   /** With the origin of the server's address as its base URL, and what only this server may have among its headers. */
@@ -207,3 +207,29 @@ function mustInitialize(era: Era, session: string | undefined, status: number, b
 
 /** Refusals that say nothing of the protocol. */
 const OTHER_REFUSALS: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 413, 429]);
+
+/** The credentials that go out with each request to a server. */
+function credentialsOf({ baseUrl, secret, headers }: Callee, path: string): string[] {
+  return [
+    ...secret === undefined ? [] : [secret, ...coresOf(secret)],
+    ...Object.entries(headers).flatMap(([name, value]) => isSecretHeader(name) ? coresOf(value) : []),
+    ...secretsInUrl(`${baseUrl}/${path}`),
+  ];
+}
+
+/** What of a credential a server may name alone: each word, the value of a cookie, the password of "Basic". */
+function coresOf(value: string): string[] {
+  return value.split(/[\s;,]+/).flatMap((word) => {
+    const [, core] = /^[^=]+=(.*[^=].*)$/.exec(word) ?? [];
+    const [, password] = /^[^:]*:(.*)$/s.exec(decoded(word)) ?? [];
+    return [word, core ?? [], password ?? []].flat();
+  });
+}
+
+function decoded(word: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.fromBase64(word));
+  } catch {
+    return "";
+  }
+}

@@ -79,21 +79,27 @@ export function tracedStream<E extends SeenEvent>(
   return (target, signal) => {
     const source = attempt(target, signal);
     const asked = requestLog.attemptAt(target);
-    return asked?.trace ? new TracedStream(source, asked.trace, () => asked.provider, signal) : source;
+    return asked?.trace ? new TracedStream(source, asked, asked.trace, signal) : source;
   };
 }
 
-/** It holds nothing of what was asked: it lives as long as the answer. */
+/** It lives as long as the answer. So it gets no function that is made where the conversation is known. */
 class TracedStream<E extends SeenEvent> implements EventSource<E> {
   readonly #source: EventSource<E>;
+  /** The provider is known once the upstream has answered. */
+  readonly #attempt: { readonly provider?: string };
   readonly #trace: AttemptTrace;
-  readonly #provider: () => string | undefined;
   readonly #signal: AbortSignal;
 
-  constructor(source: EventSource<E>, trace: AttemptTrace, provider: () => string | undefined, signal: AbortSignal) {
+  constructor(
+    source: EventSource<E>,
+    attempt: { readonly provider?: string },
+    trace: AttemptTrace,
+    signal: AbortSignal,
+  ) {
     this.#source = source;
+    this.#attempt = attempt;
     this.#trace = trace;
-    this.#provider = provider;
     this.#signal = signal;
   }
 
@@ -115,7 +121,7 @@ class TracedStream<E extends SeenEvent> implements EventSource<E> {
   }
 
   #end(outcome: AttemptOutcome): void {
-    this.#trace.end({ ...outcome, provider: this.#provider() });
+    this.#trace.end({ ...outcome, provider: this.#attempt.provider });
   }
 }
 

@@ -5,7 +5,6 @@ import type { LookupFunction } from "node:net";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
 import { type MayReach, mayReachHost } from "./guarded_agent.ts";
 import { headersFor, isDoubtful, noteAnswer } from "./late_body.ts";
-import { toMultipart } from "./multipart.ts";
 import { type Agents, nodeAgents, onKept, valveOf } from "./node_agents.ts";
 import { drained, PushedBytes } from "./node_stream.ts";
 import {
@@ -229,4 +228,31 @@ function toHeaders(raw: readonly string[]): Headers {
   const headers = new Headers();
   for (let at = 0; at < raw.length; at += 2) headers.append(raw[at]!, raw[at + 1]!);
   return headers;
+}
+
+/** The parts that are files stay where they are. */
+function toMultipart(form: FormData): Blob {
+  const boundary = `----formdata-${crypto.randomUUID()}`;
+  const pieces: (string | Blob)[] = [];
+  for (const [name, value] of form) {
+    const disposition = `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(lines(name))}"`;
+    if (typeof value === "string") pieces.push(`${disposition}\r\n\r\n${lines(value)}\r\n`);
+    else {
+      const type = value.type || "application/octet-stream";
+      pieces.push(`${disposition}; filename="${escaped(value.name)}"\r\nContent-Type: ${type}\r\n\r\n`, value, "\r\n");
+    }
+  }
+  pieces.push(`--${boundary}--\r\n`);
+  return new Blob(pieces, { type: `multipart/form-data; boundary=${boundary}` });
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "\n": "%0A", "\r": "%0D", '"': "%22" };
+
+function escaped(name: string): string {
+  return name.replace(/[\n\r"]/g, (found) => ESCAPES[found]!);
+}
+
+/** With the ends of lines that the format has. */
+function lines(text: string): string {
+  return text.replace(/\r\n|\r|\n/g, "\r\n");
 }

@@ -3,7 +3,6 @@ import type { CompactionRequest, Covered, SealedSummary } from "../canonical/com
 import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
-import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
 
 /** The request for a summary of a conversation. Its tools stay, so that the upstream's prefix cache still applies. */
 export function askForSummary(request: GenerateRequest, { instructions }: CompactionRequest): GenerateRequest {
@@ -97,4 +96,31 @@ function replaced(before: readonly Message[], after: readonly Message[], summary
     isSummary: true,
   };
   return [...kept, words, ...calls, ...after];
+}
+
+/** The prompts that ask a model for a summary and that present one to it. */
+
+const SUMMARY_PROMPT =
+  `The conversation above is about to be replaced by a summary, because it has become too long. Write that summary now. Whoever goes on with the work sees nothing else of what the assistant said, did and found out, so leave out nothing that is needed to go on.
+
+Write these sections, and leave out those that have nothing in them:
+1. Task: what the user wants, in their own words where the words matter, with all conditions, preferences and corrections.
+2. State: what is done, what was decided and why, and what was tried and failed.
+3. Facts: the names, paths, commands, values, quotations and results that matter, exactly as they were. Include short passages of code or text that the next steps depend on.
+4. Open: what was being done just now, questions and errors that are not settled, and the very next step.
+
+Write only the summary, as plain text, in the language of the conversation. Do not answer the user, do not go on with the task, and call no tool.`;
+
+/** The summary as the model reads it in place of the earlier turns. */
+function summaryInWords(summary: string): string {
+  return `The conversation before this point became too long and was replaced by the summary below. Go on from where it ends. Do not mention the summary.
+
+<summary>
+${summary}
+</summary>`;
+}
+
+/** The user's latest message, added to a summary that also replaces it. */
+function latestWords(text: string): string {
+  return `\n\nThe user's latest message, word for word:\n${text}`;
 }

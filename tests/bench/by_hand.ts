@@ -3,7 +3,7 @@
  * form between the wires.
  */
 import { Agent, request as requestByNode } from "node:http";
-import { TextBody } from "../../src/platform/text_body.ts";
+import { TextBody } from "../../src/platform/fetch_transport.ts";
 import { Connection } from "./client.ts";
 import { treeCpuUs } from "./process_tree.ts";
 

@@ -6,7 +6,7 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { type Lock, sbomText } from "../../src/cli/sbom.ts";
+import { type Lock, sbomText } from "../../src/cli/release.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 

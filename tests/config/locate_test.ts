@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { locateFault } from "../../src/config/locate.ts";
+import { locateFault } from "../../src/config/load.ts";
 
 for (
   const [name, text, line, column] of [

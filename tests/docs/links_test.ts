@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join, normalize } from "node:path/posix";
 import { LAYERS } from "../support/architecture.ts";
-import { anchorsOf, documents, linksOf, proseOf, readDocument, ROOT, sourcesBelow } from "./documents.ts";
+import { anchorsOf, documents, linksOf, proseOf, readDocument, ROOT, sourcesBelow, tableBelow } from "./documents.ts";
 
 const all = documents();
 const anchors = new Map(all.map(({ path, text }) => [path, anchorsOf(text)]));
@@ -100,6 +100,20 @@ Deno.test("troubleshooting: every message that is quoted is one of the gateway's
   const quoted = symptoms.flatMap((symptom) => [...quotedIn(symptom)]);
   assert(quoted.length > 5);
   assertEquals(quoted.filter((words) => !sources.includes(words)), []);
+});
+
+Deno.test("lifetimes: every place that keeps the rule is where the page says, and there are as many as it says", () => {
+  const places = tableBelow("docs/lifetimes.md", "The places that keep the rule");
+  const gone = places.filter(([path, name]) =>
+    !new RegExp(`(function|class) ${name}\\b`).test(Deno.readTextFileSync(new URL(path!, ROOT)))
+  );
+  assertEquals(gone, []);
+  assertEquals([places.length, readDocument("docs/lifetimes.md").includes("Eleven functions and classes")], [11, true]);
+});
+
+Deno.test("agents: the page fits on one screen", () => {
+  const lines = readDocument("AGENTS.md").trimEnd().split("\n").length;
+  assert(lines <= 45, `AGENTS.md has ${lines} lines, and may have 45`);
 });
 
 Deno.test("readme: it is read in a few minutes", () => {

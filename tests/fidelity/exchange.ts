@@ -4,7 +4,7 @@ import type { Client, UpstreamWire } from "../../plugins/programs/fidelity/sampl
 import { answerTo } from "../../plugins/programs/fidelity/upstreams.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, ExchangeOptions, Outcome } from "../../src/contract/fidelity.ts";
-import { dryRun } from "../../src/pages/console/dry_run.ts";
+import { dryRun } from "../../src/pages/console/fidelity.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 
 /** What upstreams speak, and of which make their model is, where the wire has models of its own. */

@@ -1,6 +1,6 @@
 /** The fidelity table as data, and as Markdown. */
 import { ANSWERS } from "../../plugins/programs/fidelity/answers.ts";
-import { REQUESTS } from "../../plugins/programs/fidelity/requests.ts";
+import { REQUESTS } from "../../plugins/programs/fidelity/mod.ts";
 import {
   type Client,
   CLIENTS,
@@ -9,7 +9,7 @@ import {
   type UpstreamWire,
 } from "../../plugins/programs/fidelity/sample.ts";
 import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/programs/fidelity/verdict.ts";
-import { inWords } from "../../plugins/programs/fidelity/words.ts";
+import { inWords } from "../../plugins/programs/fidelity/mod.ts";
 import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
 export interface Row<Column extends string> {

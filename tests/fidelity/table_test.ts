@@ -7,7 +7,7 @@ import { exchange, exchangeWith, UPSTREAMS } from "./exchange.ts";
 import { NAMED } from "./named.ts";
 import { CLIENTS, UPSTREAM_WIRES } from "../../plugins/programs/fidelity/sample.ts";
 import { FIELD, strangersIn } from "./strangers.ts";
-import { REQUESTS } from "../../plugins/programs/fidelity/requests.ts";
+import { REQUESTS } from "../../plugins/programs/fidelity/mod.ts";
 import { type Row, rowsOf, rowsOfAnswers } from "./table.ts";
 import { type Verdict, verdictOn } from "../../plugins/programs/fidelity/verdict.ts";
 

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Frame } from "../../src/contract/frame.ts";
-import { formatFrame } from "../../src/http/sse.ts";
+import { formatFrame } from "../../src/http/framing.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 

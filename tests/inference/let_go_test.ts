@@ -2,6 +2,8 @@
 import { assertEquals } from "@std/assert";
 import { builtIn } from "../../src/app.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
+import { deno } from "../../src/platform/deno.ts";
+import type { Platform, Telemetry } from "../../src/platform/platform.ts";
 import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
@@ -54,7 +56,12 @@ const BEGINNINGS: Record<string, string> = {
 };
 
 /** An app that knows, of each request, whether its conversation is held, in its own form or in the client's. */
-function watchedApp(driver: string, upstream: (pull: number) => string | undefined, more: ConfigInput = {}) {
+function watchedApp(
+  driver: string,
+  upstream: (pull: number) => string | undefined,
+  more: ConfigInput = {},
+  platform?: Platform,
+) {
   const parsed: WeakRef<object>[] = [];
   const watch = (protocol: Protocol<"generate">): Protocol<"generate"> => ({
     ...protocol,
@@ -72,6 +79,7 @@ function watchedApp(driver: string, upstream: (pull: number) => string | undefin
       ...more,
     },
     pace: { headAfterMs: 1 },
+    ...(platform && { platform }),
     plugins: {
       protocols: builtIn.protocols.map((one) =>
         one.operation === "generate" && one.stream ? watch(one as Protocol<"generate">) : one
@@ -121,6 +129,31 @@ for (const driver of Object.keys(BEGINNINGS)) {
       await reader.leave();
     }
     await app.close();
+  });
+}
+
+/** OpenTelemetry whose spans keep nothing. */
+function telemetry(): Telemetry {
+  const span = {
+    spanContext: () => ({ traceId: "a".repeat(32), spanId: "b".repeat(16), traceFlags: 1 }),
+    setAttributes() {},
+    setAttribute() {},
+    setStatus() {},
+    updateName() {},
+    end() {},
+  };
+  const tracerProvider = { getTracer: () => ({ startSpan: () => span }) } as unknown as Telemetry["tracerProvider"];
+  return { tracerProvider, isAutomatic: false, integer: (value) => value };
+}
+
+for (const driver of Object.keys(BEGINNINGS)) {
+  Deno.test(`a conversation is let go once its answer has begun, by who traces requests: ${driver}`, async () => {
+    const platform: Platform = Object.create(deno, { telemetry: { value: telemetry() } });
+    const { app, held } = watchedApp(driver, (pull) => pull === 0 ? BEGINNINGS[driver] : undefined, {}, platform);
+    const reader = await ask(app, "chat");
+    await reader.until("Word");
+    assertEquals(await held(), [false, false, false]);
+    await reader.leave();
   });
 }
 

@@ -4,7 +4,7 @@ import type { GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { formatFrame } from "../../src/http/sse.ts";
+import { formatFrame } from "../../src/http/framing.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";

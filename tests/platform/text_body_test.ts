@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { TextBody } from "../../src/platform/text_body.ts";
+import { TextBody } from "../../src/platform/fetch_transport.ts";
 
 Deno.test("a text to send is read like any Blob, and as often as one", async () => {
   const body = new TextBody("é1");

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { cases, checkedWires, scriptedCases } from "../../plugins/programs/conformance/mod.ts";
 import { type CheckResult, junit, markdown } from "../../src/programs/check/report.ts";
 import { check } from "../../src/programs/check/run.ts";
-import { serveUpstream } from "../../src/programs/check/upstream.ts";
+import { serveUpstream } from "../../src/programs/check/mod.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { runLaunched, withFolder, withLaunched } from "../support/process.ts";
 

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { parseRedisUrl } from "../../src/config/redis_url.ts";
 import { openRedisStore, type RedisPlace } from "../../src/state/redis/open.ts";
-import { readSlots, slotOf } from "../../src/state/redis/slots.ts";
+import { readSlots, slotOf } from "../../src/state/redis/cluster.ts";
 import type { Store } from "../../src/state/store.ts";
 import { type RedisGroup, startCluster, startSentinels } from "../support/redis_group.ts";
 import { freePort, isRedisMissing, type RedisServer, startRedis } from "../support/redis_server.ts";

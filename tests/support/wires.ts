@@ -10,7 +10,7 @@ import type { Driver, Target, UpstreamOperation } from "../../src/contract/drive
 import type { Frame } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
-import { formatFrame } from "../../src/http/sse.ts";
+import { formatFrame } from "../../src/http/framing.ts";
 import { readFrames } from "./sources.ts";
 import { toArray } from "./chunks.ts";
 import { prepareFor } from "./prepare.ts";

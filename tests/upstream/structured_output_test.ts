@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { formatFrame } from "../../src/http/sse.ts";
+import { formatFrame } from "../../src/http/framing.ts";
 import { bodyFor, CONFIG, type Mode, PATH, post, TOOLS, type View, type Wire } from "../regressions/support.ts";
 import { type ConfigInput, newApp, NOW } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";

@@ -2,11 +2,14 @@
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { Exchange, Fidelity, FidelityRequest, FidelityRow } from "../../../src/contract/fidelity.ts";
 import { ANSWERS } from "./answers.ts";
-import { REQUESTS } from "./requests.ts";
 import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "./sample.ts";
 import { answerTo } from "./upstreams.ts";
-import { NotTaken, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
-import { inWords } from "./words.ts";
+import { type FieldTrace, NotTaken, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
+import { CHAT_REQUESTS } from "./chat_requests.ts";
+import { GEMINI_REQUESTS } from "./gemini_requests.ts";
+import { MESSAGES_REQUESTS } from "./messages_requests.ts";
+import { OLLAMA_REQUESTS } from "./ollama_requests.ts";
+import { RESPONSES_REQUESTS } from "./responses_requests.ts";
 
 const PATHS: Record<Exclude<Client, "gemini">, string> = {
   chat: "v1/chat/completions",
@@ -66,5 +69,45 @@ async function inShort(judged: Promise<Verdict>): Promise<Omit<FidelityRow, "fie
   } catch (error) {
     if (!(error instanceof NotTaken)) throw error;
     return { is: "refused", words: "refused, without it too" };
+  }
+}
+
+/** The fields of requests, by the client's wire. */
+export const REQUESTS: Record<Client, readonly Sample[]> = {
+  messages: MESSAGES_REQUESTS,
+  chat: CHAT_REQUESTS,
+  responses: RESPONSES_REQUESTS,
+  ollama: OLLAMA_REQUESTS,
+  gemini: GEMINI_REQUESTS,
+};
+
+/** More places than these say no more. */
+const MOST_PLACES = 3;
+
+function inPlaces(places: readonly FieldTrace[]): string {
+  const kept = places.filter(({ gone }) => !gone).map(({ name }) => name);
+  const gone = places.filter(({ gone }) => gone).map(({ name }) => `without ${name}`);
+  const shown = [...kept.length > 0 ? [`as ${kept[0]}`, ...kept.slice(1)] : [], ...gone];
+  return (shown.length > MOST_PLACES ? [...shown.slice(0, MOST_PLACES), "…"] : shown).join(", ");
+}
+
+/** As the tables have it, in Markdown. */
+export function inWords(verdict: Verdict): string {
+  switch (verdict.is) {
+    case "carried":
+      return verdict.notes.length > 0 ? "carried, noted" : "carried";
+    case "mapped":
+      return inPlaces(verdict.to) + (verdict.notes.length > 0 ? "; noted" : "");
+    case "dropped":
+    case "refused":
+    case "failed":
+    case "answered":
+      return verdict.is;
+    case "idle":
+      return "–";
+    case "silent":
+      return "**lost**";
+    default:
+      return verdict satisfies never;
   }
 }

@@ -206,7 +206,7 @@ const counting: Question = async (ask, model) => {
     const because = "it counts a request's tokens with the model's own tokenizer";
     return {
       property: "counting",
-      value: `by ${path.replace("../../", "/")}`,
+      value: `by ${path.replace("../", "/")}`,
       settings: { counter: { value: counter, because } },
     };
   }

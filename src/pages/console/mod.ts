@@ -4,20 +4,20 @@ import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
 import { Slots } from "../../util/shares.ts";
-import { flushEventLoop } from "../../util/sliced_work.ts";
+import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
-import { models } from "./models.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { type Action, runAction } from "./actions.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
+import { mayAsk } from "../../inference/resolve.ts";
 
 /** Each takes so long that many at once would hold up everybody else. */
 const LONG: ReadonlySet<string> = new Set([
@@ -153,4 +153,19 @@ function redirect(location: string): Response {
 
 function notThere(name: string): never {
   throw new GatewayError("not_found", `The console has no page "${name}"`);
+}
+
+/** The models that the operator may ask for, lane by lane. */
+async function models({ gateway: { lanes }, caller, hide, note, signal }: RequestContext): Promise<Response> {
+  const open = [...lanes.values()].filter(({ name }) => caller.lanes?.includes(name) ?? true);
+  // Outside the turn: a catalog that is slow to answer keeps nobody else waiting.
+  const lists = await Promise.all(open.map(async (lane) => ({ name: lane.name, models: await lane.list(note) })));
+  const write = () => {
+    signal.throwIfAborted();
+    const data = lists.flatMap(({ name, models }) =>
+      models.filter(({ id }) => mayAsk(id, caller)).map(({ id, task }) => ({ lane: name, id: hide(id), task }))
+    );
+    return Response.json({ data });
+  };
+  return await runExclusively(caller.owner, () => flushEventLoop().then(write));
 }

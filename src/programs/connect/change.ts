@@ -1,6 +1,5 @@
 /** The change of a client's files: planned, shown, made and taken back. */
 import type { Client, ClientMachine, Connection, SettingsFile } from "../../contract/client.ts";
-import { diffOf } from "./diff.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
 import { FormatError, inFile } from "./formats/format.ts";
@@ -10,6 +9,7 @@ import { type ChangedFile, readReceipt, type Receipt, type Records, removeReceip
 import { isOwnFile } from "./permissions.ts";
 import { builtin } from "../../util/builtin.ts";
 import { restore, restored } from "./undo.ts";
+import { diffIndices } from "node-diff3";
 
 export interface Desk {
   machine: ClientMachine;
@@ -138,4 +138,31 @@ export function takenBack(client: Client, { machine, records }: Desk): { path: s
   files.forEach(restore);
   removeReceipt(records, client.name);
   return files.flatMap(({ file: { path }, left }) => left.length > 0 ? [{ path, names: left }] : []);
+}
+
+/** How many lines are shown around a change. */
+const AROUND = 2;
+
+/** The changed lines, each behind `-` or `+`, and some that stay around them. */
+function diffOf(path: string, before: string, after: string): string {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const lines = [before === "" ? `${path} (new)` : path];
+  let shown = 0;
+  for (const { buffer1: [at, length], buffer2: [to, count] } of diffIndices(old, now)) {
+    const from = Math.max(shown, at - AROUND);
+    if (from > shown) lines.push("  ...");
+    lines.push(...old.slice(from, at).map((line) => `    ${line}`));
+    lines.push(...old.slice(at, at + length).map((line) => `  - ${line}`));
+    lines.push(...now.slice(to, to + count).map((line) => `  + ${line}`));
+    shown = at + length;
+  }
+  const rest = old.slice(shown, shown + AROUND);
+  lines.push(...rest.map((line) => `    ${line}`));
+  if (shown + rest.length < old.length) lines.push("  ...");
+  return lines.join("\n");
+}
+
+function linesOf(text: string): string[] {
+  const lines = text.split(/\r?\n/);
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }

@@ -8,14 +8,16 @@ import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import { checkConfiguration, checkSecrets } from "./configuration.ts";
-import type { Examination, Examined } from "./examination.ts";
-import { countOf, type Finding, report } from "./finding.ts";
-import { checkIssuer } from "./issuer.ts";
+import { type Examination, type Examined, usedUpstreams } from "./examination.ts";
+import { countOf, type Finding, problem, report, well } from "./finding.ts";
 import { checkClients } from "./clients.ts";
 import { checkMachine } from "./machine.ts";
-import { narrowedTo } from "./only.ts";
 import { checkModels } from "./models.ts";
 import { checkUpstreams } from "./upstreams.ts";
+import { fetchTransport } from "../../platform/fetch_transport.ts";
+import { whyUnreached } from "./reach.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
 
 /** How long a server has for one answer, in milliseconds: some load a model first. */
 const PATIENCE_MS = 60_000;
@@ -111,4 +113,58 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
 function masked(finding: Finding, hide: Hide): Finding {
   const { message, cure } = finding;
   return { ...finding, message: hide(message), ...(cure !== undefined && { cure: hide(cure) }) };
+}
+
+/** Whether the issuer's keys can be read that callers' tokens are checked with. */
+async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined): Promise<Finding[]> {
+  if (!oidc) return [];
+  const subject = `issuer "${oidc.issuer}"`;
+  const { whyNoKeys } = await import("../../compose/oidc.ts");
+  const failure = await whyNoKeys(oidc, fetchTransport(platform.fetch), AbortSignal.timeout(patienceMs));
+  if (failure === undefined) return [well("issuer", subject, "Its keys can be read")];
+  if (!(failure instanceof Error) || failure.name !== "TransportError") {
+    const cure = "Compare oidc.issuer with the issuer that the provider reports, or set oidc.jwksUrl";
+    const message = failure instanceof Error ? failure.message : String(failure);
+    return [problem("error", "issuer-unusable", subject, `Its keys cannot be read: ${message}`, cure)];
+  }
+  const { host } = new URL(oidc.jwksUrl ?? oidc.issuer);
+  const { check, message, cure } = whyUnreached(failure, host);
+  return [problem("error", check, subject, message, cure.replaceAll("baseUrl", "oidc.issuer"))];
+}
+
+/** The configuration without the lanes, models and upstreams that are not asked for. Throws `UsageError` where there is nothing of that name. */
+function narrowedTo({ lane, model }: Examination["only"], config: Config): Config {
+  if (lane === undefined && model === undefined) return config;
+  const all = Object.keys(config.lanes);
+  if (lane !== undefined && !all.includes(lane)) {
+    throw new UsageError(`Cannot find lane "${lane}": this gateway has ${namesOf(all)}`);
+  }
+  const chosen = Object.entries(config.lanes).filter(([name]) => lane === undefined || name === lane);
+  const lanes = model === undefined ? chosen : chosen.flatMap(([name, one]) => {
+    const narrowed = laneWith(model, one, lane !== undefined);
+    return narrowed ? [[name, narrowed] as const] : [];
+  });
+  if (lanes.length === 0) throw new UsageError(`Cannot find model "${model}": ${whereToLook(lane)}`);
+  const narrowed = { ...config, lanes: Object.fromEntries(lanes) };
+  const used = usedUpstreams(narrowed);
+  const upstreams = Object.entries(config.upstreams).filter(([name]) => used.has(name));
+  return { ...narrowed, upstreams: Object.fromEntries(upstreams) };
+}
+
+/** The lane with that model alone. One that the lane does not list is asked for by the name that the upstream has for it. */
+function laneWith(model: string, lane: LaneConfig, isNamed: boolean): LaneConfig | undefined {
+  const alias = Object.hasOwn(lane.models, model) ? lane.models[model] : undefined;
+  const upstream = isNamed ? lane.upstreams.chat : undefined;
+  if (!alias && upstream === undefined) return undefined;
+  const found: Alias = alias ?? { task: "chat", targets: [{ upstream: upstream!, model }] };
+  return { ...lane, upstreams: {}, models: { [model]: found } };
+}
+
+function whereToLook(lane: string | undefined): string {
+  if (lane !== undefined) return `lane "${lane}" lists none of that name`;
+  return "no lane lists one of that name; with --lane, a model is asked that only its upstream lists";
+}
+
+function namesOf(lanes: readonly string[]): string {
+  return lanes.map((name) => `"${name}"`).join(", ");
 }

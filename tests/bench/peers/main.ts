@@ -1,7 +1,7 @@
 /**
  * `deno task bench:peers [--quick] [--only=<names>] [--peers=<names>] [--write]`: Laneway beside its peers, all in front of the same
- * fake upstream on this machine, in turn. With `--write` the tables go to `docs/performance.md`. A peer that fails at something
- * has the reason in place of a figure.
+ * fake upstream on this machine, in turn. With `--write` the tables go to `measured.md` beside this file, and one of medians to
+ * `docs/performance.md`. A peer that fails at something has the reason in place of a figure.
  */
 import { parseArgs } from "node:util";
 import { checkStream, checkWhole } from "../check.ts";
@@ -14,8 +14,10 @@ import type { Wire } from "../bodies.ts";
 import { PEER_NAMES, versionOf } from "./install.ts";
 import { peer } from "./peers.ts";
 import { standings } from "./standings.ts";
+import { type Measured, summarize } from "./summary.ts";
 
-const DOCUMENT = new URL("../../../docs/performance.md", import.meta.url);
+const PAGE = new URL("../../../docs/performance.md", import.meta.url);
+const RECORD = new URL("measured.md", import.meta.url);
 const [BEGIN, END] = ["<!-- measured: begin -->", "<!-- measured: end -->"];
 /** A measure that hangs is ended with its servers. */
 const DEADLINE_MS = 25 * 60_000;
@@ -70,14 +72,22 @@ try {
   await stopPrograms();
 }
 
-const report = formatReport(gateways.map(({ name }) => name));
+const names = gateways.map(({ name }) => name);
+const [circumstances, tables] = [describeRun(), formatTables(names)];
+const report = [circumstances, ...tables.map(section)].join("\n\n");
 Deno.stdout.writeSync(new TextEncoder().encode(`${report}\n`));
 if (options.write) {
-  const text = await Deno.readTextFile(DOCUMENT);
+  const summary = summarize(tables, names);
+  await writeBetweenMarks(PAGE, `${circumstances}\n\n${summary}\n\n${standings(summary)}`);
+  await writeBetweenMarks(RECORD, report);
+}
+
+async function writeBetweenMarks(file: URL, content: string): Promise<void> {
+  const text = await Deno.readTextFile(file);
   const [before, after] = [text.split(BEGIN)[0], text.split(END)[1]];
-  if (after === undefined) throw new Error(`${DOCUMENT.pathname} has no "${BEGIN}" and "${END}"`);
-  await Deno.writeTextFile(DOCUMENT, `${before}${BEGIN}\n\n${report}\n\n${END}${after}`);
-  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", DOCUMENT.pathname] }).output();
+  if (after === undefined) throw new Error(`${file.pathname} has no "${BEGIN}" and "${END}"`);
+  await Deno.writeTextFile(file, `${before}${BEGIN}\n\n${content}\n\n${END}${after}`);
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", file.pathname] }).output();
 }
 
 async function installed(): Promise<Gateway[]> {
@@ -161,21 +171,29 @@ async function measureFresh(
   }
 }
 
-function formatReport(names: readonly string[]): string {
-  const traffic: Record<string, Figure> = Object.assign({ ...EVENTS }, ...measures.map(({ figures }) => figures));
+function describeRun(): string {
   const versions = PEER_NAMES.map((name) => `${name} ${versionOf(name)}`).join(", ");
   const minutes = ((performance.now() - began) / 60_000).toFixed(0);
-  return [
-    `${new Date().toISOString().slice(0, 10)}; ${cpuModel()}, ${navigator.hardwareConcurrency} cores, load ${
-      load.toFixed(1)
-    } before it; Deno ${Deno.version.deno}; ${versions}. Medians of ${size.rounds} rounds in ${minutes} min.`,
-    section("Clients of the chat wire", formatTable(traffic, names, results.chat)),
-    section("Clients of the messages wire", formatTable(traffic, names.filter(servesMessages), results.messages)),
-    section("Start and memory", formatTable({ ...START_FIGURES, ...IDLE_FIGURES, ...MEMORY_FIGURES }, names, fresh)),
-  ].join("\n\n");
+  return `${new Date().toISOString().slice(0, 10)}; ${cpuModel()}, ${navigator.hardwareConcurrency} cores, load ${
+    load.toFixed(1)
+  } before it; Deno ${Deno.version.deno}; ${versions}. Medians of ${size.rounds} rounds in ${minutes} min.`;
 }
 
-function section(title: string, table: string): string {
+function formatTables(names: readonly string[]): Measured[] {
+  const traffic: Record<string, Figure> = Object.assign({ ...EVENTS }, ...measures.map(({ figures }) => figures));
+  const idle = { ...START_FIGURES, ...IDLE_FIGURES, ...MEMORY_FIGURES };
+  return [
+    { title: "Clients of the chat wire", clients: "chat", table: formatTable(traffic, names, results.chat) },
+    {
+      title: "Clients of the messages wire",
+      clients: "messages",
+      table: formatTable(traffic, names.filter(servesMessages), results.messages),
+    },
+    { title: "Start and memory", table: formatTable(idle, names, fresh) },
+  ];
+}
+
+function section({ title, table }: Measured): string {
   return `### ${title}\n\n${table}\n\n${standings(table)}`;
 }
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { serializeSrt, serializeVtt } from "../../../plugins/audio/subtitles.ts";
+import { serializeSrt, serializeVtt } from "../../../plugins/audio/transcript.ts";
 import type { TranscriptSegment } from "../../../src/canonical/audio.ts";
 
 const CASES: [what: string, segments: [start: number, end: number, text: string][], srt: string, vtt: string][] = [

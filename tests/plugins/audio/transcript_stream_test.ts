@@ -3,7 +3,7 @@ import { parseTranscriptStream, serializeTranscriptStream } from "../../../plugi
 import type { Transcript, TranscriptEvent, TranscriptFormat } from "../../../src/canonical/audio.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { formatFrame } from "../../../src/http/sse.ts";
+import { formatFrame } from "../../../src/http/framing.ts";
 import { readFrames } from "../../support/sources.ts";
 import { bodyOf, boundariesOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";

@@ -233,7 +233,7 @@ for (
 for (const mapping of [undefined, null, "together", 7, [], {}, [null, 7, []]]) {
   Deno.test(`finder: with ${JSON.stringify(mapping)} for a mapping the model is nowhere`, () => {
     const found = find(mapping as JsonValue, { pipeline_tag: "feature-extraction" });
-    assertEquals(found, { tasks: ["embedding"], places: [] });
+    assertEquals(found, { tasks: ["embedding"], targets: [] });
   });
 }
 

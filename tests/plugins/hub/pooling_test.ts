@@ -1,6 +1,6 @@
 import { assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { poolVectors } from "../../../plugins/hub/pooling.ts";
+import { poolVectors } from "../../../plugins/hub/tei.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { law } from "../../support/law.ts";
 

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import { inferenceDriver } from "../../../plugins/hub/inference.ts";
-import { hubSpeech } from "../../../plugins/hub/speech.ts";
+import { hubSpeech } from "../../../plugins/hub/inference.ts";
 import { ask, failure, FLAC, follow, newReply, newSpeech, newTarget, WAV } from "./audio.ts";
 
 const TARGET = newTarget("hexgrad/Kokoro-82M");

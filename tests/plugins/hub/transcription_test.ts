@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { TranscriptionRequest } from "../../../src/canonical/audio.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
-import { hubTranscription } from "../../../plugins/hub/transcription.ts";
+import { hubTranscription } from "../../../plugins/hub/inference.ts";
 import { ask, failure, follow, newReply, newTarget, newTranscription, WAV } from "./audio.ts";
 
 const TARGET = newTarget("openai/whisper-large-v3");

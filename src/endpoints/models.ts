@@ -1,7 +1,7 @@
 import { maskValue } from "../inference/mask_secrets.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { flushEventLoop, runExclusively, yieldToEventLoop } from "../util/sliced_work.ts";
-import { mayAsk } from "../inference/resolve.ts";
+import { findModel, mayAsk } from "../inference/resolve.ts";
 
 /** A longer list takes milliseconds to write. */
 const LONG_LIST = 1_000;
@@ -17,4 +17,11 @@ export async function listModels(incoming: Incoming<"listModels">): Promise<Resp
     return protocol.serialize(maskValue(models, hide), openExchange(incoming, input));
   };
   return all.length < LONG_LIST ? write() : await runExclusively(caller.owner, () => flushEventLoop().then(write));
+}
+
+/** One of the lane's models, by its name. */
+export async function getModel(incoming: Incoming<"getModel">): Promise<Response> {
+  const { protocol, input, lane, context } = incoming;
+  const model = await findModel(input.model, lane, context);
+  return protocol.serialize(maskValue(model, context.hide), openExchange(incoming, input));
 }
