@@ -3,6 +3,7 @@
  * may lack its brackets, as in the vendor's own examples.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
+import { GEMINI_SAMPLING } from "../shared/sampling.ts";
 
 const NAMES = [
   ...["systemInstruction", "toolConfig", "generationConfig", "safetySettings", "cachedContent", "serviceTier"],
@@ -11,13 +12,15 @@ const NAMES = [
   ...["functionDeclarations", "parametersJsonSchema", "responseJsonSchema", "googleSearch", "googleSearchRetrieval"],
   ...["urlContext", "codeExecution", "computerUse", "fileSearch", "googleMaps", "mcpServers"],
   ...["functionCallingConfig", "allowedFunctionNames", "retrievalConfig", "excludeDomains", "timeRangeFilter"],
-  ...["topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "presencePenalty", "frequencyPenalty"],
+  ...Object.keys(GEMINI_SAMPLING.shape),
+  ...["candidateCount", "maxOutputTokens", "stopSequences"],
   ...["responseMimeType", "responseSchema", "responseModalities", "responseLogprobs", "speechConfig", "imageConfig"],
   ...["thinkingConfig", "includeThoughts", "thinkingBudget", "thinkingLevel"],
   ...["generateContentRequest", "outputDimensionality", "taskType"],
 ];
 const CAMEL_OF: ReadonlyMap<string, string> = new Map(
-  NAMES.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
+  NAMES.filter((name) => /[A-Z]/.test(name))
+    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
 );
 
 /** Fields whose values have the client's own names. */

@@ -4,7 +4,9 @@ import { standardStreams } from "../observe/standard.ts";
 import type { World } from "./world.ts";
 
 /** The audit log, where the configuration wants one: it goes on through every change of the configuration. */
-export function auditFor({ config, platform, keep, now }: Pick<World, "config" | "platform" | "keep" | "now">) {
+export function auditFor(
+  { config, platform, keep, now }: Pick<World, "config" | "platform" | "keep"> & { now(): number },
+) {
   const { audit } = config.observe;
   const { say } = standardStreams(platform);
   return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now }));
@@ -12,7 +14,7 @@ export function auditFor({ config, platform, keep, now }: Pick<World, "config" |
 
 /** The same, which reports a key that is used for the first time, to whichever gateway on the store that is. */
 export function reportingFirstUse(authenticate: Authenticate, world: World): Authenticate {
-  const { audit, store, newId } = world;
+  const { observe: { audit }, store, newId } = world;
   if (!audit) return authenticate;
   const known = new Set<string>();
   return async (request, peer, places) => {

@@ -4,7 +4,10 @@ import type { Source } from "./catalogs.ts";
 import type { World } from "./world.ts";
 
 /** What models cost where the configuration does not say it. What was loaded is kept when the configuration changes. */
-export function createListedPrices({ config, keep, now }: World, sources: ReadonlyMap<string, Source>): Prices {
+export function createListedPrices(
+  { config, keep, clocks: { now } }: World,
+  sources: ReadonlyMap<string, Source>,
+): Prices {
   const { upstreams, catalogs, observe, transport } = config;
   const priced = () =>
     Object.entries(upstreams).map(([name, { baseUrl, providers, prices = "" }]) =>

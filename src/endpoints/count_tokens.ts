@@ -12,7 +12,7 @@ import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { askQuietly } from "../inference/attempt.ts";
-import { count, learn, textOf } from "../inference/counting.ts";
+import { count, countedParts, learn } from "../inference/counting.ts";
 import { withAffinity } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { recall } from "../inference/recall.ts";
@@ -49,25 +49,25 @@ async function countExactly(
   where: PlannedTarget,
   context: RequestContext,
 ): Promise<Count> {
-  const { gateway, requestLog } = context;
+  const { gateway: { counting, process }, requestLog } = context;
   // What an upstream could not be asked is no news to a client that only counts, and many counts ask nobody.
   const attempt = newAttemptRecord(where);
-  const options = { signal: gateway.signal, estimate };
+  const options = { signal: process.signal, estimate };
   const asked = askQuietly("countTokens", input, where, attempt, context, options);
-  const text = textOf(input);
+  const text = countedParts(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
-    learn({ inputTokens, outputTokens: 0 }, attempt, gateway);
+    learn({ inputTokens, outputTokens: 0 }, attempt, counting);
     return { inputTokens, by };
   };
   if (asked.target.counter) {
-    const counted = await gateway.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
+    const counted = await counting.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
     requestLog.attempt = { ...attempt, notes: new Set() };
     if (counted !== undefined) return learnt(counted, "upstream");
   }
-  const tokenize = countByTokenizer(asked, gateway.tokenizers);
-  const counted = tokenize && await gateway.tokenizerCounts.of(attempt.target, text, tokenize);
+  const tokenize = countByTokenizer(asked, counting.tokenizers);
+  const counted = tokenize && await counting.tokenizerCounts.of(attempt.target, text, tokenize);
   if (counted !== undefined) return learnt(counted, "tokenizer");
-  return attempt.counted ?? count(input, estimate, attempt.target, gateway);
+  return attempt.counted ?? count(input, estimate, attempt.target, counting);
 }
 
 async function askForCount(asked: Attempt<"countTokens">): Promise<number> {

@@ -1,6 +1,6 @@
 /** Searches the web by a tool of an MCP server. */
 import type { HostedResult } from "../canonical/hosted.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
+import { isJsonObject, isText, type JsonObject, parseJson } from "../canonical/json.ts";
 import type { FoundPage } from "../contract/search.ts";
 import { GatewayError } from "../errors.ts";
 import type { RemoteServer } from "./mcp.ts";
@@ -34,8 +34,7 @@ function listIn(value: unknown): JsonObject[] | undefined {
 
 /** Reads a page, whose fields have different names at different services. */
 function pageOf(entry: JsonObject): FoundPage[] {
-  const text = (...names: string[]) =>
-    names.map((name) => entry[name]).find((one) => typeof one === "string" && one !== "");
+  const text = (...names: string[]) => names.map((name) => entry[name]).find((one) => isText(one));
   const url = text("url", "link", "href");
   if (typeof url !== "string" || !/^https?:/i.test(url)) return [];
   const age = text("age", "date", "published_date", "publishedDate");

@@ -5,19 +5,19 @@ import type { RequestContext } from "../context/request_context.ts";
  * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
  */
 export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
-  const { gateway, caller, requestLog } = context;
-  requestLog.atEnd(gateway.loadShedder.acquire(gateway.limits));
-  if (gateway.budgets || gateway.admission(caller)) return admitLimited(context, tokens);
+  const { gateway: { guards }, caller, requestLog } = context;
+  requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
+  if (guards.budgets || guards.admission(caller)) return admitLimited(context, tokens);
   requestLog.estimate = tokens;
 }
 
 async function admitLimited(
-  { gateway, caller, requestLog, hasLeft }: RequestContext,
+  { gateway: { guards }, caller, requestLog, hasLeft }: RequestContext,
   tokens: number,
 ): Promise<void> {
-  if (gateway.budgets) requestLog.payer = await gateway.budgets.payerOf(caller);
+  if (guards.budgets) requestLog.payer = await guards.budgets.payerOf(caller);
   // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
-  const asking = gateway.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
+  const asking = guards.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
   const permit = asking instanceof Promise ? await requestLog.waitForStore(asking) : asking;
   requestLog.estimate = tokens;
   requestLog.isMetered = permit !== undefined;

@@ -61,7 +61,7 @@ export function isDue(
   if (when === "now") return true;
   const known = contextLength === undefined ? DEFAULT_THRESHOLD : Math.floor(contextLength * FILLED);
   const { inputTokens: threshold = known } = when;
-  return first !== undefined && count(request, estimate, targetName(first), gateway).inputTokens >= threshold;
+  return first !== undefined && count(request, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
 }
 
 /** What it takes to shorten one request's conversation. */

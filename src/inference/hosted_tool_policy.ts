@@ -18,7 +18,7 @@ export function runsAt(tool: HostedTool, where: PlannedTarget, { gateway }: Surr
   if (mode !== undefined) return mode === "upstream";
   if (tool.work && upstream?.driver.runs?.includes(tool.work.kind)) return true;
   // Few servers of open models run the tools of the wires that they speak: what the gateway can run, it runs.
-  if (tool.work && gateway.hosted.runs(tool.work)) return false;
+  if (tool.work && gateway.hosted.runner.runs(tool.work)) return false;
   return wireOf(where, gateway) === tool.extra.wire && !upstream?.refuses.includes(tool.name);
 }
 

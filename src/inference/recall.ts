@@ -52,10 +52,10 @@ async function recallStored(
   asked: Input<"generate">,
   { gateway, caller: { owner } }: RequestContext,
 ): Promise<Recalled> {
-  const recalled = await gateway.continuity.recall(asked, owner);
+  const recalled = await gateway.state.continuity.recall(asked, owner);
   const { at, conversation } = asked.recall ?? {};
   if (conversation === undefined) return recalled;
-  const { items } = await gateway.conversations.get(conversation, owner);
+  const { items } = await gateway.state.conversations.get(conversation, owner);
   const { input, added } = recalled;
   const before = items.map(({ message }) => message);
   const messages = [...input.messages.slice(0, at), ...before, ...input.messages.slice(at)];
@@ -143,7 +143,7 @@ interface OpenedSealing extends Sealing {
 
 /** None while the store does not give its key: what is sealed is left out then, and noted. */
 async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise<Sealer | undefined> {
-  const { sealer, failure } = await requestLog.waitForStore(gateway.sealer(requestLog.storeMs));
+  const { sealer, failure } = await requestLog.waitForStore(gateway.state.sealer(requestLog.storeMs));
   if (sealer) return sealer;
   requestLog.explain(failure);
   note("could not read the key that seals reasoning");
@@ -152,7 +152,7 @@ async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise
 
 /** A conversation whose summary cannot be read is not to go on as if it were new. Throws `unavailable` then. */
 export async function summarySealer({ gateway }: RequestContext): Promise<Sealer> {
-  const { sealer, failure: cause } = await gateway.sealer();
+  const { sealer, failure: cause } = await gateway.state.sealer();
   if (sealer) return sealer;
   const message = "The gateway cannot read the key that seals summaries: try again later";
   throw new GatewayError("unavailable", message, { cause });
@@ -190,7 +190,7 @@ async function rememberTurn(
     // Each item of the answer is one of the conversation.
     const said = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
     try {
-      await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
+      await gateway.state.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
     } catch (cause) {
       requestLog.entry.cause = cause;
       note("could not add the response to its conversation");
@@ -202,7 +202,7 @@ async function rememberTurn(
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
     await requestLog.waitForStore(
-      gateway.continuity.remember(
+      gateway.state.continuity.remember(
         { ...facts, messages, response, keep },
         target,
         caller.owner,

@@ -8,22 +8,22 @@ import { sumExpositions } from "../observe/sum_expositions.ts";
 
 /** What the others read of this one. */
 export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
-  const { meter } = gateway;
+  const { meter } = gateway.observe;
   const metrics = meter ? sumExpositions([inherited, await ownMetrics(gateway, meter)]) : "";
   return { status: processStatus(gateway), metrics };
 }
 
 /** How this process alone is. */
 export function processStatus(gateway: Gateway): ProcessStatus {
-  const { breaker, upstreams, meter, loadShedder, sockets, memory, draining } = gateway;
+  const { routing: { breaker }, upstreams, observe: { meter }, guards: { loadShedder }, sockets, process } = gateway;
   // What a caller's own token failed with is told apart by who that was, which is nobody's business.
   const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
   return {
-    status: draining.aborted ? "draining" : "ready",
+    status: process.draining.aborted ? "draining" : "ready",
     requestsRunning: loadShedder.running(),
     streamsOpen: meter?.openStreams ?? 0,
     webSocketsOpen: sockets.loaded?.size ?? 0,
-    memoryBytes: memory(),
+    memoryBytes: process.memory(),
     upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
@@ -50,8 +50,9 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 
 /** What is so at this moment. */
 export function gaugesOf(
-  { loadShedder, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
+  { guards: { loadShedder, budgets }, sockets, observe: { meter }, process, routing: { breaker }, upstreams }: Gateway,
 ): Family[] {
+  const { memory, shared, workers } = process;
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
   );

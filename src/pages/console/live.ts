@@ -3,7 +3,9 @@ import type { RequestContext } from "../../context/request_context.ts";
 import { processStatus } from "../worker_report.ts";
 
 /** What runs, and what ended since `?since=`, the number that the last answer of the `?feed=` named as `next`. */
-export function live({ gateway: { feed, captures, now }, url, hide }: RequestContext): Response {
+export function live(
+  { gateway: { observe: { feed, captures }, clocks: { now } }, url, hide }: RequestContext,
+): Response {
   const isSame = url?.searchParams.get("feed") === feed?.id;
   const since = isSame ? Number(url?.searchParams.get("since")) : 0;
   const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({

@@ -15,12 +15,12 @@ const LIFE_S = 12 * 3600;
 export async function operatorOf(context: RequestContext): Promise<Caller> {
   const { request, peer, gateway } = context;
   const holder = await holderOf(context);
-  return holder ? await operatorHeld(holder, context) : asOperator(await gateway.authenticate(request, peer));
+  return holder ? await operatorHeld(holder, context) : asOperator(await gateway.guards.authenticate(request, peer));
 }
 
 /** Looked up again with every request: a key that is revoked opens nothing any more. */
 export async function operatorHeld(holder: SessionHolder, { gateway }: RequestContext): Promise<Caller> {
-  return asOperator(await (await gateway.console!()).callerOf(holder));
+  return asOperator(await (await gateway.console!.parts()).callerOf(holder));
 }
 
 function asOperator(caller: Caller): Caller {
@@ -44,7 +44,7 @@ export async function asCaller(context: RequestContext, path: string): Promise<O
 /** Lets the browser in. Returns the cookie; none where it needs none. Throws where the key is none of an operator. */
 export async function logIn(context: RequestContext, key: string): Promise<string | undefined> {
   const { request, peer, gateway } = context;
-  const { operator, owner } = await gateway.authenticate(withKey(request, key), peer);
+  const { operator, owner } = await gateway.guards.authenticate(withKey(request, key), peer);
   if (!operator) throw new GatewayError("permission", 'This is not an operator\'s key: it has no "operator": true');
   if (owner === "local") return undefined;
   if (!owner.startsWith("key:")) {
@@ -55,7 +55,7 @@ export async function logIn(context: RequestContext, key: string): Promise<strin
 
 /** Returns the cookie. */
 export async function beginSession(holder: SessionHolder, context: RequestContext, page?: URL): Promise<string> {
-  const { sessions } = await context.gateway.console!();
+  const { sessions } = await context.gateway.console!.parts();
   return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context, page);
 }
 
@@ -64,7 +64,7 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  * `unavailable` where the session cannot be ended.
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
-  const { sessions, login } = await context.gateway.console!();
+  const { sessions, login } = await context.gateway.console!.parts();
   const words = wordsIn(context.request);
   const cookie = cookieWith("", 0, context);
   if (words.length === 0) return { cookie };
@@ -88,7 +88,7 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 /** Who has logged in with this browser. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
   for (const word of wordsIn(request)) {
-    const holder = await (await gateway.console!()).sessions.find(word);
+    const holder = await (await gateway.console!.parts()).sessions.find(word);
     if (holder) return holder;
   }
 }

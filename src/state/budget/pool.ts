@@ -2,6 +2,7 @@
  * One budget in one period, as the store keeps it for all gateways: what each process has spent, and what it may still spend
  * without asking. Amounts are in pico-dollars. Everything here is data and pure functions.
  */
+import { isObject } from "../../util/merge.ts";
 import { shareOf, type Wanted } from "./wanted.ts";
 
 /** The part of one process. */
@@ -160,10 +161,6 @@ export function writePool({ shares, spent, warned }: Pool, before: unknown): unk
 
 function amountIn(value: unknown): bigint {
   return typeof value === "string" && /^\d{1,40}$/.test(value) ? BigInt(value) : 0n;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function least(one: bigint, other: bigint): bigint {
