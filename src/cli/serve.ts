@@ -3,7 +3,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore, risksOfStore } from "../compose/store.ts";
-import { loadServers } from "../state/store_server.ts";
+import { loadServers } from "../state/server_kinds.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { storeKind } from "../config/store_kinds.ts";
 import { metricsAddress } from "../config/permissions.ts";

@@ -5,7 +5,7 @@ import type { Workers } from "../context/workers.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "../state/counts.ts";
-import { loadServers } from "../state/store_server.ts";
+import { loadServers } from "../state/server_kinds.ts";
 
 /** What gateways share besides the store: counts of limits, and which targets rest. Its code is loaded when first used. */
 export interface Shared extends SharedCounts {

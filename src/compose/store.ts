@@ -6,7 +6,8 @@ import { fileLost, isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts"
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
 import type { Store } from "../state/store.ts";
-import { loadServers, type StoreRisk } from "../state/store_server.ts";
+import { loadServers } from "../state/server_kinds.ts";
+import type { StoreRisk } from "../state/store_server.ts";
 import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import { metered } from "./meter.ts";

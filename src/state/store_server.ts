@@ -1,6 +1,5 @@
 /** Stores on servers: what each kind of them can open. */
 import type { Config } from "../config/schema.ts";
-import type { ServerKindName } from "../config/store_kinds.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "./counts.ts";
 import type { Store } from "./store.ts";
@@ -28,13 +27,4 @@ export interface StoreRisk {
   /** One sentence without a full stop at its end. */
   message: string;
   cure: string;
-}
-
-const KINDS: Record<ServerKindName, () => Promise<StoreServerKind>> = {
-  redis: async () => (await import("./redis/server.ts")).redisServers,
-};
-
-/** The kind of the configured server; nothing where the store is on none. */
-export async function loadServers({ kind }: Config["store"]): Promise<StoreServerKind | undefined> {
-  return Object.hasOwn(KINDS, kind) ? await KINDS[kind as ServerKindName]() : undefined;
 }
