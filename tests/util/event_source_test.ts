@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { type EventSource, opening, sourceOf } from "../../src/util/event_source.ts";
 import { toArray } from "../support/chunks.ts";
 import { eachOf } from "../support/sources.ts";
