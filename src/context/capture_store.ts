@@ -104,7 +104,7 @@ export class CaptureStore {
   }
 
   /** From newest to oldest. */
-  all(): { record: Capture; bytes: number }[] {
+  all(): { capture: Capture; bytes: number }[] {
     return [...this.#entries.values()].reverse();
   }
 
