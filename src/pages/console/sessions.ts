@@ -4,10 +4,11 @@ import { GatewayError } from "../../errors.ts";
 import type { Caller } from "../../http/auth.ts";
 import type { SessionHolder } from "../../state/console_sessions.ts";
 import { digestOf } from "../../util/digest.ts";
+import { cookiesOf, textToSet } from "./cookies.ts";
 
 const COOKIE = "laneway_console";
 /** The name of a cookie that begins so is set by nobody but this host over HTTPS, and for all of its paths. */
-export const AT_ROOT = "__Host-";
+const AT_ROOT = "__Host-";
 const LIFE_S = 12 * 3600;
 
 /** Who looks at the console. Throws `authentication` and `permission`. */
@@ -64,7 +65,7 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
   const { sessions, login } = await context.gateway.console!();
-  const words = cookiesIn(context.request);
+  const words = wordsIn(context.request);
   const cookie = cookieWith("", 0, context);
   if (words.length === 0) return { cookie };
   const holder = await holderOf(context);
@@ -86,17 +87,17 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 
 /** Who has logged in with this browser. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
-  for (const word of cookiesIn(request)) {
+  for (const word of wordsIn(request)) {
     const holder = await (await gateway.console!()).sessions.find(word);
     if (holder) return holder;
   }
 }
 
 /** The cookie of the root of a host comes to a gateway below a path of it, too, which has one of its own. */
-function cookiesIn({ headers }: Request): string[] {
-  const cookies = headers.get("cookie") ?? "";
-  return [AT_ROOT, ""].flatMap((prefix) =>
-    new RegExp(`(?:^|; )${prefix}${COOKIE}=([0-9a-f]{64})(?:;|$)`).exec(cookies)?.[1] ?? []
+function wordsIn(request: Request): string[] {
+  const cookies = cookiesOf(request);
+  return [AT_ROOT, ""].map((prefix) => cookies.get(prefix + COOKIE) ?? "").filter((word) =>
+    /^[0-9a-f]{64}$/.test(word)
   );
 }
 
@@ -116,9 +117,14 @@ export function cookieText(
   const isSecure = page?.protocol === "https:" || isOverHttps(context);
   // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
   const isAtRoot = isSecure && /^\/console(\/|$)/.test(page?.pathname ?? "");
-  const [prefix, path] = isAtRoot ? [AT_ROOT, "; Path=/"] : ["", ""];
-  const secure = isSecure ? "; Secure" : "";
-  return `${prefix}${name}=${value}; Max-Age=${seconds}${path}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const prefix = isAtRoot ? AT_ROOT : "";
+  return textToSet({ name: prefix + name, value, maxAge: seconds, httpOnly: true, sameSite, secure: isSecure });
+}
+
+/** The value of a cookie. Below a path, the gateway's own comes before that of the root of the host. */
+export function valueOf(name: string, request: Request): string {
+  const cookies = cookiesOf(request);
+  return cookies.get(name) ?? cookies.get(AT_ROOT + name) ?? "";
 }
 
 /** The page that asks, if it is one of the same site. A proxy may have other paths and speak HTTPS. */
