@@ -1,5 +1,5 @@
 /** The second pass over what the configuration says of the store. */
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { isVariableName } from "./fields.ts";
 import { PLACEHOLDER_SECRET } from "./secrets.ts";
 import { kindsThat, type StoreKind, storeKind } from "./store_kinds.ts";
@@ -9,7 +9,7 @@ type Server = NonNullable<StoreKind["server"]>;
 type Problems = Generator<{ path: string; message: string }, void>;
 
 export function* storeProblems(config: Record<string, unknown>, env: Env): Problems {
-  const store: JsonObject = isJsonObject(config.store) ? config.store : {};
+  const store: JsonObject = asObject(config.store);
   const { server, isShared, isLasting } = storeKind(store.kind);
   if (server) yield* serverProblems(store, server, env);
   yield* replicaProblems(config, isShared, env);

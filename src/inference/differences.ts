@@ -1,5 +1,6 @@
 /** What is different between two values of JSON, in a few lines for a person to read. */
 import type { JsonValue } from "../canonical/json.ts";
+import { isObject } from "../util/merge.ts";
 
 /** At one place. What was not there before has no `before`, and what is there no more has no `after`. */
 export interface Difference {
@@ -52,10 +53,6 @@ function compareLists(before: readonly unknown[], after: readonly unknown[], pat
 
 function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function excerpt(value: unknown): JsonValue {
