@@ -97,7 +97,7 @@ export const quirkFields = {
   }),
 };
 
-const quirksSchema = z.object(quirkFields).partial();
+export const quirksSchema = z.object(quirkFields).partial();
 
 /** The configurable quirks, and those that only a catalog knows. */
 export interface Quirks extends Readonly<z.output<typeof quirksSchema>> {

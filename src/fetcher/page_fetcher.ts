@@ -5,11 +5,12 @@ import { type Transport, TransportError, type TransportResponse } from "../platf
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { contentTypeOf, decodeText, kindOf } from "./content.ts";
-import { type Address, addressOf } from "./addresses.ts";
 import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
 import { type Caller, Turns } from "./turns.ts";
+import { isPublicAddress } from "../platform/public_address.ts";
+import { mayReachHost } from "../platform/guarded_agent.ts";
 
 export interface PageFetcherOptions {
   /** The origins of internal hosts that may be fetched from, too. `*.` stands for all names below a domain. */
@@ -198,4 +199,41 @@ async function readUpTo({ body }: TransportResponse, most: number): Promise<{ by
 
 function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}\n\n[The page goes on.]`;
+}
+
+/** A URL that may be fetched. */
+interface Address {
+  url: URL;
+  /** Whether the configuration lists it, so that it may be on the internal network. */
+  isListed: boolean;
+}
+
+const MOST_CHARACTERS = 2_000;
+
+/**
+ * Decides from a URL whether it may be fetched. The host's IP addresses are checked when the connection is made.
+ * `allow`: origins of internal hosts. `*.` stands for all names below a domain. Throws a `Refusal`.
+ */
+function addressOf(text: string, allow: readonly string[], base?: URL): Address {
+  if (text.length > MOST_CHARACTERS) throw new Refusal("too_long", "The URL is too long");
+  const url = URL.parse(text, base);
+  if (!url) throw new Refusal("invalid_input", "This is no URL");
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new Refusal("invalid_input", `There are no pages at ${url.protocol}`);
+  }
+  if (url.username + url.password !== "") throw new Refusal("not_allowed", "The URL holds a name or a password");
+  url.hash = "";
+  if (isListed(url, allow)) return { url, isListed: true };
+  // This refuses the other protocol's default port, too: it is just as suspicious.
+  if (url.port !== "") throw new Refusal("not_allowed", `Port ${url.port} is not allowed`);
+  if (!mayReachHost(url.hostname, isPublicAddress)) throw new Refusal("not_allowed", "The address is not public");
+  return { url, isListed: false };
+}
+
+function isListed({ protocol, host }: URL, allow: readonly string[]): boolean {
+  return allow.some((pattern) => {
+    const listed = URL.parse(pattern);
+    if (listed?.protocol !== protocol) return false;
+    return listed.host.startsWith("*.") ? host.endsWith(listed.host.slice(1)) : host === listed.host;
+  });
 }

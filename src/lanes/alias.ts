@@ -1,7 +1,7 @@
 /** The lane's own names for models, from the configuration. */
 import { withoutNulls } from "../canonical/json.ts";
 import { INPUT_OF, type ModelInfo } from "../canonical/models.ts";
-import type { Quirks } from "../contract/quirks.ts";
+import { type Quirks, quirksSchema } from "../contract/quirks.ts";
 import type { Alias } from "../config/lane_schema.ts";
 
 /** By alias, for as long as its configuration is in use. */
@@ -10,13 +10,8 @@ const quirks = new WeakMap<Alias, Quirks>();
 /** The quirks of an alias, which take precedence over those of its upstream. */
 export function quirksOf(alias: Alias): Quirks {
   let known = quirks.get(alias);
-  if (!known) quirks.set(alias, known = readQuirks(alias));
+  if (!known) quirks.set(alias, known = withoutNulls(quirksSchema.parse(alias)));
   return known;
-}
-
-function readQuirks(alias: Alias): Quirks {
-  const { voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens } = alias;
-  return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
 }
 
 /** Agents append `[1m]` to a model's name to request a window of a million tokens, and some leave it in the request. */

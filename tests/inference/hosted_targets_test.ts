@@ -64,6 +64,17 @@ for (const [first, second, client, wire, offered, note] of SECOND) {
   });
 }
 
+Deno.test("hosted: an alias that has them off overrides its upstream", async () => {
+  const targets = [{ upstream: "first", model: "org/model" }];
+  const config: JsonObject = {
+    upstreams: { first: { driver: "chat", baseUrl: "http://first.test/v1", hostedTools: "gateway" } },
+    lanes: { oss: { models: { model: { task: "chat", targets, hostedTools: "off" } } } },
+  };
+  const { app, asked } = newHostedRig({ rounds: [["done"]], config });
+  await (await app.post(ASKS.messages!.path, ASKS.messages!.body())).text();
+  assertEquals(offeredTo(asked[0]!), "mine");
+});
+
 Deno.test("hosted: an upstream that dies in a later round hands over before its first word, and fails the answer after it", async () => {
   for (const stream of [false, true]) {
     const config = twoUpstreams(CHAT);

@@ -1,13 +1,6 @@
 /** The settings by which a server may lose values before they expire. */
+import type { StoreRisk } from "../store_server.ts";
 import { openLink, type RedisPlace } from "./open.ts";
-
-export interface StoreRisk {
-  /** The name of the risk, which never changes. */
-  name: "store-evicts" | "store-not-persistent";
-  /** One sentence without a full stop at its end. */
-  message: string;
-  cure: string;
-}
 
 /** Asks one node of the server for its risks. Throws if it does not answer, or forbids the question. */
 export async function readRisks(place: RedisPlace): Promise<StoreRisk[]> {
