@@ -1,33 +1,36 @@
 /**
- * The kinds of stores, and what each can do. Nothing else asks which kind a store is. The launcher reads this file, too: it
- * imports nothing but what imports nothing.
+ * The kinds of stores and their properties. All other code reads these properties instead of comparing the kind.
+ * The launcher loads this file, too, so it may import only modules without imports.
  */
 import { parseRedisUrl } from "./redis_url.ts";
 
-/** How stores of one kind are reached that are on a server. */
+/** The properties of a kind of server. */
 interface ServerFacts {
-  /** What the configuration says only of such servers. */
+  /** The fields of `store` that only this kind of server has. */
   fields: readonly string[];
-  /** A variable that may hold its URL, and such a URL: both for messages. */
+  /** An example for messages: a variable that may hold the server's URL, and such a URL. */
   example: { variable: string; url: string };
-  /** The server that a URL names; nothing where it names none of this kind. */
+  /** Parses a URL. `undefined` if it names no server of this kind. */
   read(url: string): { hosts: { host: string; port: number }[]; database?: number } | undefined;
-  /** Variables that its client looks at when it is loaded. */
+  /** The variables that the client library reads when it is loaded. */
   variables: readonly string[];
 }
 
 interface StoreFacts {
-  /** Whether what is kept outlives the process. */
+  /** Whether the entries outlive the process. */
   isLasting: boolean;
-  /** Whether it is a file, which `store.path` names. */
+  /** Whether the store is a file, which `store.path` names. */
   hasFile: boolean;
-  /** How long an answer waits at most for what is kept before it goes out, in milliseconds. A file takes longer when others write, too. */
+  /**
+   * How long an answer waits at most until its entries are stored, in milliseconds.
+   * A file takes longer if other processes write, too.
+   */
   waitMs: number;
-  /** What one key may keep by default, in bytes: a disk has room for many keys; a server keeps all in its memory. */
+  /** The default quota of one key, in bytes. A disk has room for many keys, but a server keeps all entries in its memory. */
   bytesPerKey: number;
 }
 
-/** What is shared is on a server: gateways on any number of machines keep the same entries there, and count in common. */
+/** A shared store is on a server. Gateways on any number of machines share its entries and counts. */
 export type StoreKind =
   & StoreFacts
   & ({ isShared: false; server?: undefined } | { isShared: true; server: ServerFacts });
@@ -63,12 +66,12 @@ export const STORE_KIND_NAMES = Object.keys(STORE_KINDS) as [StoreKindName, ...S
 
 export const DEFAULT_STORE_KIND = "kv";
 
-/** What a store of this kind can do. A configuration that was not checked may name none, or one that there is not. */
+/** The properties of a kind. An unchecked configuration may name no kind or an unknown one; the default kind stands in for it. */
 export function storeKind(name: unknown): StoreKind {
   return STORE_KINDS[STORE_KIND_NAMES.find((kind) => kind === name) ?? DEFAULT_STORE_KIND];
 }
 
-/** For people: `"kv" or "redis"`. */
+/** The names of the kinds with a property, for messages: `"kv" or "redis"`. */
 export function kindsThat(can: "isShared" | "isLasting"): string {
   return STORE_KIND_NAMES.filter((name) => STORE_KINDS[name][can]).map((name) => `"${name}"`).join(" or ");
 }
