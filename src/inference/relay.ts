@@ -18,7 +18,7 @@ import { wireOf } from "./hosted_tool_policy.ts";
 import { tracedStream } from "./traced.ts";
 import { answerUnary } from "./unary.ts";
 
-/** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */
+/** Relays a conversation that only its own wire can express. Only upstreams of that wire are tried. */
 export async function relay(
   { protocol, input: asked, wire, context }: Incoming<"generate">,
   input: Input<"relay">,
@@ -53,7 +53,7 @@ export async function relay(
   return relayed.serialize(output, exchange);
 }
 
-/** The protocol as it answers what is relayed: it streams in its own way only. */
+/** The protocol with the verbs for relayed answers. Only those say how it streams. */
 function asRelay(
   protocol: Protocol<"generate">,
   verbs: NonNullable<Protocol<"generate">["relay"]>,
