@@ -1,4 +1,4 @@
-/** What the console needs in addition to ordinary requests. */
+/** The parts that the console needs in addition to those of ordinary requests. */
 import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";

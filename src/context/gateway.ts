@@ -58,7 +58,7 @@ export interface Gateway {
   upstreams: ReadonlyMap<string, Upstream>;
   /** Secrets of upstreams, catalogs and keys, which no answer may contain. */
   secrets: readonly string[];
-  /** By name. For providers behind an upstream, which may need a different driver. */
+  /** The drivers by name, for providers behind an upstream that need a different driver. */
   drivers: ReadonlyMap<string, Driver>;
   /** Tracks which targets fail. */
   breaker: Breaker;
@@ -146,11 +146,14 @@ export interface CaptureStorePart {
   load(): Promise<CaptureStore>;
 }
 
-/** What pays for a request. */
+/** The budgets that pay for a request. */
 export interface Payer {
   /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
-  /** How much to reserve for an answer. A payer has it, because it is loaded with the first budget that is spent from. */
+  /**
+   * How much to reserve for an answer. It is a member of the payer because its code is loaded with the first budget
+   * that is spent from.
+   */
   reservingFor<K extends ModelOperation>(
     operation: K,
     input: Input<K>,

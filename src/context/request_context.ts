@@ -1,4 +1,4 @@
-/** One request: its facts, which never change, and the requestLog of its progress. */
+/** One request: its facts, which never change, and the log of its progress. */
 import type { Context } from "../contract/context.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
