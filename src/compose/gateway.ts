@@ -41,9 +41,12 @@ import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
-/** How long a server may hold an answer up that is to be sealed and kept, in milliseconds. A file may take longer when others write, too. */
+/**
+ * How long a store on a server may delay the sealing and the storing of an answer, in milliseconds. A file may take
+ * longer while others write to it.
+ */
 const SERVER_MS = 950;
-/** The wait before a request's second round. */
+/** The wait before a request's second round, in milliseconds. */
 const RETRY_BASE_MS = 300;
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
@@ -55,7 +58,7 @@ export const PACE: Pace = {
   socketMs: 3_600_000,
 };
 
-/** All that requests need, by the configuration. */
+/** Creates everything that requests need from the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
   const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
   const { pace, newId, shared, renewals, draining } = world;
@@ -116,7 +119,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 
 type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "dryRuns" | "captures" | "memory";
 
-/** What sees how the gateway does. */
+/** The parts that observe the gateway. */
 function createWatch(world: World): Pick<Gateway, Watching> {
   const { log, meter, audit, tracing, usage, feed, dryRuns, captures, platform } = world;
   return {
@@ -132,7 +135,7 @@ function createWatch(world: World): Pick<Gateway, Watching> {
   };
 }
 
-/** What decides whether a request is let in. */
+/** The parts that decide whether a request is admitted. */
 function createGuards(
   world: World,
   ledger: Ledger,
@@ -172,7 +175,7 @@ function createGuards(
   };
 }
 
-/** Nothing where the configuration wants no console. Loaded when the first operator comes. */
+/** `undefined` if the configuration wants no console. It is loaded for the first operator. */
 function createConsole(world: World, keys: Parameters<typeof createKeyLookup>[0]): Gateway["console"] {
   const { config, keep } = world;
   if (config.console === false) return undefined;
@@ -182,7 +185,7 @@ function createConsole(world: World, keys: Parameters<typeof createKeyLookup>[0]
   return () => loading ??= load();
 }
 
-/** Callers by tokens of the configured issuer. What checks them is loaded when the first one comes. */
+/** Identifies callers by tokens of the configured issuer. The code that checks tokens is loaded with the first one. */
 function createTokens(world: World): Tokens | undefined {
   const { config: { oidc, transport }, keep } = world;
   return oidc && keep("tokens", [oidc, transport], () => {
@@ -192,12 +195,12 @@ function createTokens(world: World): Tokens | undefined {
   });
 }
 
-/** Whether other gateways answer the same clients, as far as is known. */
+/** Whether other gateways answer the same clients, as far as this one knows. */
 function hasReplicas({ config: { replicas, store }, workers }: Pick<World, "config" | "workers">): boolean {
   return replicas > 1 || store.kind === "redis" || workers !== undefined;
 }
 
-/** What decides which target a request goes to next. */
+/** The parts that decide which target a request tries next. */
 function createRouting(
   world: World,
 ): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
@@ -218,7 +221,7 @@ function createRouting(
   };
 }
 
-/** What is kept from one request to the next ones of its conversation. */
+/** The parts that keep state from one request of a conversation to the next. */
 function createMemory(
   world: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
@@ -260,7 +263,7 @@ function createMemory(
       retentionMs,
       patienceMs: pace.storeMs,
       writeMs: atMost(SERVER_MS),
-      // In our own form, a message has more values than on its wire.
+      // A message has more values in the canonical form than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
     sealer: keep("sealer", config.sealing, () =>

@@ -1,4 +1,4 @@
-/** What counts, and what is counted at the store. */
+/** The meter, and a store whose calls it counts. */
 import manifest from "../../deno.json" with { type: "json" };
 import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
@@ -10,7 +10,7 @@ import type { Store } from "../state/store.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Keep } from "./parts.ts";
 
-/** Counts on through every change of the configuration; nothing where the configuration wants nothing counted. */
+/** The meter. It keeps counting through every change of the configuration. `undefined` if metrics are disabled. */
 export function meterFor(
   config: Config,
   { telemetry }: Pick<Platform, "telemetry">,
@@ -29,7 +29,7 @@ export function meterFor(
     }));
 }
 
-/** As the conventions for models call what they are asked for. */
+/** The names of operations in OpenTelemetry's conventions for models. */
 const OPERATION = {
   chat: "chat",
   embedding: "embeddings",
@@ -51,7 +51,7 @@ function namesIn({ lanes }: Config): Set<string> {
   );
 }
 
-/** The same store, whose calls are counted. */
+/** Wraps a store so that its calls are counted. */
 export function metered(store: Store, meter: Meter): Store {
   const timed = async <T>(operation: string, call: () => Promise<T>): Promise<T> => {
     const since = performance.now();

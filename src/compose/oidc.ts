@@ -1,4 +1,4 @@
-/** What checks callers' tokens, made when the first one comes. */
+/** The readers of callers' tokens and the operators' login, loaded at the first need. */
 import type { TokenReader } from "../http/auth.ts";
 import { IssuerKeys } from "../http/issuer_keys.ts";
 import { type OidcClient, OidcLogin } from "../http/oidc_login.ts";
@@ -8,7 +8,7 @@ import type { Config } from "../config/schema.ts";
 import { readBytes } from "../upstream/send.ts";
 import type { World } from "./world.ts";
 
-/** The longest document of an issuer's that is read, in bytes. */
+/** The longest document of an issuer that is read, in bytes. */
 const LONGEST_DOCUMENT = 256 * 1024;
 
 const HEADERS = { accept: "application/json", "user-agent": "laneway" };
@@ -20,7 +20,7 @@ export function openTokenReader(oidc: Oidc, { config, transports, now, monotonic
   return createTokenReader({ oidc, fetchJson, now, monotonic, signal: stop.signal });
 }
 
-/** What operators log in by; loaded with the console. */
+/** The login of operators. It is loaded with the console. */
 export function openLogin(
   oidc: Oidc,
   client: OidcClient,
@@ -41,7 +41,7 @@ export function openLogin(
   });
 }
 
-/** Why the issuer's keys cannot be read; nothing where they can. */
+/** Resolves to the reason why the issuer's keys cannot be read, or to `undefined` if they can. */
 export function whyNoKeys({ issuer, jwksUrl }: Oidc, transport: Transport, signal: AbortSignal): Promise<unknown> {
   const options = { issuer, jwksUrl, fetchJson: jsonFetcher(transport), now: () => performance.now(), signal };
   return new IssuerKeys(options).open();

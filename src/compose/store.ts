@@ -13,21 +13,24 @@ import type { Meter } from "../observe/meter.ts";
 import { metered } from "./meter.ts";
 import type { Keep } from "./parts.ts";
 
-/** What one key may keep by default, in bytes: a disk has room for many keys; a server keeps all in its memory. */
+/**
+ * The bytes that one key may store by default. A disk has room for many keys, while a server keeps everything in
+ * memory.
+ */
 const BYTES_PER_KEY = {
   kv: 1024 * 1024 * 1024,
   redis: 256 * 1024 * 1024,
   memory: MEMORY_STORE_BYTES * 3 / 4,
 };
 
-/** What each key may keep, in bytes. */
+/** The bytes that each key may store. */
 export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
   return bytesPerKey ?? BYTES_PER_KEY[kind === "kv" && !hasDatabase ? "memory" : kind];
 }
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
-/** For people: `in memory`. */
+/** Describes the place for people, such as `in memory`. */
 export function describePlace(place: StorePlace): string {
   if (place === "memory") return "in memory";
   if (place === "hosted") return "in the host's database";
@@ -39,13 +42,13 @@ type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
 interface StoreOptions {
-  /** The socket of the keeper, which opens the store for several workers; not used where the store is on a server. */
+  /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
   keeper?: string;
-  /** Is told what the store lost. */
+  /** Called with a sentence when the store has lost data. */
   onLost?(message: string): void;
 }
 
-/** The configured store. It opens when the first conversation is to be stored. */
+/** The configured store. It is opened at its first use. */
 export function createStore(
   { store }: Config,
   platform: Runtime,
@@ -64,12 +67,12 @@ export function createStore(
   if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
   return loadedLater(async () => {
     const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
-    await loadClient(); // before its limits of time begin
+    await loadClient(); // before its time limits begin
     return openRedisStore({ ...serverOf(store, platform, env), now });
   });
 }
 
-/** By what the configured store may lose what it is given. Throws where its server cannot be asked. */
+/** The settings by which the configured store may lose data. Throws if its server does not answer. */
 export async function risksOfStore(
   { store }: Config,
   platform: Pick<Platform, "readText">,
@@ -84,9 +87,9 @@ export async function risksOfStore(
   return await readRisks(serverOf(store, platform, env));
 }
 
-/** What the store has lost since the gateway began. */
+/** The losses of the store since the gateway began. */
 export interface StoreLosses {
-  /** One sentence for operators; absent where it has lost nothing. */
+  /** The latest loss, in one sentence for operators. Absent if nothing was lost. */
   last?: string;
   add(message: string): void;
 }
@@ -104,7 +107,7 @@ interface StoreParts {
   warn(warning: StoreWarning): void;
 }
 
-/** The store of a gateway, or `given` in its place, and what it loses from now on. */
+/** The store of a gateway, or `given` in its place, and its losses from now on. */
 export function keepStore(
   given: Store | undefined,
   { config, platform, env, now, keeper, keep, meter, warn }: StoreParts,
@@ -132,7 +135,7 @@ function loadedLater(load: () => Promise<Store>): Store {
   const loaded = async () => {
     if (isClosed) throw new Error("Cannot use the store: it is closed");
     loading ??= load();
-    // What was wrong may be put right, such as a file that is not there yet.
+    // The next call tries again: the fault may be gone by then, such as a file that is missing.
     loading.catch(() => loading = undefined);
     return await loading;
   };
@@ -151,8 +154,8 @@ function loadedLater(load: () => Promise<Store>): Store {
 }
 
 /**
- * Where conversations are stored: what hosts the gateway has a place of its own, and without a home or a database there is no
- * file.
+ * Where conversations are stored. Deno Deploy has a database of its own. Without a home directory or a database, they
+ * are in memory.
  */
 export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
   const { kind, path } = store;
@@ -163,13 +166,13 @@ export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, 
   return file === undefined ? "memory" : { path: file };
 }
 
-/** Without the credentials that the URL may hold. */
+/** The hosts of the server, without the credentials that its URL may hold. */
 function serverName({ url }: Config["store"], env: Env): string {
   const hosts = parseRedisUrl(env(url?.env ?? "") ?? "")?.hosts ?? [];
   return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
 }
 
-/** The server that is configured, and who may have signed its certificate. */
+/** The configured server, and the certificate authority that it may use. */
 export function serverOf(
   { url, ca, sentinel, cluster }: Config["store"],
   platform: Pick<Platform, "readText">,

@@ -7,7 +7,10 @@ import type { Platform } from "../platform/platform.ts";
 import type { Keep } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 
-/** What makes spans, which is loaded at the first request; nothing where the process was started without OpenTelemetry. */
+/**
+ * Creates spans. Its code is loaded with the first request. `undefined` if the process was started without
+ * OpenTelemetry.
+ */
 export function tracingFor(
   { observe: { telemetry: isWanted, content } }: Config,
   { telemetry }: Platform,
@@ -27,7 +30,7 @@ export function tracingFor(
   });
 }
 
-/** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
+/** Captures what is sent, if the configuration wants that. Its code is loaded with the first request. */
 export function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {

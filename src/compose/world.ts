@@ -17,7 +17,7 @@ import type { Shared } from "./shared.ts";
 import type { Transports } from "./transports.ts";
 import type { UsageKeeper } from "./usage.ts";
 
-/** What every part of a gateway is made from. */
+/** Everything that the parts of a gateway are made from. */
 export interface World extends PartKeeper {
   config: Config;
   plugins: Plugins;
@@ -27,40 +27,40 @@ export interface World extends PartKeeper {
   transports: Transports;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
   newId(): string;
   log(entry: LogEntry): void;
-  /** What operators should look at. */
+  /** Reports a problem to operators. */
   warn(warning: Warning | StoreWarning): void;
-  /** Absent where nothing is to be counted. */
+  /** Absent if metrics are disabled. */
   meter?: Meter;
-  /** Absent where the configuration wants none. */
+  /** Absent if the audit log is disabled. */
   audit?: Audit;
-  /** Absent where the process was started without OpenTelemetry. */
+  /** Absent if the process was started without OpenTelemetry. */
   tracing?: Tracing;
-  /** Absent where it is not kept. */
+  /** Absent if usage is not kept. */
   usage?: UsageKeeper;
-  /** What runs and what ended, for the console. */
+  /** The running and the finished requests, for the console. */
   feed?: Feed;
-  /** For the console, too. */
+  /** The dry runs of the console. */
   dryRuns?: DryRuns;
-  /** What was sent, where it is kept. */
+  /** The captures of requests. Absent if they are not kept. */
   captures?: CaptureStorePart;
   pace: Pace;
   store: Store;
   storeLosses: StoreLosses;
-  /** What it has in common with other gateways; absent where it has nothing. */
+  /** The state shared with other gateways. Absent if this gateway shares none. */
   shared?: Shared;
   areDescriptorsScarce(): boolean;
-  /** Those that serve beside this process; absent where it serves alone. */
+  /** The processes that serve beside this one. Absent if it serves alone. */
   workers?: Workers;
-  /** The file of the configuration; absent where a program gave it. */
+  /** The configuration file. Absent if a program passed the configuration. */
   configuration?: () => Promise<ConfigurationDesk>;
   /** Aborted when the gateway stops without waiting. */
   stop: AbortController;
-  /** Aborted when the gateway is to stop, once what runs has ended. */
+  /** Aborted when the gateway should stop once its running requests have ended. */
   draining: AbortController;
-  /** How often a new server has taken the place of the last one. */
+  /** How often a new server has replaced the last one. */
   renewals: { count: number };
 }
