@@ -67,7 +67,7 @@ export function opening<E>(once: () => Promise<EventSource<E>>): EventSource<E> 
   };
 }
 
-/** The same events, each passed to `see` first. */
+/** A source that passes each event to `see` before it returns it. */
 export function seen<E>(source: EventSource<E>, see: (event: E) => void): EventSource<E> {
   return {
     async next() {
