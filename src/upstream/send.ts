@@ -31,7 +31,7 @@ export interface Upstream {
   query?: string;
   /** Sent only to this upstream. */
   secret?: string;
-  /** Where the secret goes. Absent: `Authorization: Bearer`. */
+  /** The header for the secret. If absent, it is sent as `Authorization: Bearer`. */
   secretPlace?: SecretPlace;
   /** The environment variable of the secret, if it is unset. */
   missingSecret?: string;
@@ -75,13 +75,16 @@ export interface Upstream {
   json: JsonLimits;
 }
 
-/** What URL, method and headers of a call are made of, and what sends it. */
+/** The parts of an upstream that the URL, the method and the headers of a call are made of, and its transport. */
 export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
 type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
-/** To write such a body as JSON takes noticeable time, and so does its encoding: others run in between. In characters. */
+/**
+ * The length in characters from which writing a body as JSON takes noticeable time, as does encoding it. Others run in
+ * between.
+ */
 const LONG_BODY = 1_000_000;
 
 /**
@@ -119,7 +122,7 @@ function sendBody(
   return reach({ url, method, headers, body, signal }, upstream);
 }
 
-/** First the body is written, then it is handed over: each takes long. */
+/** Writes the body, then hands it over to the transport. Each takes long, so each waits for its turn. */
 async function sendInTurn(
   call: Call,
   upstream: Callee,
