@@ -75,16 +75,13 @@ export interface Upstream {
   json: JsonLimits;
 }
 
-/** The parts of an upstream that the URL, the method and the headers of a call are made of, and its transport. */
+/** The parts of an upstream that a call's URL, headers and transport come from. */
 export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
 type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
-/**
- * The length in characters from which writing a body as JSON takes noticeable time, as does encoding it. Others run in
- * between.
- */
+/** From this length in characters, writing and encoding a body take long, so others run in between. */
 const LONG_BODY = 1_000_000;
 
 /**

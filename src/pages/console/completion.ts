@@ -1,4 +1,4 @@
-/** What may stand where in the configuration, by its JSON schema. */
+/** Completes names and values in the configuration by its JSON schema. */
 import document from "../../config/gateway.schema.json" with { type: "json" };
 
 interface Schema {
@@ -20,9 +20,9 @@ interface Schema {
 
 export interface Completion {
   description?: string;
-  /** The names that an object may have there, each with its type in words. */
+  /** The names that an object at this path may have, each with its type in words. */
   names: { name: string; type: string; description?: string }[];
-  /** The values that may stand there, as JSON: those that the schema lists, else its examples and what is taken without one. */
+  /** The values at this path, as JSON: those that the schema lists, or else its examples and its default. */
   values: string[];
 }
 
@@ -53,7 +53,7 @@ export function completionAt(path: readonly (string | number)[]): Completion {
   };
 }
 
-/** All that a schema may be, without what only names others. */
+/** All alternatives of a schema, including itself. References are resolved. */
 function branchesOf(schema: Schema, root: Schema): Schema[] {
   const { $ref, anyOf = [], oneOf = [], allOf = [] } = schema;
   const named = $ref?.split("/").slice(1).reduce<unknown>((at, step) => Object(at)[step], root);

@@ -1,4 +1,4 @@
-/** The console: pages for operators, and what those ask for. */
+/** The console: pages for operators, and the data of those pages. */
 import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
@@ -19,7 +19,7 @@ import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { mayAsk } from "../../inference/resolve.ts";
 
-/** Each takes so long that many at once would hold up everybody else. */
+/** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
   "record/request",
@@ -30,7 +30,7 @@ const LONG: ReadonlySet<string> = new Set([
 ]);
 const slots = new Slots(1);
 
-/** Below `/console/api/`: what an operator may read. */
+/** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   fidelity,
   live,
@@ -47,14 +47,14 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   "configuration/schema": completeConfiguration,
 };
 
-/** Of a login at a provider, for everybody. */
+/** The steps of a login at a provider, which need no session. */
 const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Response>>> = {
   ways: loginWays,
   oidc: beginLogin,
   callback: finishLogin,
 };
 
-/** Below `/console/api/`: what an operator may have done. */
+/** The actions below `/console/api/`. */
 const ORDERS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
@@ -63,13 +63,13 @@ const ORDERS: Readonly<Record<string, Action>> = {
   "configuration/apply": applyConfiguration,
 };
 
-/** Longer keys are none. */
+/** The longest possible key, in characters. */
 const LONGEST_KEY = 8_192;
-/** How long a key may take to come, in milliseconds. */
+/** How long a key may take to arrive, in milliseconds. */
 const KEY_PATIENCE_MS = 10_000;
 
 /**
- * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
+ * Everything below `/console`. The files need no login, because they contain nothing about this gateway. A path below
  * `call/` is the operator's own request to the gateway.
  */
 export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
@@ -94,7 +94,7 @@ async function answer(name: string, context: RequestContext): Promise<Response> 
   return response;
 }
 
-/** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
+/** A request to another path of the gateway, with the operator as its caller. It counts like any other request. */
 async function called(path: string, context: RequestContext): Promise<OwnRequest> {
   checkOrigin(context);
   if (context.request.headers.get("upgrade")?.toLowerCase() === "websocket") {
@@ -129,7 +129,7 @@ function checkMethod(method: string, allow: readonly string[]): void {
   if (!allow.includes(method)) throw methodNotAllowed(method, allow);
 }
 
-/** The body is the key. Who sends it is not known yet, so it has to come at once. */
+/** The body is the key. Its sender is not authenticated yet, so it has little time and room. */
 async function keyIn({ body }: Request): Promise<string> {
   const reader = body?.getReader();
   const timer = setTimeout(() => void reader?.cancel().catch(() => {}), KEY_PATIENCE_MS);
@@ -146,7 +146,10 @@ async function keyIn({ body }: Request): Promise<string> {
   return text.trim();
 }
 
-/** Relative addresses of its files need the slash; so is this one, for a proxy that serves the gateway below a path. */
+/**
+ * Redirects to the path with a slash, which the relative addresses of the console's files need. The location is
+ * relative as well, for a proxy that serves the gateway below a path.
+ */
 function redirect(location: string): Response {
   return new Response(null, { status: 308, headers: { location } });
 }
@@ -155,10 +158,10 @@ function notThere(name: string): never {
   throw new GatewayError("not_found", `The console has no page "${name}"`);
 }
 
-/** The models that the operator may ask for, lane by lane. */
+/** The models that the operator may use, by lane. */
 async function models({ gateway: { lanes }, caller, hide, note, signal }: RequestContext): Promise<Response> {
   const open = [...lanes.values()].filter(({ name }) => caller.lanes?.includes(name) ?? true);
-  // Outside the turn: a catalog that is slow to answer keeps nobody else waiting.
+  // The lists are read outside the turn, so that a slow catalog does not keep others waiting.
   const lists = await Promise.all(open.map(async (lane) => ({ name: lane.name, models: await lane.list(note) })));
   const write = () => {
     signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** The endpoints of the gateway itself, apart from every lane. */
+/** The endpoints of the gateway itself, outside all lanes. */
 import { z } from "zod";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import type { Parts } from "./endpoints.ts";
@@ -12,7 +12,7 @@ interface OwnEndpoint {
   summary: string;
   description?: string;
   parameters?: Record<string, { description: string; schema?: z.ZodType }>;
-  /** By media type; nothing stands for a text. */
+  /** The schemas by media type. `undefined` for text. */
   answer: Record<string, z.ZodType | undefined>;
   /** Another status with the same shape. */
   also?: Record<string, string>;
@@ -114,7 +114,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
   },
 };
 
-/** `fallback`: whose errors are answered here. */
+/** `fallback`: the protocol of the errors of these endpoints. */
 export async function ownPaths(fallback: AnyProtocol, parts: Parts): Promise<Paths> {
   const errors = await parts.errors.of(fallback);
   return Object.fromEntries(
@@ -122,7 +122,10 @@ export async function ownPaths(fallback: AnyProtocol, parts: Parts): Promise<Pat
   );
 }
 
-/** What a key that is missing, wrong or of no use here is answered, and a page that the configuration does not have. */
+/**
+ * The statuses of errors: a bad parameter, a missing or wrong key, a key without permission, and a page that the
+ * configuration disables.
+ */
 const ERRORS: Record<Opens, readonly string[]> = {
   everybody: [],
   keys: ["400", "401", "403", "404"],
