@@ -154,8 +154,8 @@ function loadedLater(load: () => Promise<Store>): Store {
 }
 
 /**
- * Where conversations are stored. Deno Deploy has a database of its own. Without a home directory or a database, they
- * are in memory.
+ * The place where conversations are stored. Deno Deploy has a database of its own. Without a home directory or a
+ * database, they are in memory.
  */
 export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
   const { kind, path } = store;

@@ -61,7 +61,7 @@ function createUpstream(
   return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
 }
 
-/** Where a service's secret goes, from the configuration or else the driver. Absent: a bearer token. */
+/** The header for a service's secret, from the configuration or else the driver. Absent for a bearer token. */
 export function secretPlaceOf(secret: { header?: string } | undefined, driver?: Driver): SecretPlace | undefined {
   const header = secret?.header?.toLowerCase();
   if (header === undefined) return driver?.secret;

@@ -65,7 +65,7 @@ export interface ConsoleLogin {
   readonly page: URL;
   begin(): Promise<{ url: string; begun: LoginBegun }>;
   finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
-  /** Where the browser goes after its session here has ended. `undefined` if it stays. */
+  /** The page for the browser after its session here has ended. `undefined` if it stays. */
   end(holder: SessionHolder): Promise<string | undefined>;
 }
 

@@ -11,7 +11,7 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { askQuietly } from "../inference/attempt.ts";
+import { openUnrecordedAttempt } from "../inference/attempt.ts";
 import { count, learn, textOf } from "../inference/counting.ts";
 import { withAffinity } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
@@ -54,7 +54,7 @@ async function countExactly(
   // client.
   const attempt = newAttemptRecord(where);
   const options = { signal: gateway.signal, estimate };
-  const asked = askQuietly("countTokens", input, where, attempt, context, options);
+  const asked = openUnrecordedAttempt("countTokens", input, where, attempt, context, options);
   const text = textOf(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
     learn({ inputTokens, outputTokens: 0 }, attempt, gateway);

@@ -19,7 +19,7 @@ import type { Quirks } from "../contract/quirks.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
 
-/** Text as speech: its bytes as the upstream makes them, or events where the client asked for a stream. */
+/** Answers text with speech: bytes as the upstream makes them, or events if the client asked for a stream. */
 export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   const { protocol, input, wire, lane, context } = incoming;
   const exchange = openExchange(incoming, input);

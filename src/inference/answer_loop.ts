@@ -52,16 +52,16 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   next(): Promise<string | undefined> {
-    return this.#at < this.#ready.length || this.#due ? this.#goOn() : this.#source.next().then(this.#take);
+    return this.#at < this.#ready.length || this.#due ? this.#pull() : this.#source.next().then(this.#take);
   }
 
   /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
   readonly #take = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
     const ready = this.#change(events);
-    if (ready instanceof Promise) return this.#goOn(ready);
+    if (ready instanceof Promise) return this.#pull(ready);
     this.#begin(ready);
-    return this.#write() || this.#goOn();
+    return this.#write() || this.#pull();
   };
 
   #begin(ready: readonly E[]): void {
@@ -69,12 +69,12 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     this.#at = 0;
   }
 
-  async #goOn(changing?: Promise<readonly E[]>): Promise<string | undefined> {
+  async #pull(changing?: Promise<readonly E[]>): Promise<string | undefined> {
     if (changing) this.#begin(await changing);
     for (;;) {
       if (this.#at < this.#ready.length) await yieldToEventLoop();
       else {
-        const events = this.#due ? await this.#later(this.#due) : await this.#source.next();
+        const events = this.#due ? await this.#release(this.#due) : await this.#source.next();
         if (!events) return undefined;
         this.#begin(await this.#change(events));
       }
@@ -88,7 +88,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   /** The events that were kept back, once the work before the first of them is done. */
-  async #later({ work, events }: Due<E>): Promise<readonly E[]> {
+  async #release({ work, events }: Due<E>): Promise<readonly E[]> {
     await work();
     return events;
   }

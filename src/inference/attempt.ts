@@ -46,11 +46,11 @@ export function openAttempt<K extends ModelOperation>(
   const attempt = context.requestLog.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
-  const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
+  const created = createAttempt(operation, input, { where, upstream, attempt }, context, options);
   return {
-    ...asked,
+    ...created,
     onDescribed: () => refuseIfStrict(context, attempt),
-    bill: () => openBill(asked, where, attempt, options.estimate || context.requestLog.estimate, context),
+    bill: () => openBill(created, where, attempt, options.estimate || context.requestLog.estimate, context),
   };
 }
 
@@ -63,7 +63,7 @@ function listedPrice(where: PlannedTarget, attempt: AttemptRecord, { prices }: G
 const PRICES_MS = 500;
 
 /** Opens an attempt that is not recorded as one of the request's. Its notes go to `attempt` only. */
-export function askQuietly<K extends ModelOperation>(
+export function openUnrecordedAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   where: PlannedTarget,
@@ -71,20 +71,20 @@ export function askQuietly<K extends ModelOperation>(
   context: RequestContext,
   options: AttemptOptions = {},
 ): Attempt<K> {
-  return askOf(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
+  return createAttempt(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
 }
 
 /** A target, its upstream, and the record of the attempt. */
-interface Asked {
+interface AttemptParts {
   where: PlannedTarget;
   upstream: Upstream;
   attempt: AttemptRecord;
 }
 
-function askOf<K extends ModelOperation>(
+function createAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  { where, upstream, attempt }: Asked,
+  { where, upstream, attempt }: AttemptParts,
   { gateway, clientWire, caller, hide, request, requestLog, signal: ended }: RequestContext,
   { estimate = 0, steps, hosted, beside = [], signal = ended }: AttemptOptions,
 ): Attempt<K> {
@@ -114,7 +114,7 @@ function askOf<K extends ModelOperation>(
     context: new AttemptAnswer(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
-      if (!("messages" in input)) return asItIs(input, attempt, target, note) as Input<K>;
+      if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
       const offer = isOff ? undefined : hosted;
       const facts: TargetFacts = {
         target: attempt.target,
@@ -143,7 +143,7 @@ function askOf<K extends ModelOperation>(
 }
 
 /** Prepares a request that is not a conversation in canonical form: only the limit of its budget is applied. */
-function asItIs<T extends Input<ModelOperation>>(
+function withBudgetOnly<T extends Input<ModelOperation>>(
   input: T,
   { answerLimit }: AttemptRecord,
   target: Target,
@@ -219,9 +219,9 @@ function upstreamOf(
     throw new GatewayError("authentication", message, { tryNextTarget: true });
   }
   const own = upstream.takesTokens ? withCallersToken(driver) : driver;
-  if (pinned !== undefined) return { ...upstream, driver: lenient(own) };
+  if (pinned !== undefined) return { ...upstream, driver: withOtherProviders(own) };
   if (path === undefined) return own === driver ? upstream : { ...upstream, driver: own };
-  return { ...upstream, driver: guessed ? unsure(own) : own, baseUrl: `${upstream.baseUrl}/${path}` };
+  return { ...upstream, driver: guessed ? withGuessedPath(own) : own, baseUrl: `${upstream.baseUrl}/${path}` };
 }
 
 /** The driver, with its errors changed. */
@@ -230,7 +230,7 @@ function withErrors(driver: Driver, change: (error: GatewayError) => GatewayErro
 }
 
 /** The path was guessed, so "no such model" from there does not prove that the model does not exist. */
-function unsure(driver: Driver): Driver {
+function withGuessedPath(driver: Driver): Driver {
   const message = "Cannot locate the model: the catalog does not answer, and the default place does not have the model";
   return withErrors(
     driver,
@@ -239,7 +239,7 @@ function unsure(driver: Driver): Driver {
 }
 
 /** Another provider may accept a request that this one refuses. */
-function lenient(driver: Driver): Driver {
+function withOtherProviders(driver: Driver): Driver {
   return withErrors(
     driver,
     ({ code, message, details }) => new GatewayError(code, message, { ...details, tryNextTarget: true }),

@@ -24,11 +24,11 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   const { gateway } = context;
   if (gateway.draining.aborted) throw shuttingDown();
   gateway.runs.checkRoom(context.caller.owner, gateway);
-  const apart = setApart(context);
+  const apart = detach(context);
   const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
   const answering = answer({
     ...asked,
-    protocol: recorded(asked.protocol),
+    protocol: withoutKeepAlive(asked.protocol),
     input: { ...input, stream: true },
     context: apart.context,
     async begin(exchange, messages) {
@@ -53,7 +53,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
 }
 
 /** A context for work that outlives the request. It has its own log line, signal and end. */
-function setApart(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
+function detach(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
   const { gateway, requestLog, hide } = context;
   const abort = new AbortController();
   let run: Run | undefined;
@@ -90,7 +90,7 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
 }
 
 /** The protocol without keep-alives: events are numbered by their positions, so nothing may stand between them. */
-function recorded(protocol: Protocol<"generate">): Protocol<"generate"> {
+function withoutKeepAlive(protocol: Protocol<"generate">): Protocol<"generate"> {
   return { ...protocol, keepAlive: undefined };
 }
 

@@ -101,7 +101,7 @@ export function pricedTarget(
  * A caller with its own token pays the upstream directly. An upstream inside the gateway costs nothing unless it has a
  * price.
  */
-function paysItself({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
+function needsNoBudget({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
   const { takesTokens, baseUrl } = upstreams.get(upstream) ?? {};
   return takesTokens === true || (baseUrl === undefined && !price);
 }
@@ -122,7 +122,7 @@ export function openBill<K extends ModelOperation>(
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
   const { operation, input, target, signal } = asked;
   const { price } = where;
-  const payer = paysItself(where, gateway) ? undefined : requestLog.payer;
+  const payer = needsNoBudget(where, gateway) ? undefined : requestLog.payer;
   const open = (reserved?: Reserved) =>
     billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
   if (!payer) return open();

@@ -84,7 +84,7 @@ export async function compactWhole(
   ask: (request: GenerateRequest, estimate: number) => Promise<GenerateResponse>,
 ): Promise<GenerateResponse> {
   const { exchange: { input }, compaction } = compacting;
-  const before = await begin(compacting, () => {
+  const before = await summarize(compacting, () => {
     const request = askForSummary(input, compaction);
     return ask(request, estimateInputTokens(request));
   });
@@ -93,7 +93,7 @@ export async function compactWhole(
   if (isAlone(compaction)) return { model, content: [part], finish: PAUSED, usage };
   const next = goOnFrom(input, summary, compaction.covers);
   const answer = await ask(next, estimateInputTokens(next));
-  return { ...answer, content: [part, ...answer.content], usage: together(usage, answer.usage) };
+  return { ...answer, content: [part, ...answer.content], usage: withSummary(usage, answer.usage) };
 }
 
 /** Like `compactWhole`, as a stream. */
@@ -144,7 +144,7 @@ class CompactedStream implements EventSource<GenerateEvent> {
 
   async #summarize(): Promise<readonly GenerateEvent[] | undefined> {
     const { compaction, exchange: { input } } = this.#compacting;
-    const before = await begin(this.#compacting, () => collectFrom(this.#open(askForSummary(input, compaction))));
+    const before = await summarize(this.#compacting, () => collectFrom(this.#open(askForSummary(input, compaction))));
     if (this.#isCancelled) return undefined;
     if (!before) {
       this.#open(input);
@@ -171,7 +171,7 @@ class CompactedStream implements EventSource<GenerateEvent> {
       case "part-end":
         return [{ ...event, index: event.index + 1 }];
       case "finish":
-        return [{ ...event, usage: together(usage, event.usage) }];
+        return [{ ...event, usage: withSummary(usage, event.usage) }];
       default:
         return [event];
     }
@@ -192,12 +192,12 @@ function isAlone({ when, pauses }: CompactionRequest): boolean {
   return when === "now" || pauses === true;
 }
 
-function together(before: Usage, usage: Usage): Usage {
+function withSummary(before: Usage, usage: Usage): Usage {
   return { ...addUsage(before, usage), compaction: before.compaction };
 }
 
 /** Asks for the summary. Returns `undefined` if that failed and the conversation can go on without one. */
-async function begin(
+async function summarize(
   { compaction, protocol, exchange, context }: Compacting,
   ask: () => Promise<GenerateResponse>,
 ): Promise<Summarized | undefined> {

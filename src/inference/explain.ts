@@ -44,7 +44,7 @@ export async function explainAll<K extends ModelOperation>(
   });
   const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
-  // Each target lists its own notes, so the response header repeats none.
+  // Each target lists its own notes, so the response header does not repeat them.
   requestLog.attempt = undefined;
   const { lane } = requestLog.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };

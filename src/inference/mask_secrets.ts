@@ -4,7 +4,7 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import { weighText } from "../canonical/estimate.ts";
 import type { Hide } from "../context/secrets.ts";
 
-/** Where the model's own words are, as a tree of keys. Lists add no level. */
+/** The positions of the model's own words, as a tree of keys. Lists add no level. */
 interface Words {
   readonly [key: string]: Words;
 }
@@ -67,7 +67,7 @@ function weighIn(value: unknown, words: Words | undefined): number {
   if (typeof value === "string") return words === WORDS || words === CONTENT ? weighText(value) : 0;
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, words), 0);
   if (!isPlain(value)) return 0;
-  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(words, key)), 0);
+  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, wordsAt(words, key)), 0);
 }
 
 function hideIn(value: unknown, words: Words | undefined, hide: Hide): unknown {
@@ -96,7 +96,7 @@ function hideInObject(object: Record<string, unknown>, words: Words | undefined,
     const key = keys[index]!;
     const value = object[key];
     const safeKey = hide(key);
-    const safe = hideIn(value, placeIn(words, key), hide);
+    const safe = hideIn(value, wordsAt(words, key), hide);
     if (!masked && safeKey === key && safe === value) continue;
     masked ??= Object.entries(object).slice(0, index);
     masked.push([safeKey, safe]);
@@ -104,7 +104,7 @@ function hideInObject(object: Record<string, unknown>, words: Words | undefined,
   return masked ? Object.fromEntries(masked) : object;
 }
 
-function placeIn(words: Words | undefined, key: string): Words | undefined {
+function wordsAt(words: Words | undefined, key: string): Words | undefined {
   return words && Object.hasOwn(words, key) ? words[key] : undefined;
 }
 

@@ -194,9 +194,9 @@ async function rememberTurn(
   const target = requestLog.attempt?.target ?? "";
   const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
     // Each part of the answer becomes an item of the conversation.
-    const said = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
+    const answer = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
     try {
-      await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
+      await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...answer] });
     } catch (cause) {
       requestLog.entry.cause = cause;
       note("could not add the response to its conversation");

@@ -8,7 +8,7 @@ import type { Reserving } from "../state/budget/wanted.ts";
 
 /** The longest answer for which is reserved if the request sets no limit, in tokens. It leaves room for thinking. */
 const USUAL_ANSWER = 32_768;
-/** An answer without a limit of its own is refused where a budget has room for fewer tokens. */
+/** An answer without a limit of its own is refused if a budget has room for fewer tokens. */
 const LEAST_ANSWER = 256;
 /** The tokens reserved for a transcript, whose length cannot be limited. */
 const TRANSCRIPT = 8_192;

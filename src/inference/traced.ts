@@ -49,10 +49,10 @@ export async function runTraced(
   return result;
 }
 
-type Asked<R> = (target: PlannedTarget, signal: AbortSignal) => R;
+type RunAttempt<R> = (target: PlannedTarget, signal: AbortSignal) => R;
 
 /** Wraps an attempt whose answer comes whole. */
-export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestContext): Asked<Promise<R>> {
+export function traced<R>(attempt: RunAttempt<Promise<R>>, { requestLog }: RequestContext): RunAttempt<Promise<R>> {
   if (!requestLog.trace) return attempt;
   const end = (target: PlannedTarget, outcome: AttemptOutcome) => {
     const { trace, provider } = requestLog.attemptAt(target) ?? {};
@@ -72,14 +72,14 @@ export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestCon
 
 /** Wraps an attempt whose answer is streamed. */
 export function tracedStream<E extends SeenEvent>(
-  attempt: Asked<EventSource<E>>,
+  attempt: RunAttempt<EventSource<E>>,
   { requestLog }: RequestContext,
-): Asked<EventSource<E>> {
+): RunAttempt<EventSource<E>> {
   if (!requestLog.trace) return attempt;
   return (target, signal) => {
     const source = attempt(target, signal);
-    const asked = requestLog.attemptAt(target);
-    return asked?.trace ? new TracedStream(source, asked, asked.trace, signal) : source;
+    const record = requestLog.attemptAt(target);
+    return record?.trace ? new TracedStream(source, record, record.trace, signal) : source;
   };
 }
 

@@ -64,14 +64,14 @@ export class SocketConversationCache {
     return typeof id === "string" ? this.#entries.get(id)?.prepared : undefined;
   }
 
-  /** `size`: characters of the request. `prepared`: the request itself, where it is a warm-up. */
+  /** `size`: characters of the request. `prepared`: the request itself, if it is a warm-up. */
   open(lane: string, size: number, prepared?: JsonObject): ConversationCache {
     let kept: Pick<Entry, "messages" | "characters"> = { messages: [], characters: size };
     return {
       recall: async (input, fromStore) => {
         const { at = 0, previous } = input.memory ?? {};
         const entry = previous === undefined ? undefined : this.#entries.get(previous);
-        const recalled = entry && !input.memory?.references ? goOn(input, entry, at) : await fromStore();
+        const recalled = entry && !input.memory?.references ? continueFrom(input, entry, at) : await fromStore();
         const messages = recalled.input.messages.slice(at);
         if (previous !== undefined) refuseOrphans(recalled.added.messages, messages);
         kept = { messages, characters: size + (entry?.characters ?? 0) };
@@ -81,8 +81,8 @@ export class SocketConversationCache {
         const content = (response?.content ?? []).map((part) => markReasoning(part, target));
         const characters = kept.characters + JSON.stringify(content).length;
         for (const [other, entry] of this.#entries) if (entry.lane === lane) this.#forget(other);
-        const said: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
-        this.#keep(id, { lane, characters, messages: [...kept.messages, ...said], prepared });
+        const answer: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
+        this.#keep(id, { lane, characters, messages: [...kept.messages, ...answer], prepared });
       },
     };
   }
@@ -107,7 +107,7 @@ export class SocketConversationCache {
   }
 }
 
-function goOn(input: GenerateRequest, { messages }: Entry, at: number): Recalled {
+function continueFrom(input: GenerateRequest, { messages }: Entry, at: number): Recalled {
   const all = [...input.messages.slice(0, at), ...messages, ...input.messages.slice(at)];
   // If this turn is stored, the earlier turns are stored with it, because they are not stored yet.
   return { input: { ...input, messages: all }, added: { messages: all.slice(at), begins: true } };

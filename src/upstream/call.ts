@@ -105,7 +105,7 @@ async function accepted<K extends ModelOperation>(
     if (!error) return response;
     const shorter = shortened ? undefined : withShorterAnswer(call, attempt, error);
     if (shorter) {
-      // The next refusal may state the exact number where the first one was estimated.
+      // The first refusal may only have led to an estimate. The next one may state the exact number.
       shortened = tellsRoom(error);
       call = shorter;
       continue;

@@ -256,7 +256,7 @@ function failBroken(cause: unknown): never {
 
 const decoder = new TextDecoder();
 
-/** For text that is neither an object nor an array, and may be a number. */
+/** The result for a text that is neither an object nor an array. It may be a number. */
 const NOTHING_FOUND: Scan = { hasLongNumbers: true };
 
 function* parseBody(
@@ -286,7 +286,8 @@ function parseOdd(text: string, limits: JsonLimits, parse: typeof parseExactly):
   return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits, parse) : undefined;
 }
 
-// Python servers write NaN and Infinity, which JSON does not have. As null, they are reported where they occur.
+// Python servers write NaN and Infinity, which JSON does not have. They become null, and parsers report where that is
+// no valid value.
 const NO_NUMBER = /\bNaN\b|\bInfinity\b/;
 
 function withNulls(text: string): string {

@@ -19,11 +19,11 @@ export function runSliced<T>(work: SlicedWork<T>, signal?: AbortSignal): T | Pro
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (slice.isOver()) return goOn(work, signal);
+    if (slice.isOver()) return continueSliced(work, signal);
   }
 }
 
-async function goOn<T>(work: SlicedWork<T>, signal: AbortSignal | undefined): Promise<T> {
+async function continueSliced<T>(work: SlicedWork<T>, signal: AbortSignal | undefined): Promise<T> {
   for (;;) {
     await yieldToEventLoop();
     signal?.throwIfAborted();

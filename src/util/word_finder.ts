@@ -56,7 +56,7 @@ export class WordFinder {
   /** No word may be empty. A finder takes about 30 bytes per letter of the words. */
   static *of(words: readonly string[]): SlicedWork<WordFinder> {
     const finder = new WordFinder(words);
-    // All words at once, letter by letter, because fallbacks lead to nodes that are nearer to the root.
+    // All words are added together, letter by letter, because fallbacks lead to nodes that are nearer to the root.
     let open = words.map((word) => ({ word, node: NOTHING_READ }));
     for (let depth = 1, read = 0; open.length > 0; depth++) {
       for (const one of open) {
@@ -126,8 +126,8 @@ export class WordFinder {
   }
 
   /**
-   * Reads the text from `begin` to `end`, and returns the state after that. `places` receives where words stand: the beginning and
-   * the end of each place. Words that overlap are one place.
+   * Reads the text from `begin` to `end`, and returns the state after that. `places` receives the beginning and the end
+   * of each place with a word. Words that overlap are one place.
    */
   find(text: string, begin: number, end: number, state: number, places: number[]): number {
     const whole = end - this.#seen;
