@@ -164,6 +164,7 @@ const PLAIN_FOLDERS = [
   "src/upstream",
   "src/handle",
   "src/app",
+  "tests/support",
 ];
 
 interface Habit {
