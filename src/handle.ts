@@ -87,14 +87,14 @@ function loadOnce({ tracing, captures }: Gateway): Promise<unknown> | undefined 
 
 /** The finished answer. A copy is recorded if the configuration wants one. */
 function concluded(answer: Response, context: RequestContext): Response | Promise<Response> {
-  return context.requestLog.record ? recorded(answer, context) : finish(answer, context);
+  return context.requestLog.capture ? recorded(answer, context) : finish(answer, context);
 }
 
 async function recorded(answer: Response, context: RequestContext): Promise<Response> {
   const { requestLog } = context;
-  const kept = await requestLog.record?.answered(answer, requestLog) ?? answer;
+  const kept = await requestLog.capture?.answered(answer, requestLog) ?? answer;
   const finished = finish(kept, context);
-  requestLog.record?.concluded(finished);
+  requestLog.capture?.concluded(finished);
   return finished;
 }
 
@@ -129,7 +129,7 @@ async function dispatch<K extends ServedOperation>(
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {
-    if (protocol.body !== "none") requestLog.record = gateway.captures?.loaded?.begin(context);
+    if (protocol.body !== "none") requestLog.capture = gateway.captures?.loaded?.begin(context);
     if (runsModel(operation)) {
       gateway.loadShedder.check(gateway.limits);
       account = gateway.admission(context.caller);
@@ -153,11 +153,11 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext, rece
   try {
     if (kind === "none") return undefined;
     const { body, isLarge, release } = kind === "json"
-      ? await uploads.readJson(request, owner, isServed, requestLog.record?.body)
+      ? await uploads.readJson(request, owner, isServed, requestLog.capture?.body)
       : await readForm(request, owner, uploads);
     requestLog.isLarge = isLarge;
     requestLog.atEnd(release);
-    if (kind === "form") requestLog.record?.captureForm(body as FormField[]);
+    if (kind === "form") requestLog.capture?.captureForm(body as FormField[]);
     return body;
   } catch (thrown) {
     // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.

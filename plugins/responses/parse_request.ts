@@ -7,7 +7,7 @@ import {
   noteOutweighed,
   noteUnknown,
 } from "../../src/canonical/extra.ts";
-import type { GenerateRequest, MemoryRequest, Message, OutputSchema, Tool } from "../../src/canonical/generate.ts";
+import type { GenerateRequest, Message, OutputSchema, RecallRequest, Tool } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -74,7 +74,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
 export function parseSocketRequest(wire: WireRequest, context: Context): GenerateRequest {
   const request = parseRequest(wire, context);
   const { instructions } = wire.body as ResponsesRequest;
-  return request.memory ? request : { ...request, memory: { at: parseInstructions({ instructions }).length } };
+  return request.recall ? request : { ...request, recall: { at: parseInstructions({ instructions }).length } };
 }
 
 const REFERENCE = ["type", "name", "namespace", "server_label"];
@@ -157,8 +157,8 @@ function parseFormat(format: WireFormat | null | undefined): OutputSchema | unde
 function parseMemory(
   body: ResponsesRequest,
   at: number,
-  references: NonNullable<MemoryRequest["references"]>,
-): MemoryRequest | undefined {
+  references: NonNullable<RecallRequest["references"]>,
+): RecallRequest | undefined {
   const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...rest } = body;
   const keep = rest.tools ? { ...rest, tools: rest.tools.map((tool) => withoutCredentials(tool as JsonObject)) } : rest;
   const conversation = conversationId(body.conversation);

@@ -34,7 +34,7 @@ export interface Facts {
 }
 
 export function factsOf({ id, created, input, wire, stored }: Exchange<"generate">): Facts {
-  return { id, created, model: input.model, body: wire.body, previous: input.memory?.previous, stored };
+  return { id, created, model: input.model, body: wire.body, previous: input.recall?.previous, stored };
 }
 
 /** A whole answer, with the id and the model name that the client knows. */

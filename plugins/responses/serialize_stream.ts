@@ -145,7 +145,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 
   get #isInBackground(): boolean {
-    return this.#exchange.input.memory?.background === true;
+    return this.#exchange.input.recall?.background === true;
   }
 
   #emitAll(events: readonly ItemEvent[], emit: Emit<Frame>): void {

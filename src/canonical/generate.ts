@@ -228,7 +228,7 @@ export interface GenerateRequest {
   verbosity?: "low" | "medium" | "high";
   cacheKey?: string;
   metadata?: JsonObject;
-  memory?: MemoryRequest;
+  recall?: RecallRequest;
   compaction?: CompactionRequest;
   /** The request in its wire's own form, if it uses something that only that wire can express. */
   relay?: RelayRequest;
@@ -236,7 +236,7 @@ export interface GenerateRequest {
 }
 
 /** What a client requests of the gateway's memory of earlier answers. It is never sent to upstreams. */
-export interface MemoryRequest {
+export interface RecallRequest {
   /** Where the client's turn begins in `messages`. Earlier messages are instructions for this answer only. */
   at: number;
   /** The id of the answer that the conversation continues from. */

@@ -10,7 +10,7 @@ import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./masking.ts";
 
 /**
- * The memory that a record and a call use besides their texts, in bytes: the heads of answers, and the objects
+ * The memory that a capture and a call use besides their texts, in bytes: the heads of answers, and the objects
  * themselves.
  */
 const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];

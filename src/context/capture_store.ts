@@ -24,7 +24,7 @@ class Entry implements Room {
   readonly id: string;
   readonly mostBytes: number;
   readonly #captures: CaptureStore;
-  record!: Capture;
+  capture!: Capture;
   /** The bytes that it uses. */
   bytes = 0;
   isGone = false;
@@ -68,7 +68,7 @@ export class CaptureStore {
   }
 
   /**
-   * Starts a record. `undefined` if requests arrive faster than `perMinute`: people could not open each of them before
+   * Starts a capture. `undefined` if requests arrive faster than `perMinute`: people could not open each of them before
    * it is dropped.
    */
   begin(facts: CaptureOptions): Capture | undefined {
@@ -80,8 +80,8 @@ export class CaptureStore {
     while (this.#entries.size >= this.bounds.requests) this.#forget(this.#entries.keys().next().value!);
     const entry = new Entry(facts.id, Math.floor(this.#most * SHARE), this);
     this.#entries.set(entry.id, entry);
-    entry.record = new Capture(facts, entry);
-    return entry.record;
+    entry.capture = new Capture(facts, entry);
+    return entry.capture;
   }
 
   #isInPace(): boolean {
@@ -91,23 +91,23 @@ export class CaptureStore {
     return true;
   }
 
-  /** Completes the record of a request that is over. */
+  /** Completes the capture of a request that is over. */
   end({ cause: _, ...line }: LogEntry): void {
     const entry = this.#entries.get(line.id);
     if (!entry) return;
-    const { record } = entry;
-    record.entry = line;
-    record.body.trim();
-    record.answer.trim();
+    const { capture } = entry;
+    capture.entry = line;
+    capture.body.trim();
+    capture.answer.trim();
     this.take(entry, line.notes?.reduce((sum, note) => sum + note.length + 16, 0) ?? 0);
   }
 
   of(id: string): Capture | undefined {
-    return this.#entries.get(id)?.record;
+    return this.#entries.get(id)?.capture;
   }
 
-  /** The records from newest to oldest. */
-  all(): { record: Capture; bytes: number }[] {
+  /** The captures from newest to oldest. */
+  all(): { capture: Capture; bytes: number }[] {
     return [...this.#entries.values()].reverse();
   }
 
@@ -141,7 +141,7 @@ export class CaptureStore {
     this.#entries.delete(id);
     this.#bytes -= entry.bytes;
     entry.isGone = true;
-    const { body, answer, calls, events } = entry.record;
+    const { body, answer, calls, events } = entry.capture;
     for (const capture of [body, answer, ...calls.flatMap((call) => [call.body, call.answer])]) capture.drop();
     calls.length = 0;
     events.length = 0;

@@ -81,7 +81,7 @@ export class RequestLog {
   /** Present if the request is traced. */
   readonly trace?: RequestTrace;
   /** The record of what was sent, if one is kept. */
-  record?: Capture;
+  capture?: Capture;
   /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;
   /** Whether its body is so large that it takes turns with other large bodies when it is sent. */

@@ -61,7 +61,7 @@ function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: 
     ...speech,
     audio: passOn(audio, {
       sendStallMs,
-      copy: requestLog.record?.answer,
+      copy: requestLog.capture?.answer,
       onStall() {
         requestLog.fail(clientStalled(sendStallMs));
         leave();

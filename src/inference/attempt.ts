@@ -102,7 +102,7 @@ function createAttempt<K extends ModelOperation>(
     estimate,
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
-    upstream: withRecord(
+    upstream: withCapture(
       withTrace(
         secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
         attempt.trace,
@@ -155,11 +155,11 @@ function withBudgetOnly<T extends Input<ModelOperation>>(
 }
 
 /** The upstream. Its calls are captured if the configuration wants that. */
-function withRecord(upstream: Upstream, { target }: AttemptRecord, { record, reason }: RequestLog): Upstream {
-  if (!record) return upstream;
+function withCapture(upstream: Upstream, { target }: AttemptRecord, { capture, reason }: RequestLog): Upstream {
+  if (!capture) return upstream;
   const { name, driver, transport, secretPlace } = upstream;
   const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
-  return { ...upstream, transport: record.recorded(transport, facts) };
+  return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
 /** Lives as long as the answer, so it holds nothing of the request. */

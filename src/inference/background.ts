@@ -33,7 +33,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
     context: apart.context,
     async begin(exchange, messages) {
       const { id, created } = exchange;
-      const { previous, keep = {} } = input.memory!;
+      const { previous, keep = {} } = input.recall!;
       const facts = { id, previous, created, model: input.model, messages, keep };
       const run = await gateway.runs.begin(facts, context.caller.owner, input.stream, gateway);
       apart.follow(run);
@@ -67,7 +67,7 @@ function detach(context: RequestContext): { context: RequestContext; follow(run:
     trace: requestLog.trace?.background(),
   });
   Object.assign(own.entry, { key, lane, protocol });
-  own.record = requestLog.record;
+  own.capture = requestLog.capture;
   const dependent = gateway.running.add(abort);
   own.atEnd(() => gateway.running.delete(dependent));
   return {
@@ -170,7 +170,7 @@ export function follow(
 
 /** The response before the model has begun. */
 function pending({ id, created }: Exchange<"generate">, input: GenerateRequest): StoredAnswer {
-  const { previous, keep = {} } = input.memory!;
+  const { previous, keep = {} } = input.recall!;
   const nothing = { finish: { reason: "other" as const }, usage: { inputTokens: 0, outputTokens: 0 }, content: [] };
   const facts = { id, created, completed: created, previous, keep, model: input.model };
   return {

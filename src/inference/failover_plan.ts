@@ -54,13 +54,13 @@ export function planFailover(
       const since = asked.get(where);
       if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
       const attempt = requestLog.serve(where);
-      requestLog.record?.event("served", targetName(where));
+      requestLog.capture?.event("served", targetName(where));
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
     onFailed(where, thrown) {
       const { code } = toGatewayError(thrown);
       meter?.count({ type: "attempt failed", upstream: where.upstream, code, at: now() });
-      requestLog.record?.event("failed", targetName(where), code);
+      requestLog.capture?.event("failed", targetName(where), code);
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };

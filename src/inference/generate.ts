@@ -55,7 +55,7 @@ interface Turn {
 }
 
 export function generate(asked: Incoming<"generate">): Promise<Response> {
-  const isInBackground = asked.input.memory?.background && !wantsExplanation(asked.wire);
+  const isInBackground = asked.input.recall?.background && !wantsExplanation(asked.wire);
   return isInBackground ? runInBackground(asked, answer) : answer(asked);
 }
 
@@ -219,7 +219,7 @@ function passageOf(
   hosted: Hosted | undefined,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored || conversationCache || exchange.input.memory?.conversation !== undefined
+  const kept = exchange.stored || conversationCache || exchange.input.recall?.conversation !== undefined
     ? rememberingIn(exchange, added, context, conversationCache)
     : undefined;
   return {

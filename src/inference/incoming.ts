@@ -52,7 +52,7 @@ export function openExchange<K extends OperationName>(
     note,
     now: () => toSeconds(gateway.now()),
     elapsedMs: () => context.requestLog.elapsedMs(),
-    stored: "memory" in input && input.memory?.keep !== undefined,
+    stored: "recall" in input && input.recall?.keep !== undefined,
     frames: { sent: 0 },
   };
 }

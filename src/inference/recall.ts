@@ -23,13 +23,13 @@ export function recall(
   context: RequestContext,
   conversationCache?: ConversationCache,
 ): Recalled | Promise<Recalled> {
-  const { messages, memory } = asked;
-  const { previous, references = [], conversation } = memory ?? {};
+  const { messages, recall: wanted } = asked;
+  const { previous, references = [], conversation } = wanted ?? {};
   const buildsOn = conversationCache || previous !== undefined || references.length > 0 || conversation !== undefined;
   if (buildsOn || MAY_BE_SEALED.some((type) => holdsPart(messages, type))) {
     return recallAll(asked, context, conversationCache);
   }
-  return { input: asked, added: { messages: memory ? messages.slice(memory.at) : messages } };
+  return { input: asked, added: { messages: wanted ? messages.slice(wanted.at) : messages } };
 }
 
 /** The types of parts that may hold sealed content, or hits without numbers. */
@@ -53,7 +53,7 @@ async function recallStored(
   { gateway, caller: { owner } }: RequestContext,
 ): Promise<Recalled> {
   const recalled = await gateway.continuity.recall(asked, owner);
-  const { at, conversation } = asked.memory ?? {};
+  const { at, conversation } = asked.recall ?? {};
   if (conversation === undefined) return recalled;
   const { items } = await gateway.conversations.get(conversation, owner);
   const { input, added } = recalled;
@@ -177,7 +177,7 @@ export function remember(
   context: RequestContext,
   conversationCache?: ConversationCache,
 ): Promise<void> | undefined {
-  const { conversation, keep } = exchange.input.memory ?? {};
+  const { conversation, keep } = exchange.input.recall ?? {};
   if (conversation === undefined && !keep && !conversationCache) return undefined;
   return rememberTurn(response, exchange, added, context, conversationCache);
 }
@@ -190,7 +190,7 @@ async function rememberTurn(
   conversationCache?: ConversationCache,
 ): Promise<void> {
   const { id, created, input } = exchange;
-  const { keep } = input.memory ?? {};
+  const { keep } = input.recall ?? {};
   const target = requestLog.attempt?.target ?? "";
   const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
     // Each part of the answer becomes an item of the conversation.
@@ -202,9 +202,9 @@ async function rememberTurn(
       note("could not add the response to its conversation");
     }
   };
-  if (input.memory?.conversation !== undefined) await addTo(input.memory.conversation, messages, response);
+  if (input.recall?.conversation !== undefined) await addTo(input.recall.conversation, messages, response);
   if (!keep) return conversationCache?.keep(id, response, target);
-  const previous = begins ? undefined : input.memory?.previous;
+  const previous = begins ? undefined : input.recall?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
     await requestLog.waitForStore(

@@ -68,7 +68,7 @@ export async function respondWithStream<K extends Streamed>(
     keepAlive: () => format(protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }),
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
-    copy: requestLog.record?.answer,
+    copy: requestLog.capture?.answer,
     isServed: context.isServed,
     onStall() {
       // The answer is complete except for the last chunk, so this is no failure.

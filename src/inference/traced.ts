@@ -42,9 +42,9 @@ export async function runTraced(
   ...[call, work, facts, { gateway, requestLog }]: [...Parameters<HostedRunner["run"]>, RequestContext]
 ): ReturnType<HostedRunner["run"]> {
   const end = requestLog.trace?.tool(call.kind);
-  requestLog.record?.event("hosted tool", call.kind);
+  requestLog.capture?.event("hosted tool", call.kind);
   const result = await gateway.hosted.run(call, work, facts);
-  requestLog.record?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
+  requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;
 }

@@ -207,8 +207,8 @@ export class ResponsesSocket implements OpenSocket {
       context = withCaller(context, await gateway.authenticate(request, peer));
       gateway.loadShedder.check(gateway.limits);
       const prepared = { ...this.#cache.preparedFor(previous), ...body };
-      requestLog.record = gateway.captures?.loaded?.begin(context);
-      requestLog.record?.body.addText(JSON.stringify(prepared));
+      requestLog.capture = gateway.captures?.loaded?.begin(context);
+      requestLog.capture?.body.addText(JSON.stringify(prepared));
       const conversationCache = this.#cache.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
       const input = await runStep(() => speech.protocol.parse(wire, context));

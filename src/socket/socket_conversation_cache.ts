@@ -69,9 +69,9 @@ export class SocketConversationCache {
     let kept: Pick<Entry, "messages" | "characters"> = { messages: [], characters: size };
     return {
       recall: async (input, fromStore) => {
-        const { at = 0, previous } = input.memory ?? {};
+        const { at = 0, previous } = input.recall ?? {};
         const entry = previous === undefined ? undefined : this.#entries.get(previous);
-        const recalled = entry && !input.memory?.references ? continueFrom(input, entry, at) : await fromStore();
+        const recalled = entry && !input.recall?.references ? continueFrom(input, entry, at) : await fromStore();
         const messages = recalled.input.messages.slice(at);
         if (previous !== undefined) refuseOrphans(recalled.added.messages, messages);
         kept = { messages, characters: size + (entry?.characters ?? 0) };

@@ -81,9 +81,9 @@ class StoredAnswers implements Continuity {
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {
-    const { memory } = input;
-    if (!memory) return { input, added: { messages: input.messages } };
-    const { at, previous, references = [] } = memory;
+    const { recall } = input;
+    if (!recall) return { input, added: { messages: input.messages } };
+    const { at, previous, references = [] } = recall;
     const messages = input.messages.slice(at);
     if (previous === undefined && references.length === 0) return { input, added: { messages } };
     const [before, found] = await this.#ask(

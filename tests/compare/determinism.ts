@@ -29,7 +29,7 @@ const NodeCrypto = process.getBuiltinModule("node:crypto") as unknown as Record<
 crypto.randomUUID = newId;
 NodeCrypto.randomUUID = newId;
 NodeCrypto.randomBytes = (size: number) => process.getBuiltinModule("node:buffer").Buffer.alloc(size, 7);
-crypto.getRandomValues = (array) => {
+crypto.getRandomValues = <T extends ArrayBufferView | null>(array: T): T => {
   if (array) new Uint8Array(array.buffer, array.byteOffset, array.byteLength).fill(7);
   return array;
 };

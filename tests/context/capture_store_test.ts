@@ -11,17 +11,17 @@ import { textOf } from "../support/transport.ts";
 const CALL = { target: "up/model", upstream: "up", driver: "chat", reason: "first" } as const;
 
 /** By default no request comes too soon. */
-function recordingOf(bounds: Partial<CaptureLimits>, monotonic = () => 0): CaptureStore {
+function capturesOf(bounds: Partial<CaptureLimits>, monotonic = () => 0): CaptureStore {
   return new CaptureStore({ requests: 10, megabytes: 1, perMinute: 1_000_000, ...bounds }, monotonic);
 }
 
-function begin(recording: CaptureStore, id: string): Capture {
-  return offer(recording, id)!;
+function begin(captures: CaptureStore, id: string): Capture {
+  return offer(captures, id)!;
 }
 
-function offer(recording: CaptureStore, id: string, isFromConsole = false): Capture | undefined {
+function offer(captures: CaptureStore, id: string, isFromConsole = false): Capture | undefined {
   const request = new Request("http://gateway/oss/v1/messages", { method: "POST", headers: { "x-api-key": "secret" } });
-  return recording.begin({
+  return captures.begin({
     id,
     started: 0,
     request,
@@ -68,25 +68,25 @@ function numbers(seed: number): (below: number) => number {
 Deno.test("recording: both bounds hold, and every byte that is kept is in the sum", async () => {
   for (let seed = 1; seed <= 5; seed++) {
     const below = numbers(seed);
-    const recording = recordingOf({ requests: 5 });
+    const captures = capturesOf({ requests: 5 });
     const open: Capture[] = [];
     for (let step = 0; step < 300; step++) {
-      if (below(3) === 0 || open.length === 0) open.push(begin(recording, `${seed}.${step}`));
+      if (below(3) === 0 || open.length === 0) open.push(begin(captures, `${seed}.${step}`));
       const record = open[below(open.length)]!;
       const kind = below(5);
       if (kind === 0) record.body.add(new Uint8Array(below(300_000)));
       if (kind === 1) record.answer.addText("x".repeat(below(20_000)));
       if (kind === 2) await call(record, "y".repeat(below(60_000)), [new Uint8Array(below(90_000)), new Uint8Array(9)]);
       if (kind === 3) record.event("failed", "up/model", "upstream_error");
-      if (kind === 4) recording.end({ id: record.id, notes: ["dropped top_k"] } as never);
-      const all = recording.all();
-      assert(all.length <= 5 && recording.bytes <= 1e6, `${all.length} records of ${recording.bytes} bytes`);
-      assertEquals(recording.bytes, all.reduce((sum, { bytes }) => sum + bytes, 0));
-      for (const { record, bytes } of all) {
-        assert(pieces(record).reduce((sum, { kept }) => sum + kept, 0) <= bytes);
-        for (const { kept, length } of pieces(record)) assert(kept <= length && kept <= 125_000);
+      if (kind === 4) captures.end({ id: record.id, notes: ["dropped top_k"] } as never);
+      const all = captures.all();
+      assert(all.length <= 5 && captures.bytes <= 1e6, `${all.length} records of ${captures.bytes} bytes`);
+      assertEquals(captures.bytes, all.reduce((sum, { bytes }) => sum + bytes, 0));
+      for (const { capture, bytes } of all) {
+        assert(pieces(capture).reduce((sum, { kept }) => sum + kept, 0) <= bytes);
+        for (const { kept, length } of pieces(capture)) assert(kept <= length && kept <= 125_000);
       }
-      for (const gone of open.filter(({ id }) => !recording.of(id))) {
+      for (const gone of open.filter(({ id }) => !captures.of(id))) {
         assertEquals(
           pieces(gone).reduce((sum, { kept }) => sum + kept, 0),
           0,
@@ -99,45 +99,45 @@ Deno.test("recording: both bounds hold, and every byte that is kept is in the su
 
 Deno.test("recording: of a busy gateway so many are recorded as may be, and each from the console", () => {
   let now = 0;
-  const recording = recordingOf({ perMinute: 60 }, () => now);
+  const captures = capturesOf({ perMinute: 60 }, () => now);
   const offered = (count: number) =>
-    Array.from({ length: count }, (_, index) => offer(recording, `${now}.${index}`)).filter(Boolean).length;
-  assertEquals([offered(100), recording.passed], [60, 40]);
-  assert(offer(recording, "replayed", true));
+    Array.from({ length: count }, (_, index) => offer(captures, `${now}.${index}`)).filter(Boolean).length;
+  assertEquals([offered(100), captures.passed], [60, 40]);
+  assert(offer(captures, "replayed", true));
   now = 5_000;
-  assertEquals([offered(100), recording.passed], [5, 135]);
+  assertEquals([offered(100), captures.passed], [5, 135]);
   now = 3_600_000;
   assertEquals(offered(100), 60);
 });
 
 Deno.test("recording: of one huge body the beginning is kept, and the others stay", () => {
-  const recording = recordingOf({ requests: 10 });
-  begin(recording, "first").body.addText("the first");
-  const huge = begin(recording, "huge");
+  const captures = capturesOf({ requests: 10 });
+  begin(captures, "first").body.addText("the first");
+  const huge = begin(captures, "huge");
   const bytes = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
   huge.body.add(bytes);
   assertEquals([huge.body.length, huge.body.kept], [3_000_000, 125_000]);
   assertEquals(huge.body.bytes(), bytes.subarray(0, 125_000));
   huge.answer.addText("z".repeat(2_000_000));
   assertEquals([huge.answer.length, huge.answer.kept], [2_000_000, 125_000]);
-  assertEquals(new TextDecoder().decode(recording.of("first")!.body.bytes()), "the first");
+  assertEquals(new TextDecoder().decode(captures.of("first")!.body.bytes()), "the first");
 });
 
 Deno.test("recording: more slow streams than are kept grow no memory, and the latest are whole", () => {
-  const recording = recordingOf({ requests: 20 });
-  const streams = Array.from({ length: 100 }, (_, index) => begin(recording, String(index)));
+  const captures = capturesOf({ requests: 20 });
+  const streams = Array.from({ length: 100 }, (_, index) => begin(captures, String(index)));
   for (let turn = 0; turn < 50; turn++) {
     for (const stream of streams) stream.answer.addText(`data: ${turn}\n\n`);
   }
-  assertEquals(recording.all().length, 20);
+  assertEquals(captures.all().length, 20);
   const whole = Array.from({ length: 50 }, (_, turn) => `data: ${turn}\n\n`).join("");
-  for (const { record } of recording.all()) assertEquals(new TextDecoder().decode(record.answer.bytes()), whole);
+  for (const { capture } of captures.all()) assertEquals(new TextDecoder().decode(capture.answer.bytes()), whole);
   assertEquals(streams.slice(0, 80).map(({ answer }) => answer.bytes().length), Array(80).fill(0));
 });
 
 Deno.test("recording: what is read into one buffer again and again is copied", async () => {
-  const recording = recordingOf({ requests: 1 });
-  const record = begin(recording, "one");
+  const captures = capturesOf({ requests: 1 });
+  const record = begin(captures, "one");
   const text = (word: string) => new TextEncoder().encode(word);
   await call(record, "asked", [text("first "), text("second "), text("third")]);
   const [one] = record.calls;
@@ -152,7 +152,7 @@ for (const [kind, create] of Object.entries({ fetch: () => fetchTransport(fetch)
       { hostname: "127.0.0.1", port: 0, onListen() {} },
       () => new Response("answer", { status: 201, headers: { "x-one": "1" } }),
     );
-    const record = begin(recordingOf({}), "one");
+    const record = begin(capturesOf({}), "one");
     const transport = record.recorded(create(), CALL);
     const url = `http://127.0.0.1:${server.addr.port}/v1`;
     const signal = new AbortController().signal;
@@ -167,11 +167,11 @@ for (const [kind, create] of Object.entries({ fetch: () => fetchTransport(fetch)
 }
 
 Deno.test("recording: what opens something is in no head", () => {
-  const recording = recordingOf({ requests: 1 });
+  const captures = capturesOf({ requests: 1 });
   const request = new Request("http://gateway/oss/v1/messages?api_key=query-secret&beta=true", {
     headers: { authorization: "Bearer head-secret", "x-api-key": "key-secret", cookie: "a=cookie-secret; b=more" },
   });
-  const { headers, url, caller } = recording.begin({
+  const { headers, url, caller } = captures.begin({
     id: "one",
     started: 0,
     request,

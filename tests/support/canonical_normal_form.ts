@@ -106,7 +106,7 @@ type Fact = { who: string; text: string } | { who: string; what: unknown };
 export function requestFacts(request: GenerateRequest, rules: Rules): { facts: unknown; losses: RegExp[] } {
   const losses: RegExp[] = [];
   const lost = (note: RegExp) => void losses.push(note);
-  const { model: _model, messages, tools = [], toolChoice, memory: _memory, extra: _extra, ...parameters } = request;
+  const { model: _model, messages, tools = [], toolChoice, recall: _memory, extra: _extra, ...parameters } = request;
   for (const [knob, name] of Object.entries(rules.without)) {
     if (parameters[knob as keyof typeof parameters] === undefined) continue;
     lost(new RegExp(`dropped ${name}`));

@@ -31,7 +31,7 @@ export function newExchange(
     wire,
     now: () => 1_800_000_000,
     elapsedMs: () => 0,
-    stored: input.memory?.keep !== undefined,
+    stored: input.recall?.keep !== undefined,
     frames: { sent: 0 },
   };
 }

@@ -31,7 +31,7 @@ export function records({ gateway: { captures } }: RequestContext): Response {
     bounds: loaded?.bounds,
     bytes: loaded?.bytes ?? 0,
     passed: loaded?.passed ?? 0,
-    data: loaded?.all().map(({ record, bytes }) => ({ ...summaryOf(record), bytes })) ?? [],
+    data: loaded?.all().map(({ capture, bytes }) => ({ ...summaryOf(capture), bytes })) ?? [],
   });
 }
 

@@ -61,7 +61,7 @@ function writtenIn(wire: string, { protocol, input, notes: own }: Parsed, { regi
   const asked = input as Input<"generate">;
   const notes = new Set(own);
   const note = (text: string) => void notes.add(text);
-  if (asked.memory?.previous !== undefined) note("dropped the turns that the gateway has stored");
+  if (asked.recall?.previous !== undefined) note("dropped the turns that the gateway has stored");
   const target: Target = { upstream: "", model: asked.model, systemMessages: "anywhere" };
   const prepared = prepareForTarget(asked, {
     target: asked.model,

@@ -20,7 +20,7 @@ export function assistant(text: string): Message {
 }
 
 function request(text: string, previous?: string): GenerateRequest {
-  return { model: "m", messages: [user(text)], stream: false, memory: { at: 0, previous, keep: {} } };
+  return { model: "m", messages: [user(text)], stream: false, recall: { at: 0, previous, keep: {} } };
 }
 
 /** One client of a gateway on the store. */
