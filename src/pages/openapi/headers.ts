@@ -7,7 +7,7 @@ const text = { type: "string" };
 
 export const HEADERS: Document["components"]["headers"] = {
   "x-request-id": { description: "The id of the request, which is in the log as well.", schema: text },
-  "request-id": { description: "The same, for clients that look here.", schema: text },
+  "request-id": { description: "The id of the request, for clients that read this name.", schema: text },
   "x-laneway-notes": {
     description: "What was dropped, clamped or changed so that the request could be served: `; ` between notes.",
     schema: text,
@@ -18,7 +18,7 @@ export const HEADERS: Document["components"]["headers"] = {
     schema: text,
   },
   "x-laneway-tokens": {
-    description: "Who counted the tokens.",
+    description: "How the tokens were counted.",
     schema: { type: "string", enum: ["upstream", "tokenizer", "calibrated", "estimated"] },
   },
   "x-laneway-cost": {
@@ -50,7 +50,7 @@ export const PARAMETERS: Record<string, Parameter> = {
   strict: {
     name: "x-laneway-strict",
     in: "header",
-    description: "With `true`, what cannot be served unchanged is refused with 400.",
+    description: "With `true`, a request that cannot be served unchanged is refused with 400.",
     schema: { type: "string", enum: ["true", "false"] },
   },
   explain: {

@@ -82,7 +82,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
   },
   "/usage": {
     opens: "keys",
-    summary: "What a key used, by day and model",
+    summary: "The usage of a key, by day and model",
     description: "An operator's key sees all keys, or the one that `key` names.",
     parameters: {
       days: { description: "How many days, with today. Without it, 30.", schema: z.int().min(1) },
@@ -109,7 +109,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         spent: text,
         left: text,
         resets: text.optional().meta({ description: "ISO 8601; absent if it never resets." }),
-      })).optional().meta({ description: "What is left of budgets; amounts are decimal texts." }),
+      })).optional().meta({ description: "The state of budgets. Amounts are decimal texts." }),
     })),
   },
 };
