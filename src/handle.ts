@@ -47,7 +47,7 @@ export async function handle(
     const service = gateway.operatorEndpoints(request, url);
     if (service) {
       requestLog.discard();
-      return service;
+      return await service;
     }
 
     const page = findPage(url, gateway.feed !== undefined);

@@ -45,7 +45,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const outputSchema = parseFormat(text?.format);
   const extra = parseExtra(body);
   const compaction = parseCompaction(body, extra);
-  const memory = parseMemory(body, instructions.length, references);
+  const recall = parseRecall(body, instructions.length, references);
   return {
     model: body.model,
     messages: [...instructions, ...asked],
@@ -64,7 +64,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...present("verbosity", text?.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
     ...present("metadata", metadata),
-    ...present("memory", memory),
+    ...present("recall", recall),
     ...present("compaction", compaction),
     ...present("extra", extra),
   };
@@ -154,7 +154,7 @@ function parseFormat(format: WireFormat | null | undefined): OutputSchema | unde
 }
 
 /** What of earlier answers the request builds on, and what of it is to be remembered: what its answers echo. */
-function parseMemory(
+function parseRecall(
   body: ResponsesRequest,
   at: number,
   references: NonNullable<RecallRequest["references"]>,

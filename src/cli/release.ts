@@ -4,8 +4,8 @@
  */
 import manifest from "../../deno.json" with { type: "json" };
 import { folderOf } from "./cached.ts";
+import { compile, ROOT } from "./compile.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 /** What `deno compile` can build for. */
 const TARGETS = [
   "x86_64-unknown-linux-gnu",
@@ -16,25 +16,20 @@ const TARGETS = [
   "aarch64-pc-windows-msvc",
 ];
 
-/** The task `compile`, for a target and into a file, without what nobody runs. */
-function compileArgs(target: string, output: string, unused: readonly string[]): string[] {
-  const [, ...args] = manifest.tasks.compile.split(" ");
-  const at = args.indexOf("--output");
-  const excluded = unused.flatMap((path) => ["--exclude", path]);
-  return args.with(at + 1, output).toSpliced(at, 0, "--target", target, ...excluded);
-}
-
 /**
  * Types, sources, source maps, CommonJS twins, and what of packages is for browsers, bundlers, readers or a command line: as large
  * as what runs. Nothing of ours uses zod's former version or its small one, and nothing encrypts or signs tokens.
  */
-const UNUSED = [
+export const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
   /\/browser\/|\/build\/es(m|next)\/|\/build\/src\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
   /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
   /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[ek]\/|key\/|jwks\/remote|lib\/(jwe_|key_management|content_encryption|asn1))/,
+  /\/jose\/[^/]+\/dist\/webapi\/(jws\/|jwt\/(sign|encrypt|decrypt|unsecured)|util\/decode_|lib\/(jws_sign|deflate|key_algorithm))/,
+  /\/@opentelemetry\/api\/[^/]+\/build\/src\/((baggage|context)\/types|common\/\w+|metrics\/(Meter|MeterProvider|ObservableResult)|diag\/internal\/noopLogger|trace\/(span|span_context|SpanOptions|Sampler|link|attributes|trace_state|tracer|tracer_options|tracer_provider))\.js$/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
+  /\/deno-std\/[^/]+\/(?!package\.json|http\/(_negotiation|cookie|etag|negotiation)|encoding\/(base64|_common64|_common_detach)\.|streams\/(limited_bytes|to_text))/,
 ];
 
 async function unusedFiles({ npm }: Lock): Promise<string[]> {
@@ -54,9 +49,9 @@ function* filesBelow(folder: string): Generator<string> {
 
 async function build(target: string, folder: string, unused: readonly string[]): Promise<string> {
   const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
-  const args = compileArgs(target, `${folder}/${name}`, unused);
-  const { success } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status;
-  if (!success) throw new Error(`Cannot build ${name}`);
+  const excluded = unused.flatMap((path) => ["--exclude", path]);
+  const isBuilt = await compile(`${folder}/${name}`, ["--target", target, ...excluded]);
+  if (!isBuilt) throw new Error(`Cannot build ${name}`);
   return name;
 }
 

@@ -21,8 +21,14 @@ export interface HtmlPage {
   body: string;
 }
 
-export function htmlResponse({ title, style, body }: HtmlPage): Response {
-  const page = `<!doctype html>
+export function htmlResponse(page: HtmlPage): Response {
+  const { text, headers } = htmlText(page);
+  return new Response(text, { headers });
+}
+
+/** The page as a text, and what its headers are. */
+export function htmlText({ title, style, body }: HtmlPage): { text: string; headers: Record<string, string> } {
+  const text = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,14 +41,13 @@ ${body}
 </body>
 </html>
 `;
-  return new Response(page, {
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": policyFor(style),
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
-    },
-  });
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": policyFor(style),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+  };
+  return { text, headers };
 }
 
 /** Nothing may be loaded or run. Only the page's own style is allowed. */

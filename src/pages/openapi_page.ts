@@ -2,11 +2,12 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { RequestContext } from "../context/request_context.ts";
 import type { Registry } from "../contract/registry.ts";
+import { keepPage, type KeptPage } from "../http/kept_page.ts";
 import { describeApi } from "./openapi/document.ts";
 import type { Document } from "./openapi/json.ts";
 
 const made = new WeakMap<Registry, Promise<Document>>();
-const texts = new WeakMap<Document, string>();
+const pages = new WeakMap<Document, KeptPage>();
 
 export function documentOf({ gateway: { registry } }: Pick<RequestContext, "gateway">): Promise<Document> {
   let document = made.get(registry);
@@ -20,7 +21,10 @@ export function documentOf({ gateway: { registry } }: Pick<RequestContext, "gate
 
 export async function openapiPage(context: RequestContext): Promise<Response> {
   const document = await documentOf(context);
-  let text = texts.get(document);
-  if (text === undefined) texts.set(document, text = JSON.stringify(document));
-  return new Response(text, { headers: { "content-type": "application/json" } });
+  let page = pages.get(document);
+  if (!page) {
+    page = keepPage({ text: JSON.stringify(document), headers: { "content-type": "application/json" } });
+    pages.set(document, page);
+  }
+  return await page(context.request);
 }

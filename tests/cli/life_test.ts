@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ENGINE } from "../../src/config/permissions.ts";
+import { COMPILE } from "../../src/cli/compile.ts";
 import manifest from "../../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
@@ -115,13 +116,13 @@ Deno.test("launcher: the command catalog writes the file that it is given, and n
 });
 
 Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
-  const { start, dev, catalog, compile } = manifest.tasks;
+  const { start, dev, catalog } = manifest.tasks;
   // By the engine options of the gateway: V8 refuses what others have compiled of the modules that both load.
   const launched = `deno run ${ENGINE} --allow-read --allow-env --allow-run --no-prompt src/cli/launch.ts`;
   // OpenTelemetry is for the gateway alone: the launcher would wait for a collector that does not answer.
   const untraced = `LANEWAY_TELEMETRY=$OTEL_DENO OTEL_DENO=false ${launched}`;
-  assertEquals([start, dev, catalog], [untraced, `${untraced} --watch`, `${launched} catalog`]);
-  const options = compile.split(" ").filter((word) => /^-/.test(word) && !/^--(include|output)$/.test(word));
+  assertEquals([start, dev, catalog], [untraced, "deno task start --watch", "deno task start catalog"]);
+  const options = COMPILE.filter((word) => /^-/.test(word) && word !== "--include");
   const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);
   // How much memory there is decides above what the gateway sheds.
   assertEquals(options, [ENGINE, ...open, "--allow-sys=systemMemoryInfo", "--deny-import", "--no-prompt"]);

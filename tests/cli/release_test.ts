@@ -6,14 +6,14 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { type Lock, sbomText } from "../../src/cli/release.ts";
+import { type Lock, sbomText, UNUSED } from "../../src/cli/release.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const lock: Lock = JSON.parse(Deno.readTextFileSync(new URL("deno.lock", ROOT)));
 const MB = 1_000_000;
-const PACKAGES = ["@huggingface", "jinja", "tokenizers", "eventsource-parser", "@redis", "zod"];
+const PACKAGES = ["@huggingface", "deno-std", "jinja", "tokenizers", "eventsource-parser", "@redis", "zod"];
 
 /** Builds for this machine. The runtime that would be downloaded is stood in for by Deno's own program, which is larger. */
 async function release(folder: string): Promise<string> {
@@ -54,6 +54,27 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
     const digest = await crypto.subtle.digest("SHA-256", await Deno.readFile(`${folder}/first/${name}`));
     assert(first!.includes(`${new Uint8Array(digest).toHex()}  ${name}\n`), first);
   });
+});
+
+Deno.test("release: nothing of the standard library is left out that the program loads", async () => {
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
+  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
+  const loaded = new Set<string>();
+  for (const folder of ["http", "streams"]) {
+    for (const { name } of Deno.readDirSync(new URL(`src/std/${folder}/`, ROOT))) {
+      const text = Deno.readTextFileSync(new URL(`src/std/${folder}/${name}`, ROOT));
+      const [, path] = / from "deno-std\/(.*)";/.exec(text) ?? [];
+      if (path) loaded.add(`${npmCache}/registry.npmjs.org/deno-std/1.4.0/${path}`);
+    }
+  }
+  assert(loaded.size >= 5);
+  for (const path of loaded) {
+    assert(!UNUSED.some((pattern) => pattern.test(path)), path);
+    for (const [, other] of Deno.readTextFileSync(path).matchAll(/^(?:import|export) .* from "(\..*)";$/gm)) {
+      loaded.add(new URL(other!, `file://${path}`).pathname);
+    }
+  }
+  assert([...loaded].some((path) => path.endsWith("/_negotiation/common.js")));
 });
 
 Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {

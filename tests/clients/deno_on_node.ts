@@ -1,17 +1,15 @@
-/** As much of Deno as the laws need, on Node: loaded before them. Their packages are looked up as `tests/deno.json` names them. */
+/** As much of Deno as the laws need, on Node: loaded before them. The files are found that `tests/deno.json` maps a name to. */
 import { readdirSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { after, test, type TestContext } from "node:test";
 import manifest from "../deno.json" with { type: "json" };
 
-const PACKAGES = new Map(Object.entries<string>(manifest.imports));
+const MAPPED = new Map(Object.entries<string>(manifest.imports));
 
 registerHooks({
   resolve(specifier, context, next) {
-    // What has a path in its package has another name there; all else is installed under the name that the source has for it.
-    const [, name] = /^npm:((?:@[^/]+\/)?[^@/]+)@/.exec(PACKAGES.get(specifier) ?? "") ?? [];
-    const path = /^npm:(?:@[^/]+\/)?[^@/]+@[^/]+(\/.+)$/.exec(PACKAGES.get(specifier) ?? "")?.[1];
-    return next(path === undefined ? specifier : name + path, context);
+    const mapped = MAPPED.get(specifier);
+    return next(mapped?.startsWith(".") ? new URL(`../${mapped}`, import.meta.url).href : specifier, context);
   },
 });
 

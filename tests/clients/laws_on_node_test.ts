@@ -18,7 +18,7 @@ Deno.test({
     await withProgram(async (folder) => {
       await copy(TESTS.pathname, `${folder}/tests`);
       const { imports } = JSON.parse(await Deno.readTextFile(`${folder}/tests/deno.json`));
-      const packages = ["@std/assert", "fast-check"].map((name) => imports[name].replace(/^npm:([^@]+@[^/]+).*/, "$1"));
+      const packages = ["deno-std", "fast-check"].map((name) => imports[name].replace("npm:", ""));
       const quiet = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
       const npm = await new Deno.Command("npm", { args: ["install", ...quiet, ...packages], cwd: folder }).output();
       assert(npm.success, new TextDecoder().decode(npm.stderr));

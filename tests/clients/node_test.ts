@@ -127,6 +127,21 @@ async function testClients(test: Test): Promise<void> {
     );
   }, { config: { keys: KEYS } });
 
+  await test("its pages are compressed, negotiated, and not sent again to whoever has them", async ({ connect, url }) => {
+    const client = await connect();
+    await client.send(`GET /docs HTTP/1.1\r\nhost: gateway\r\naccept-encoding: br\r\n\r\n`);
+    const head = await client.readUntil("\r\n\r\n");
+    assertStringIncludes(head.toLowerCase(), "\r\ncontent-encoding: br\r\n");
+    const response = await fetch(`${url}/openapi.json`, { headers: { "accept-encoding": "br" } });
+    assertEquals((await response.json()).openapi.slice(0, 3), "3.1");
+    const again = await fetch(`${url}/openapi.json`, { headers: { "if-none-match": response.headers.get("etag")! } });
+    assertEquals([again.status, await again.text()], [304, ""]);
+    const page = await fetch(url, { headers: { accept: "text/html" } });
+    assertStringIncludes(await page.text(), "<!doctype html>");
+    const facts = await fetch(url, { headers: { accept: "application/json, text/html;q=0.5" } });
+    assertEquals((await facts.json()).name, "laneway");
+  });
+
   await test("the OpenAI SDK, responses: whole, streamed, continued, embeddings", async ({ url }) => {
     const client = new OpenAI({ baseURL: `${url}/oss/v1`, apiKey: "none", maxRetries: 0 });
     const answer = await client.responses.create({ model: "sandbox", input: "Hello" });

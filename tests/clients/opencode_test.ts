@@ -45,8 +45,10 @@ test("a prompt is answered, and the session has its title", answers, async ({ se
     ["POST", PACKAGES[npm], 200],
     ["POST", PACKAGES[npm], 200],
   ]);
-  const credential = npm === "@ai-sdk/anthropic" ? ["x-api-key", KEY] : ["authorization", `Bearer ${KEY}`];
-  assertEquals(done.exchanges.map(({ headers }) => headers.get(credential[0]!)), [credential[1], credential[1]]);
+  const [header, value] = npm === "@ai-sdk/anthropic"
+    ? ["x-api-key", KEY] as const
+    : ["authorization", `Bearer ${KEY}`] as const;
+  assertEquals(done.exchanges.map(({ headers }) => headers.get(header)), [value, value]);
   assertEquals(sent.map((body) => [body.model, body.stream]), [["DeepSeek-V4", true], ["DeepSeek-V4", true]]);
   assertEquals(sent.filter(isTitle).length, 1);
 

@@ -136,7 +136,7 @@ for (
   ] as const
 ) {
   Deno.test(`schema: takes the store ${JSON.stringify(store)}`, () => {
-    assertEquals(configSchema.parse({ store }).store, { kind: "kv", ...store });
+    assertEquals<unknown>(configSchema.parse({ store }).store, { kind: "kv", ...store });
   });
 }
 

@@ -52,26 +52,29 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
   assertEquals((await app.get("/console/nothing.js")).status, 404);
 });
 
+const AT_ROOT = /^__Host-laneway_console=\w+; Secure; HttpOnly; Max-Age=43200; SameSite=Strict; Path=\/$/;
+const OVER_HTTPS = /^laneway_console=\w+; Secure; HttpOnly; Max-Age=43200; SameSite=Strict$/;
+
 /** How a browser says where the console's page is, and the cookie that it gets there. */
 const REACHED: readonly [what: string, headers: Record<string, string>, cookie: RegExp][] = [
-  ["over plain HTTP", { origin: "http://gateway" }, /^laneway_console=\w+; Max-Age=43200; HttpOnly; SameSite=Strict$/],
-  ["behind a proxy that says so", { "x-forwarded-proto": "https" }, /^laneway_console=[^P]*; Secure$/],
-  ["behind two proxies", { "x-forwarded-proto": "HTTPS, http" }, /^laneway_console=[^P]*; Secure$/],
-  ["by its origin alone", { origin: "https://gateway" }, /^laneway_console=[^P]*; Secure$/],
+  ["over plain HTTP", { origin: "http://gateway" }, /^laneway_console=\w+; HttpOnly; Max-Age=43200; SameSite=Strict$/],
+  ["behind a proxy that says so", { "x-forwarded-proto": "https" }, OVER_HTTPS],
+  ["behind two proxies", { "x-forwarded-proto": "HTTPS, http" }, OVER_HTTPS],
+  ["by its origin alone", { origin: "https://gateway" }, OVER_HTTPS],
   [
     "at the root of its host",
     { origin: "https://gateway", referer: "https://gateway/console/" },
-    /^__Host-laneway_console=\w+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    AT_ROOT,
   ],
   [
     "at the root of its host, by what the browser says of the page",
     { "sec-fetch-site": "same-origin", referer: "https://gateway/console" },
-    /^__Host-laneway_console=.*; Secure$/,
+    AT_ROOT,
   ],
   [
     "below a path",
     { origin: "https://gateway", referer: "https://gateway/ai/console/" },
-    /^laneway_console=[^P]*; Secure$/,
+    OVER_HTTPS,
   ],
 ];
 
@@ -94,6 +97,34 @@ Deno.test("console: of two gateways on one host each finds its own cookie", asyn
   const cookie = await cookieOf(app);
   const both = `__Host-laneway_console=${"0".repeat(64)}; ${cookie}`;
   assertEquals((await app.get("/console/api/status", { cookie: both })).status, 200);
+});
+
+/** What else may stand in the header where the gateway's cookie is `$`. */
+const COOKIES: readonly (readonly [what: string, header: string])[] = [
+  ["without a space between them", "theme=dark;$;size=2"],
+  ["with more space than there should be", "theme=dark ;\t  $ ; size=2"],
+  ["in quotes", '$"'],
+  ["with an end that is empty", "theme=dark; $;"],
+  ["beside what has no name", "=dark; $; ;=1"],
+  ["before one of the same name, for a path above", `$; laneway_console=${"0".repeat(64)}`],
+  ["beside one that names what objects have", "__proto__=1; constructor=2; $"],
+];
+
+for (const [what, header] of COOKIES) {
+  Deno.test(`console: its cookie is found · ${what}`, async () => {
+    const app = keyed();
+    const own = await cookieOf(app);
+    const cookie = header.replace("$", what === "in quotes" ? own.replace("=", '="') : own);
+    assertEquals((await app.get("/console/api/status", { cookie })).status, 200, cookie);
+  });
+}
+
+Deno.test("console: what is no cookie of it opens nothing", async () => {
+  const app = keyed();
+  const own = await cookieOf(app);
+  for (const cookie of ["", ";", "=", "laneway_console", `x${own}`, `${own}0`, own.toUpperCase(), `other=${own}`]) {
+    assertEquals((await app.get("/console/api/status", { cookie })).status, 401, cookie);
+  }
 });
 
 Deno.test("console: an operator's key opens it, by a cookie that no script reads and no other site sends", async () => {
@@ -150,6 +181,28 @@ Deno.test("console: a key that never ends holds no connection", async () => {
   } finally {
     globalThis.setTimeout = wait;
   }
+});
+
+Deno.test("console: of a key that is too long no more is read than its limit", async () => {
+  const app = keyed();
+  let [pieces, isCancelled] = [0, false];
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pieces++;
+      controller.enqueue(new Uint8Array(1_000));
+    },
+    cancel: () => void (isCancelled = true),
+  });
+  const request = new Request("http://gateway/console/login", { method: "POST", body });
+  assertEquals((await app.fetch(request)).status, 401);
+  assertEquals([pieces < 15, isCancelled], [true, true], `${pieces} pieces`);
+});
+
+Deno.test("console: a key whose connection is lost is no wrong one", async () => {
+  const app = keyed();
+  const body = new ReadableStream({ pull: () => Promise.reject(new TypeError("connection reset")) });
+  const request = new Request("http://gateway/console/login", { method: "POST", body });
+  assertEquals((await app.fetch(request)).status, 500);
 });
 
 Deno.test("console: its operator asks any model as any caller does, and pays for it", async () => {

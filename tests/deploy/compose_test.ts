@@ -39,7 +39,7 @@ function mounted({ volumes }: Data, path: string): string | undefined {
 
 Deno.test("compose: the file is one by the schema of the specification", () => {
   const schema = JSON.parse(readText("tests/deploy/schemas/compose-spec.json"));
-  const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+  const validate = new Ajv2020({ strict: false, validateFormats: false }).compile<Data>(schema);
   assert(validate(compose), JSON.stringify(validate.errors));
   const broken = structuredClone(compose);
   broken.services.gateway.readonly = true;

@@ -49,10 +49,13 @@ const HOST = "https://gateway.example.com";
 const OWN = { origin: HOST, "sec-fetch-site": "same-origin" };
 /** What a browser sends besides, and the cookie that it gets. A program sends none of it. */
 const REACHED: readonly [headers: Record<string, string>, cookie: RegExp][] = [
-  [{}, /^laneway_console=\w+; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure$/],
-  [{ ...OWN, referer: `${HOST}/console/` }, /^__Host-laneway_console=\w+; Max-Age=\d+; Path=\/; .*; Secure$/],
+  [{}, /^laneway_console=\w+; Secure; HttpOnly; Max-Age=\d+; SameSite=Strict$/],
+  [
+    { ...OWN, referer: `${HOST}/console/` },
+    /^__Host-laneway_console=\w+; Secure; HttpOnly; Max-Age=\d+; SameSite=Strict; Path=\/$/,
+  ],
   // A proxy in front of this one takes the path away.
-  [{ ...OWN, referer: `${HOST}/ai/console/` }, /^laneway_console=\w+; Max-Age=\d+; HttpOnly; .*; Secure$/],
+  [{ ...OWN, referer: `${HOST}/ai/console/` }, /^laneway_console=\w+; Secure; HttpOnly; Max-Age=\d+; SameSite=Strict$/],
 ];
 
 for (const { program, file, args, local } of PROXIES) {

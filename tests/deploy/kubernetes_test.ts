@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { newApp } from "../support/app.ts";
-import { parseDocuments, readText, readYaml } from "../support/deploy.ts";
+import { type Data, parseDocuments, readText, readYaml } from "../support/deploy.ts";
 import { assertFits, ofKind, SECRET } from "../support/kubernetes.ts";
 
 const manifests = ["laneway.yaml", "httproute.yaml"].flatMap((name) =>
@@ -56,7 +56,7 @@ Deno.test("kubernetes: the chart has the version of the program, and the secret 
   assertEquals([version, appVersion], [manifest.version, manifest.version]);
   const values = readYaml("deploy/helm/laneway/values.yaml");
   const schema = JSON.parse(readText("deploy/helm/laneway/values.schema.json"));
-  const validate = new Ajv2020({ strict: false }).compile({ ...schema, $schema: undefined });
+  const validate = new Ajv2020({ strict: false }).compile<Data>({ ...schema, $schema: undefined });
   assert(validate(values), JSON.stringify(validate.errors));
   assertEquals(Object.keys(schema.properties).filter((name) => name !== "global").sort(), Object.keys(values).sort());
   const header = readText("deploy/kubernetes/laneway.yaml");

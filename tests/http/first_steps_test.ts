@@ -192,6 +192,27 @@ Deno.test("page: a browser is shown one, and programs are told the same as ever"
   assertEquals([head.status, await head.text()], [200, ""]);
 });
 
+const [PAGE, JSON_TEXT] = ["text/html; charset=utf-8", "application/json"];
+const WANTED: readonly [accept: string, type: string][] = [
+  ["application/json, text/html;q=0.5", JSON_TEXT],
+  ["text/html;q=0.5, application/json;q=0.4", PAGE],
+  ["text/html, */*", PAGE],
+  ["text/*", PAGE],
+  ["TEXT/HTML", PAGE],
+  ["*/*;q=0.8, text/html;q=0.1", JSON_TEXT],
+  ["image/png", JSON_TEXT],
+  ["text/html;q=many", JSON_TEXT],
+  ["a/b,".repeat(16_000), JSON_TEXT],
+];
+
+for (const [accept, type] of WANTED) {
+  Deno.test(`page: a client is shown what it would rather have · ${accept.slice(0, 60)}`, async () => {
+    const response = await newApp({ config: CONFIG }).get("/", { accept });
+    assertEquals([response.headers.get("content-type"), response.headers.get("vary")], [type, "accept"]);
+    await response.body?.cancel();
+  });
+}
+
 Deno.test("page: it runs nothing, loads nothing and holds nothing of the request but its address, escaped", async () => {
   const lanes = { 'a<b>"&': CONFIG.lanes!.oss!, oss: CONFIG.lanes!.oss! };
   const config = { ...CONFIG, lanes } as ConfigInput;

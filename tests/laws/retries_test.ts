@@ -85,7 +85,7 @@ for (const wire of WIRES) {
         const { posts } = await ask({ wire, stream, answer: () => failed(status) });
         return [status, posts];
       }));
-      assertEquals(outcomes, STATUSES.map((status) => [status, postsAfter(status)]));
+      assertEquals<unknown>(outcomes, STATUSES.map((status) => [status, postsAfter(status)]));
     });
 
     Deno.test(`law · retries: a target that is well answers after a failure of the first, or nobody does (${SAMPLE}) · ${wire} · ${mode}`, async () => {
@@ -107,7 +107,7 @@ for (const wire of WIRES) {
         const { posts } = await ask({ wire, stream, answer: () => failed(status, { "retry-after": "0.01" }) });
         return [status, posts];
       }));
-      assertEquals(outcomes, statuses.map((status) => [status, postsAfter(status)]));
+      assertEquals<unknown>(outcomes, statuses.map((status) => [status, postsAfter(status)]));
     });
 
     for (

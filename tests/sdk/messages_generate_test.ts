@@ -75,7 +75,7 @@ forEachMajor("the limit and the stop sequences end an answer", async ({ client }
   assertEquals([stopped.stop_reason, stopped.stop_sequence], ["stop_sequence", "Laneway"]);
   const streamed = await client.messages.stream(body).finalMessage();
   assertEquals([streamed.stop_reason, streamed.stop_sequence], ["stop_sequence", "Laneway"]);
-  assertEquals(streamed.content, [{ type: "text", text: "This is the " }]);
+  assertEquals<unknown>(streamed.content, [{ type: "text", text: "This is the " }]);
 }, fakeUpstream);
 
 forEachMajor("a loop with a tool, whole", async ({ client }) => {

@@ -4,7 +4,7 @@ import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 /** The layers, lowest first: a file imports from its own folder and from layers below it. */
 export const LAYERS: readonly (readonly string[])[] = [
-  ["src/util"],
+  ["src/util", "src/std"],
   ["src/platform"],
   ["src/errors.ts"],
   ["src/canonical"],
@@ -30,7 +30,10 @@ export const LAYERS: readonly (readonly string[])[] = [
 /** A program of its own: it shares the ground floor with the gateway, and nothing of the gateway needs it. */
 const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
 /** The folders that plugins may import besides their own. */
-const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
+const OPEN_TO_PLUGINS = [
+  ...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform" && layer !== "src/std"),
+  "plugins/shared",
+];
 
 /** Data that the gateway itself does without. */
 const OPEN_TO_PROGRAMS = ["plugins/programs"];

@@ -28,6 +28,7 @@ import timeline from "../../console/timeline.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
+import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 
 const SCRIPTS = {
   app,
@@ -57,7 +58,7 @@ const SCRIPTS = {
   wires,
 };
 
-const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
+const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
   "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
@@ -79,19 +80,18 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** `undefined` if there is no such file. */
-export function assetOf(name: string): Response | undefined {
-  const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
-  if (!asset) return undefined;
-  return new Response(asset.text, {
-    headers: {
-      "content-type": asset.type,
-      "content-security-policy": POLICY,
-      // The referrer tells the console which of its pages a request comes from: see `sessions.ts`.
-      "referrer-policy": "same-origin",
-      "x-content-type-options": "nosniff",
-      "cross-origin-opener-policy": "same-origin",
-      "cache-control": "no-cache",
-    },
-  });
-}
+const HEADERS = {
+  "content-security-policy": POLICY,
+  // The referrer tells the console which of its pages a request comes from: see `sessions.ts`.
+  "referrer-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+/** The console's files by their names. */
+export const ASSETS: ReadonlyMap<string, KeptPage> = new Map(
+  Object.entries(TEXTS).map(([name, { type, text }]) => [
+    name,
+    keepPage({ text, headers: { ...HEADERS, "content-type": type } }),
+  ]),
+);

@@ -3,10 +3,12 @@ import type { OwnRequest, RequestContext } from "../../context/request_context.t
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
+import { LimitedBytesTransformStream } from "../../std/streams/limited_bytes_transform_stream.ts";
+import { toText } from "../../std/streams/to_text.ts";
 import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
-import { assetOf } from "./assets.ts";
+import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
@@ -63,7 +65,7 @@ const ORDERS: Readonly<Record<string, Action>> = {
   "configuration/apply": applyConfiguration,
 };
 
-/** The longest possible key, in characters. */
+/** The longest possible key, in bytes. */
 const LONGEST_KEY = 8_192;
 /** How long a key may take to arrive, in milliseconds. */
 const KEY_PATIENCE_MS = 10_000;
@@ -81,7 +83,7 @@ export async function consolePage(context: RequestContext): Promise<Response | O
   checkMethod(method, ["GET", "HEAD"]);
   if (Object.hasOwn(LOGIN, name)) return await LOGIN[name]!(context);
   if (url!.pathname === "/console") return redirect("console/");
-  return assetOf(name) ?? notThere(name);
+  return await (ASSETS.get(name) ?? notThere(name))(context.request);
 }
 
 async function answer(name: string, context: RequestContext): Promise<Response> {
@@ -131,19 +133,18 @@ function checkMethod(method: string, allow: readonly string[]): void {
 
 /** The body is the key. Its sender is not authenticated yet, so it has little time and room. */
 async function keyIn({ body }: Request): Promise<string> {
-  const reader = body?.getReader();
-  const timer = setTimeout(() => void reader?.cancel().catch(() => {}), KEY_PATIENCE_MS);
-  let [text, decoder] = ["", new TextDecoder()];
+  if (!body) return "";
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), KEY_PATIENCE_MS);
   try {
-    for (let read = await reader?.read(); read && !read.done; read = await reader!.read()) {
-      text += decoder.decode(read.value, { stream: true });
-      if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
-    }
+    const limited = body.pipeThrough(new LimitedBytesTransformStream(LONGEST_KEY, { error: true }), late);
+    return (await toText(limited)).trim();
+  } catch (cause) {
+    if (!late.signal.aborted && !(cause instanceof RangeError)) throw cause;
+    throw new GatewayError("authentication", "Invalid API key", { cause });
   } finally {
     clearTimeout(timer);
-    await reader?.cancel().catch(() => {});
   }
-  return text.trim();
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { RequestContext } from "../../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { escape, htmlResponse } from "../../http/html.ts";
-import { AT_ROOT, beginSession, cookieText, holderOf, operatorHeld } from "./sessions.ts";
+import { beginSession, cookieText, holderOf, operatorHeld, valueOf } from "./sessions.ts";
 
 const COOKIE = "laneway_login";
 /** How long a login may take, in seconds. */
@@ -32,7 +32,7 @@ export async function beginLogin(context: RequestContext): Promise<Response> {
 /** The page that the provider sends the browser back to. It finishes the login. */
 export async function finishLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
-    const [, state, nonce, verifier] = WORDS.exec(context.request.headers.get("cookie") ?? "") ?? [];
+    const [, state, nonce, verifier] = WORDS.exec(valueOf(COOKIE, context.request)) ?? [];
     if (!state || !nonce || !verifier) {
       throw new GatewayError("authentication", "The login was started in another window, or too long ago: try again");
     }
@@ -46,7 +46,7 @@ export async function finishLogin(context: RequestContext): Promise<Response> {
   });
 }
 
-const WORDS = new RegExp(`(?:^|; )(?:${AT_ROOT})?${COOKIE}=([\\w-]{43})\\.([\\w-]{43})\\.([\\w-]{43})(?:;|$)`);
+const WORDS = /^([\w-]{43})\.([\w-]{43})\.([\w-]{43})$/;
 
 async function loginOf({ gateway }: RequestContext) {
   const { login } = await gateway.console!();

@@ -4,10 +4,11 @@ import { GatewayError } from "../../errors.ts";
 import type { Caller } from "../../http/auth.ts";
 import type { SessionHolder } from "../../state/console_sessions.ts";
 import { digestOf } from "../../util/digest.ts";
+import { cookiesOf, textToSet } from "./cookies.ts";
 
 const COOKIE = "laneway_console";
 /** A cookie whose name begins like this can be set only by this host, over HTTPS, and for all of its paths. */
-export const AT_ROOT = "__Host-";
+const AT_ROOT = "__Host-";
 const LIFE_S = 12 * 3600;
 
 /** The operator that a request to the console comes from. Throws `authentication` or `permission`. */
@@ -70,7 +71,7 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
   const { sessions, login } = await context.gateway.console!();
-  const words = cookiesIn(context.request);
+  const words = wordsIn(context.request);
   const cookie = cookieWith("", 0, context);
   if (words.length === 0) return { cookie };
   const holder = await holderOf(context);
@@ -95,7 +96,7 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 
 /** The holder of this browser's session. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
-  for (const word of cookiesIn(request)) {
+  for (const word of wordsIn(request)) {
     const holder = await (await gateway.console!()).sessions.find(word);
     if (holder) return holder;
   }
@@ -105,10 +106,10 @@ export async function holderOf({ request, gateway }: RequestContext): Promise<Se
  * The session cookies of a request. A gateway below a path also receives the cookie for the root of its host, besides
  * its own.
  */
-function cookiesIn({ headers }: Request): string[] {
-  const cookies = headers.get("cookie") ?? "";
-  return [AT_ROOT, ""].flatMap((prefix) =>
-    new RegExp(`(?:^|; )${prefix}${COOKIE}=([0-9a-f]{64})(?:;|$)`).exec(cookies)?.[1] ?? []
+function wordsIn(request: Request): string[] {
+  const cookies = cookiesOf(request);
+  return [AT_ROOT, ""].map((prefix) => cookies.get(prefix + COOKIE) ?? "").filter((word) =>
+    /^[0-9a-f]{64}$/.test(word)
   );
 }
 
@@ -128,9 +129,14 @@ export function cookieText(
   const isSecure = page?.protocol === "https:" || isOverHttps(context);
   // A cookie without a path is for the directory of the page, even if a proxy serves the gateway below a path.
   const isAtRoot = isSecure && /^\/console(\/|$)/.test(page?.pathname ?? "");
-  const [prefix, path] = isAtRoot ? [AT_ROOT, "; Path=/"] : ["", ""];
-  const secure = isSecure ? "; Secure" : "";
-  return `${prefix}${name}=${value}; Max-Age=${seconds}${path}; HttpOnly; SameSite=${sameSite}${secure}`;
+  const prefix = isAtRoot ? AT_ROOT : "";
+  return textToSet({ name: prefix + name, value, maxAge: seconds, httpOnly: true, sameSite, secure: isSecure });
+}
+
+/** The value of a cookie. For a gateway below a path, its own cookie comes before the one for the root of its host. */
+export function valueOf(name: string, request: Request): string {
+  const cookies = cookiesOf(request);
+  return cookies.get(name) ?? cookies.get(AT_ROOT + name) ?? "";
 }
 
 /** The page that the request comes from, if it is on the same site. A proxy may have other paths and speak HTTPS. */

@@ -1,7 +1,8 @@
 /** The gateway that a client is to call, as it answers now. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { printable } from "../../util/printable.ts";
-import { readText } from "../../util/read_text.ts";
+import { LimitedBytesTransformStream } from "../../std/streams/limited_bytes_transform_stream.ts";
+import { toText } from "../../std/streams/to_text.ts";
 
 /** It cannot be connected to. The message is for people, and says what to do. */
 export class ConnectError extends Error {}
@@ -104,8 +105,8 @@ async function send(url: string, key: string | undefined, more: Request = {}): P
   try {
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const response = await fetch(url, { ...more, headers, redirect: "manual", signal });
-    const { text, isCut } = await readText(response.body, MOST_TEXT);
-    return isCut ? undefined : { status: response.status, ok: response.ok, text };
+    const limited = response.body?.pipeThrough(new LimitedBytesTransformStream(MOST_TEXT, { error: true }));
+    return { status: response.status, ok: response.ok, text: limited ? await toText(limited) : "" };
   } catch {
     return undefined;
   }

@@ -1,0 +1,3 @@
+/** `@std/http/etag`. */
+// @ts-types="./etag.d.ts"
+export { eTag, ifNoneMatch } from "deno-std/http/etag.js";
