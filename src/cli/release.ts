@@ -22,12 +22,10 @@ const TARGETS = [
  */
 export const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,
-  /\/browser\/|\/build\/es(m|next)\/|\/build\/src\/experimental\/|\.min\.mjs$|\.iife\.js$/,
+  /\/browser\/|\/dist\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
-  /\/zod\/[^/]+\/(v3|v4-mini|mini|v4\/mini)\//,
-  /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[ek]\/|key\/|jwks\/remote|lib\/(jwe_|key_management|content_encryption|asn1))/,
-  /\/jose\/[^/]+\/dist\/webapi\/(jws\/|jwt\/(sign|encrypt|decrypt|unsecured)|util\/decode_|lib\/(jws_sign|deflate|key_algorithm))/,
-  /\/@opentelemetry\/api\/[^/]+\/build\/src\/((baggage|context)\/types|common\/\w+|metrics\/(Meter|MeterProvider|ObservableResult)|diag\/internal\/noopLogger|trace\/(span|span_context|SpanOptions|Sampler|link|attributes|trace_state|tracer|tracer_options|tracer_provider))\.js$/,
+  /\/zod\/[^/]+\/((v3|v4-mini|mini|v4\/mini)\/|compile\.js$)/,
+  /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[eks]\/|key\/|jwks\/remote|jwt\/[^v]|util\/decode|lib\/(jwe_|jws_sign|deflate|key_algorithm|key_management|content_encryption|asn1))/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
   /\/deno-std\/[^/]+\/(?!package\.json|http\/(_negotiation|cookie|etag|negotiation)|encoding\/(base64|_common64|_common_detach)\.|streams\/(limited_bytes|to_text))/,
 ];

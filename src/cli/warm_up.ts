@@ -1,5 +1,6 @@
 /** What a first request would do for the first time is done before it comes: schemas compile, and the engine sees the code run. */
 import { createApp, parseConfig } from "../app.ts";
+import { compileSchemas } from "../contract/compiled.ts";
 import { builtin } from "../util/builtin.ts";
 import type { Program } from "../programs/program.ts";
 
@@ -27,6 +28,7 @@ export async function warmUp(
   mayGoOn: () => Promise<unknown>,
 ): Promise<void> {
   await mayGoOn();
+  const compiler = compileSchemas(mayGoOn);
   const env = () => undefined;
   const config = parseConfig(CONFIG, { plugins, platform, env });
   const app = createApp({
@@ -49,6 +51,7 @@ export async function warmUp(
       await mayGoOn();
       builtin(name);
     }
+    await compiler.done;
   } finally {
     await app.close();
   }

@@ -46,7 +46,7 @@ function isOf(holder: SessionHolder, issuer: string, clientId: string | undefine
 
 async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: World): Promise<ConsoleLogin> {
   const { openLogin } = await import("./oidc.ts");
-  const login = openLogin(oidc, client, world);
+  const login = await openLogin(oidc, client, world);
   const { issuer } = oidc;
   const { clientId, url } = client;
   return {

@@ -1,7 +1,7 @@
 /** The readers of callers' tokens and the operators' login, loaded at the first need. */
 import type { TokenReader } from "../http/auth.ts";
 import { IssuerKeys } from "../http/issuer_keys.ts";
-import { type OidcClient, OidcLogin } from "../http/oidc_login.ts";
+import type { OidcClient, OidcLogin, ProviderFetch } from "../http/oidc_login.ts";
 import { createTokenReader } from "../http/oidc.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Config } from "../config/schema.ts";
@@ -20,25 +20,17 @@ export function openTokenReader(oidc: Oidc, { config, transports, now, monotonic
   return createTokenReader({ oidc, fetchJson, now, monotonic, signal: stop.signal });
 }
 
-/** The login of operators. It is loaded with the console. */
-export function openLogin(
+/** The login of operators. Its library is loaded with it. */
+export async function openLogin(
   oidc: Oidc,
   client: OidcClient,
   { config, transports, env, now, monotonic, stop }: World,
-): OidcLogin {
+): Promise<OidcLogin> {
+  const { OidcLogin } = await import("../http/oidc_login.ts");
   const transport = transports.get(config.transport);
   const secret = client.secret && env(client.secret.env);
-  const fetchJson = jsonFetcher(transport);
-  return new OidcLogin({
-    oidc,
-    client,
-    secret,
-    fetchJson,
-    postForm: formPoster(transport),
-    now,
-    monotonic,
-    signal: stop.signal,
-  });
+  const [fetch, fetchJson] = [providerFetch(transport), jsonFetcher(transport)];
+  return new OidcLogin({ oidc, client, secret, fetch, fetchJson, now, monotonic, signal: stop.signal });
 }
 
 /** Resolves to the reason why the issuer's keys cannot be read, or to `undefined` if they can. */
@@ -47,27 +39,26 @@ export function whyNoKeys({ issuer, jwksUrl }: Oidc, transport: Transport, signa
   return new IssuerKeys(options).open();
 }
 
-function formPoster(transport: Transport) {
-  return async (
-    url: string,
-    form: URLSearchParams,
-    more: Record<string, string>,
-    signal: AbortSignal,
-  ): Promise<unknown> => {
-    const headers = { ...HEADERS, ...more };
-    const body = new Blob([form.toString()], { type: "application/x-www-form-urlencoded" });
-    const response = await transport.send({ url, method: "POST", headers, body, signal });
-    if (response.ok) return JSON.parse(new TextDecoder().decode(await readBytes(response, LONGEST_DOCUMENT)));
-    await response.body?.cancel();
-    throw new Error(`${url} answered ${response.status}`);
+function jsonFetcher(transport: Transport): (url: string, signal: AbortSignal) => Promise<unknown> {
+  const fetch = providerFetch(transport);
+  return async (url, signal) => {
+    const response = await fetch(url, { method: "GET", headers: {}, redirect: "manual", body: undefined, signal });
+    return await response.json();
   };
 }
 
-function jsonFetcher(transport: Transport): (url: string, signal: AbortSignal) => Promise<unknown> {
-  return async (url, signal) => {
-    const response = await transport.send({ url, method: "GET", headers: HEADERS, signal });
-    if (response.ok) return JSON.parse(new TextDecoder().decode(await readBytes(response, LONGEST_DOCUMENT)));
+function providerFetch(transport: Transport): ProviderFetch {
+  return async (url, { method, headers: { "content-type": type, ...headers }, body, signal }) => {
+    const response = await transport.send({
+      url,
+      method: method === "POST" ? "POST" : "GET",
+      headers: { ...headers, ...HEADERS },
+      body: body instanceof URLSearchParams ? new Blob([body.toString()], { type }) : undefined,
+      signal: signal!,
+    });
+    const { ok, status, headers: given } = response;
+    if (ok) return new Response(await readBytes(response, LONGEST_DOCUMENT), { headers: given });
     await response.body?.cancel();
-    throw new Error(`${url} answered ${response.status}`);
+    throw new Error(`${url} answered ${status}`);
   };
 }

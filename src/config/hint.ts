@@ -1,5 +1,7 @@
 /** How many letters of a name may be wrong. */
 const TYPOS = 2;
+/** Longer names are not compared. */
+const LONGEST_NAME = 128;
 /** How many known names are listed. */
 const MOST_KNOWN = 50;
 
@@ -8,8 +10,7 @@ export function hint(name: string, known: readonly string[]): string {
   const typed = folded(name);
   const [near] = known
     .map((candidate) => ({ candidate, meant: folded(candidate) }))
-    // To compare names letter by letter takes long where they are.
-    .filter(({ meant }) => Math.abs(meant.length - typed.length) <= TYPOS)
+    .filter(({ meant }) => meant.length <= LONGEST_NAME && Math.abs(meant.length - typed.length) <= TYPOS)
     .map(({ candidate, meant }) => ({ candidate, distance: distance(typed, meant) }))
     .filter(({ candidate, distance }) => distance <= (Math.min(name.length, candidate.length) > 4 ? TYPOS : 1))
     .sort((a, b) => a.distance - b.distance);

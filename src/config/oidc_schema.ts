@@ -35,6 +35,30 @@ const providerUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http
 
 const claimSchema = (preset: string, description: string) => z.string().min(1).default(preset).meta({ description });
 
+const consoleClientSchema = object(
+  "Lets operators log in to the console with the provider. Their group needs operator: true.",
+  {
+    clientId: z.string().min(1).meta({ description: "The console's client id at the provider." }),
+    secret: secretSchema.optional().meta({ description: "The client's secret; none for a public client." }),
+    authMethod: z.enum(["client_secret_basic", "client_secret_post", "private_key_jwt"])
+      .default("client_secret_basic").meta({
+        description:
+          "How the client authenticates at the token endpoint, with its secret. For private_key_jwt the secret is a " +
+          "private key, as JWK or PEM.",
+      }),
+    url: providerUrlSchema.meta({
+      description: "The console's URL in browsers. The provider redirects them to callback below it.",
+      examples: ["https://gateway.example.com/console"],
+    }),
+    scopes: z.array(z.string().min(1)).min(1).default(["openid", "profile"]).meta({
+      description: "The scopes to request: openid, and those that put the groups into the ID token.",
+    }),
+    tokenUrl: providerUrlSchema.optional().meta({
+      description: "The provider's token endpoint, if it has another origin than the issuer.",
+    }),
+  },
+);
+
 /** `grants`: what a key may be given, which is what a group may be given. */
 export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants) {
   const groupSchema = object("What callers of a group may do.", {
@@ -70,20 +94,7 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
       "groups",
       "The claim with the caller's groups: a list of names, or one name. It may be nested: realm_access.roles.",
     ),
-    console: object("Lets operators log in to the console with the provider. Their group needs operator: true.", {
-      clientId: z.string().min(1).meta({ description: "The console's client id at the provider." }),
-      secret: secretSchema.optional().meta({ description: "The client's secret; none for a public client." }),
-      url: providerUrlSchema.meta({
-        description: "The console's URL in browsers. The provider redirects them to callback below it.",
-        examples: ["https://gateway.example.com/console"],
-      }),
-      scopes: z.array(z.string().min(1)).min(1).default(["openid", "profile"]).meta({
-        description: "The scopes to request: openid, and those that put the groups into the ID token.",
-      }),
-      tokenUrl: providerUrlSchema.optional().meta({
-        description: "The provider's token endpoint, if it has another origin than the issuer.",
-      }),
-    }).optional(),
+    console: consoleClientSchema.optional(),
     groups: z.array(groupSchema).default([]).meta({
       description:
         "What callers may do, by group. The first entry that names one of the caller's groups counts; a caller " +
@@ -95,6 +106,7 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
 /** The names that refer to nothing, and those that stand twice. */
 export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
   if (!isJsonObject(config.oidc)) return;
+  yield* clientProblems(fields(config.oidc.console));
   const lanes = Object.keys(fields(config.lanes));
   const names = new Set<unknown>();
   for (const [index, group] of list(config.oidc.groups).entries()) {
@@ -117,6 +129,11 @@ export function* oidcProblems(config: Record<string, unknown>): Generator<{ path
     const message = `A key's name cannot begin with "${OIDC_PREFIX}", because callers with tokens are called so`;
     yield { path: `keys[${index}].name`, message };
   }
+}
+
+function* clientProblems({ authMethod, secret }: JsonObject): Generator<{ path: string; message: string }, void> {
+  if (authMethod === undefined || secret !== undefined) return;
+  yield { path: "oidc.console.authMethod", message: 'It has no use without "secret"' };
 }
 
 function fields(value: unknown): JsonObject {

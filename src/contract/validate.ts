@@ -1,13 +1,11 @@
 import type { z } from "zod";
 import { isRawNumber } from "../canonical/raw_number.ts";
 import { GatewayError } from "../errors.ts";
-import { readAs, REFUSED } from "./read_as.ts";
+import { checkerOf } from "./compiled.ts";
 
 /** Checks what a client sent against `schema`. Throws `invalid_request` with the path of the field: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
-  const read = readAs(schema, value);
-  if (read !== REFUSED) return read as T;
-  const result = schema.safeParse(value, FIRST_MISTAKE);
+  const result = checkerOf(schema).safeParse(value, FIRST_MISTAKE);
   if (result.success) return result.data;
   const mistake = deepest(result.error.issues, value);
   const param = formatPath(mistake.path);
@@ -18,9 +16,7 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
 
 /** Checks what an upstream sent against `schema`. `undefined` if it does not match. */
 export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
-  const read = readAs(schema, value);
-  if (read !== REFUSED) return read as T;
-  return schema.safeParse(value, FIRST_MISTAKE).data;
+  return checkerOf(schema).safeParse(value, FIRST_MISTAKE).data;
 }
 
 /**

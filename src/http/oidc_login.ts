@@ -1,11 +1,13 @@
 /** Login of operators at an OpenID Connect provider, by the authorization code flow with PKCE. */
+import type { JWTPayload } from "jose";
 import { jwtVerify } from "jose/jwt/verify";
+import * as oauth from "oauth4webapi";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import { builtin } from "../util/builtin.ts";
 import { abortAfter, settleWithin } from "../util/timeout.ts";
 import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
 import { type Identity, identityIn, MOST_CHARACTERS, refusalOf } from "./oidc.ts";
+import { clientAuthOf } from "./oidc_client_auth.ts";
 
 type Oidc = NonNullable<Config["oidc"]>;
 export type OidcClient = NonNullable<Oidc["console"]>;
@@ -15,11 +17,13 @@ export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jw
   client: OidcClient;
   /** The client's secret. Absent for a public client. */
   secret?: string;
-  /** Posts a form and returns the JSON of the answer. Throws if there is none. */
-  postForm(url: string, form: URLSearchParams, headers: Record<string, string>, signal: AbortSignal): Promise<unknown>;
+  /** Limits what it reads, follows no redirects, and throws unless the provider answers with success. */
+  fetch: ProviderFetch;
   now(): number;
   monotonic(): number;
 }
+
+export type ProviderFetch = (url: string, init: oauth.CustomFetchOptions<string, unknown>) => Promise<Response>;
 
 /** What the browser keeps between the two halves of a login. */
 export interface LoginBegun {
@@ -28,10 +32,10 @@ export interface LoginBegun {
   verifier: string;
 }
 
-/** The provider's endpoints. `end`: where a person ends the provider's session, if the provider supports it. */
-interface Endpoints {
+/** What the provider says of itself. `end`: where a person ends the provider's session, if the provider supports it. */
+interface Provider {
+  server: oauth.AuthorizationServer;
   authorization: string;
-  token: string;
   end?: string;
 }
 
@@ -40,12 +44,12 @@ const ANSWER_MS = 10_000;
 const KEPT_MS = 600_000;
 /** How long a logout waits for them. */
 const END_MS = 2_000;
-const WORD_BYTES = 32;
+const OTHER_LOGIN = "The provider's token belongs to another login";
 
 export class OidcLogin {
   readonly #options: OidcLoginOptions;
   readonly #keys: IssuerKeys;
-  #kept: { endpoints: Promise<Endpoints>; readAt: number } | undefined;
+  #kept: { provider: Promise<Provider>; readAt: number } | undefined;
 
   constructor(options: OidcLoginOptions) {
     this.#options = options;
@@ -55,8 +59,12 @@ export class OidcLogin {
   /** The URL to which to send the browser. Throws `unavailable` if the provider does not answer. */
   async begin(): Promise<{ url: string; begun: LoginBegun }> {
     const { client } = this.#options;
-    const { authorization } = await this.#within(() => this.#endpoints());
-    const begun = { state: newWord(), nonce: newWord(), verifier: newWord() };
+    const { authorization } = await this.#within(() => this.#provider());
+    const begun = {
+      state: oauth.generateRandomState(),
+      nonce: oauth.generateRandomNonce(),
+      verifier: oauth.generateRandomCodeVerifier(),
+    };
     const url = new URL(authorization);
     const asked = {
       response_type: "code",
@@ -65,7 +73,7 @@ export class OidcLogin {
       scope: client.scopes.join(" "),
       state: begun.state,
       nonce: begun.nonce,
-      code_challenge: builtin("node:crypto").hash("sha256", begun.verifier, "base64url"),
+      code_challenge: await oauth.calculatePKCECodeChallenge(begun.verifier),
       code_challenge_method: "S256",
     };
     for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
@@ -77,12 +85,57 @@ export class OidcLogin {
    * provider's answer.
    */
   async finish(query: URLSearchParams, { state, nonce, verifier }: LoginBegun): Promise<Identity> {
-    const { oidc, client, now } = this.#options;
     if (query.get("state") !== state) refuse("The login was started in another window, or too long ago: try again");
-    if (query.has("iss") && query.get("iss") !== oidc.issuer) refuse("The answer came from another provider");
-    const code = query.get("code");
-    if (query.has("error") || !code) refuse("The provider refused the login");
-    const token = await this.#within((signal) => this.#exchange(code, verifier, signal));
+    const { server } = await this.#within(() => this.#provider());
+    const callback = this.#checkCallback(server, query, state);
+    const response = await this.#within((signal) => this.#exchange(server, callback, verifier, signal));
+    const payload = await this.#verify(await idTokenIn(response));
+    await this.#checkAnswer(server, response, nonce);
+    if (payload.azp !== undefined && payload.azp !== this.#options.client.clientId) refuse(OTHER_LOGIN);
+    return identityIn(payload, this.#options.oidc);
+  }
+
+  /**
+   * The URL at which the browser ends its session at the provider. `undefined` if there is none or it cannot be determined. The
+   * browser does not return from there, because a return URL must be registered at the provider, which otherwise shows an error.
+   */
+  async end(): Promise<string | undefined> {
+    const { end } = await settleWithin(this.#provider().catch(() => undefined), END_MS) ?? {};
+    if (end === undefined) return undefined;
+    const url = new URL(end);
+    url.searchParams.set("client_id", this.#options.client.clientId);
+    return url.href;
+  }
+
+  /** The parameters with which the browser came back, if they answer this login. */
+  #checkCallback(server: oauth.AuthorizationServer, query: URLSearchParams, state: string): URLSearchParams {
+    try {
+      const checked = oauth.validateAuthResponse(server, this.#client, query, state);
+      if (checked.getAll("code").filter(Boolean).length === 1) return checked;
+    } catch (thrown) {
+      if (!(thrown instanceof oauth.AuthorizationResponseError)) refuse("The answer came from another provider");
+    }
+    refuse("The provider refused the login");
+  }
+
+  async #exchange(
+    server: oauth.AuthorizationServer,
+    callback: URLSearchParams,
+    verifier: string,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const { client, secret } = this.#options;
+    const auth = await clientAuthOf(client.authMethod, secret);
+    const redirect = redirectOf(client);
+    return await oauth.authorizationCodeGrantRequest(server, this.#client, auth, callback, redirect, verifier, {
+      ...this.#request,
+      signal,
+    });
+  }
+
+  /** Checks the signature with the issuer's keys that are kept, and what a person can be told about. */
+  async #verify(token: string): Promise<JWTPayload> {
+    const { oidc, client, now } = this.#options;
     const { payload } = await jwtVerify(token, this.#keys.find, {
       issuer: oidc.issuer,
       audience: client.clientId,
@@ -93,71 +146,65 @@ export class OidcLogin {
     }).catch((thrown) => {
       throw refusalOf(thrown, { ...oidc, audience: [client.clientId] });
     });
-    const isOurs = payload.nonce === nonce && (payload.azp === undefined || payload.azp === client.clientId);
-    if (!isOurs) refuse("The provider's token belongs to another login");
-    return identityIn(payload, oidc);
+    return payload;
   }
 
-  /**
-   * The URL at which the browser ends its session at the provider. `undefined` if there is none or it cannot be determined. The
-   * browser does not return from there, because a return URL must be registered at the provider, which otherwise shows an error.
-   */
-  async end(): Promise<string | undefined> {
-    const { end } = await settleWithin(this.#endpoints().catch(() => undefined), END_MS) ?? {};
-    if (end === undefined) return undefined;
-    const url = new URL(end);
-    url.searchParams.set("client_id", this.#options.client.clientId);
-    return url.href;
-  }
-
-  async #exchange(code: string, verifier: string, signal: AbortSignal): Promise<string> {
-    const { client, secret, postForm } = this.#options;
-    const { token } = await this.#endpoints();
-    const form = new URLSearchParams({
-      grant_type: "authorization_code",
-      code,
-      redirect_uri: redirectOf(client),
-      code_verifier: verifier,
-      ...(secret === undefined && { client_id: client.clientId }),
+  /** Checks the whole answer of the token endpoint. */
+  async #checkAnswer(server: oauth.AuthorizationServer, response: Response, expectedNonce: string): Promise<void> {
+    const options = { expectedNonce, requireIdToken: true };
+    await oauth.processAuthorizationCodeResponse(server, this.#client, response, options).catch(({ cause }) => {
+      const isOfToken = Object(cause).claims !== undefined;
+      refuse(isOfToken ? OTHER_LOGIN : "The provider's answer is not what OpenID Connect requires");
     });
-    const basic: Record<string, string> = secret === undefined
-      ? {}
-      : { authorization: `Basic ${btoa(`${formed(client.clientId)}:${formed(secret)}`)}` };
-    const { id_token: idToken } = Object(await postForm(token, form, basic, signal)) as Record<string, unknown>;
-    if (typeof idToken !== "string") refuse("The provider gave no ID token: is openid among the scopes?");
-    // The groups are stored with the session, in one record of the store.
-    if (idToken.length > MOST_CHARACTERS) refuse(`The ID token is longer than ${MOST_CHARACTERS} characters`);
-    return idToken;
+  }
+
+  get #client(): oauth.Client {
+    const { client, oidc, now } = this.#options;
+    return {
+      client_id: client.clientId,
+      [oauth.clockSkew]: Math.round((now() - Date.now()) / 1_000),
+      [oauth.clockTolerance]: oidc.clockToleranceMs / 1_000,
+    };
+  }
+
+  get #request() {
+    // Where plain http is allowed, the configuration and `#discover` decide: on this machine alone.
+    return { [oauth.customFetch]: this.#options.fetch, [oauth.allowInsecureRequests]: true };
   }
 
   /** Fetched once for all concurrent callers. A failure is not cached. */
-  #endpoints(): Promise<Endpoints> {
+  #provider(): Promise<Provider> {
     const { monotonic, signal } = this.#options;
-    if (this.#kept && monotonic() - this.#kept.readAt < KEPT_MS) return this.#kept.endpoints;
+    if (this.#kept && monotonic() - this.#kept.readAt < KEPT_MS) return this.#kept.provider;
     const late = () => new Error("The provider did not answer in time");
-    const endpoints = abortAfter(ANSWER_MS, signal, (signal) => this.#discover(signal), late);
-    const kept = this.#kept = { endpoints, readAt: monotonic() };
-    endpoints.catch(() => {
+    const provider = abortAfter(ANSWER_MS, signal, (signal) => this.#discover(signal), late);
+    const kept = this.#kept = { provider, readAt: monotonic() };
+    provider.catch(() => {
       if (this.#kept === kept) this.#kept = undefined;
     });
-    return endpoints;
+    return provider;
   }
 
   /** A wrong endpoint would receive the code, so each must belong to the issuer or be configured. */
-  async #discover(signal: AbortSignal): Promise<Endpoints> {
-    const { oidc: { issuer }, client, fetchJson } = this.#options;
-    const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
-    const found = Object(document) as Record<string, unknown>;
+  async #discover(signal: AbortSignal): Promise<Provider> {
+    const { oidc: { issuer, algorithms }, client } = this.#options;
+    const url = new URL(issuer);
+    const found = await oauth.processDiscoveryResponse(
+      url,
+      await oauth.discoveryRequest(url, { ...this.#request, signal }),
+    );
+    // Tokens name it letter by letter, where the library compares URLs.
     if (found.issuer !== issuer) throw new Error("The discovery document belongs to another issuer");
     const authorization = placeFor(found.authorization_endpoint, issuer);
     if (authorization === undefined) throw new Error("The issuer's discovery document has no authorization endpoint");
     const token = client.tokenUrl ?? String(found.token_endpoint);
-    if (client.tokenUrl === undefined && URL.parse(token)?.origin !== new URL(issuer).origin) {
+    if (client.tokenUrl === undefined && URL.parse(token)?.origin !== url.origin) {
       throw new Error(
         'The issuer\'s token endpoint has a different origin: set its URL in "oidc.console.tokenUrl"',
       );
     }
-    return { authorization, token, end: placeFor(found.end_session_endpoint, issuer) };
+    const server = { ...found, token_endpoint: token, id_token_signing_alg_values_supported: algorithms };
+    return { server, authorization, end: placeFor(found.end_session_endpoint, issuer) };
   }
 
   async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -191,13 +238,13 @@ function redirectOf({ url }: OidcClient): string {
   return `${url.replace(/\/+$/, "")}/callback`;
 }
 
-function newWord(): string {
-  return builtin("node:crypto").randomBytes(WORD_BYTES).toString("base64url");
-}
-
-/** Form encoding, which the header uses as well. */
-function formed(text: string): string {
-  return new URLSearchParams({ "": text }).toString().slice(1);
+/** Reads a copy, because the library reads the answer itself. */
+async function idTokenIn(response: Response): Promise<string> {
+  const { id_token: idToken } = Object(await response.clone().json().catch(() => undefined)) as Record<string, unknown>;
+  if (typeof idToken !== "string") refuse("The provider gave no ID token: is openid among the scopes?");
+  // The groups are stored with the session, in one record of the store.
+  if (idToken.length > MOST_CHARACTERS) refuse(`The ID token is longer than ${MOST_CHARACTERS} characters`);
+  return idToken;
 }
 
 function refuse(message: string): never {

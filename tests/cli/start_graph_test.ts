@@ -56,6 +56,12 @@ Deno.test("start: the launcher loads its own few modules", async () => {
   assertEquals(own, [...LAUNCHER, "platform/store_path.ts", "util/merge.ts", "util/printable.ts"].sort());
 });
 
+Deno.test("start: what speaks to a provider is loaded by a login, not by a token", async () => {
+  const library = (specifier: string) => /^npm:\/?oauth4webapi@/.test(specifier);
+  assertEquals((await loadedWith("src/compose/oidc.ts")).filter(library), []);
+  assertEquals((await loadedWith("src/http/oidc_login.ts")).filter(library).length, 1);
+});
+
 /** Prints who asks for `process`, on which all modules of Node's stand, up to the first answer. */
 const FIRST_ANSWER = `
   const { process } = globalThis;

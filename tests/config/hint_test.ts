@@ -34,4 +34,9 @@ Deno.test("hint: the nearest name wins", () => {
   assertEquals(hint("sandbix", ["sandbags", "sandbox"]), '; did you mean "sandbox"?');
 });
 
+Deno.test("hint: names that are too long to compare are still listed", () => {
+  const long = "a".repeat(100_000);
+  assertEquals(hint(`${long}b`, [long]), `; known: "${long}"`);
+});
+
 Deno.test("hint: nothing to say where nothing is known", () => assertEquals(hint("x", []), ""));

@@ -1,7 +1,9 @@
 /** Operators who log in to the console at a real OpenID Connect provider. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { exportJWK, exportPKCS8 } from "jose";
+import { CONFIG, type ConfigInput, ENV, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { logInAt, startLoginProvider } from "../support/oidc_provider.ts";
+import { newKey } from "../support/token_issuer.ts";
 
 const URL_OF_CONSOLE = "http://127.0.0.1/console";
 const CALLBACK = `${URL_OF_CONSOLE}/callback`;
@@ -18,10 +20,13 @@ const configFor = (issuer: string, client: typeof CLIENT | { id: string; secret?
   },
 });
 
-const newConsole = (config: ConfigInput, more: { fetch?: typeof fetch; monotonic?: () => number } = {}) =>
+const newConsole = (
+  config: ConfigInput,
+  { env, ...more }: Pick<TestAppOptions, "fetch" | "monotonic" | "env"> = {},
+) =>
   newApp({
     config,
-    env: { ...ENV, CLIENT_SECRET: CLIENT.secret },
+    env: { ...ENV, CLIENT_SECRET: CLIENT.secret, ...env },
     fetch,
     now: Date.now,
     monotonic: () => performance.now(),
@@ -180,6 +185,50 @@ Deno.test("console login: what the configuration says of a group holds at once, 
   assertEquals(await statusWith({ ...config.oidc!, groups: [{ name: "operators" }] }), 403);
   assertEquals(await statusWith({ ...config.oidc!, groups: [{ name: "others", operator: true }] }), 403);
   assertEquals(await statusWith({ ...config.oidc!, console: { ...config.oidc!.console!, clientId: "another" } }), 401);
+});
+
+Deno.test("console login: a client may send its secret in the form", async () => {
+  const client = { ...CLIENT, method: "client_secret_post" } as const;
+  await using provider = await startLoginProvider(client, () => ["operators"]);
+  const { oidc, ...config } = configFor(provider.issuer, client);
+  const sent: RequestInit[] = [];
+  const listening: typeof fetch = (input, init) => {
+    if (String(input).endsWith("/token")) sent.push(init!);
+    return fetch(input, init);
+  };
+  const console = { ...oidc!.console!, authMethod: client.method };
+  const app = newConsole({ ...config, oidc: { ...oidc!, console } }, { fetch: listening });
+  const { url, cookie } = await begin(app);
+  assertEquals((await back(app, await logInAt(url, "olga", CALLBACK), cookie)).status, 302);
+  const [{ headers, body }] = sent as [RequestInit];
+  assertEquals(new Headers(headers).get("authorization"), null);
+  assertEquals(new URLSearchParams(await (body as Blob).text()).get("client_secret"), CLIENT.secret);
+});
+
+Deno.test("console login: a client may sign with its private key, as JWK or PEM", async () => {
+  for (const alg of ["RS256", "PS256", "ES256", "ES384", "Ed25519"]) {
+    const key = await newKey("client", alg);
+    const client = { id: "signer", method: "private_key_jwt", keys: [key], redirect: CALLBACK } as const;
+    await using provider = await startLoginProvider(client, () => ["operators"]);
+    const { oidc, ...config } = configFor(provider.issuer, { id: client.id });
+    const console = { ...oidc!.console!, authMethod: client.method, secret: { env: "PRIVATE_KEY" } };
+    const answerWith = async (secret: string) => {
+      const app = newConsole({ ...config, oidc: { ...oidc!, console } }, { env: { PRIVATE_KEY: secret } });
+      const { url, cookie } = await begin(app);
+      const response = await back(app, await logInAt(url, "olga", CALLBACK), cookie);
+      return [response.status, await response.text()];
+    };
+    const jwk = JSON.stringify({ ...await exportJWK(key.privateKey), alg, kid: key.kid, use: "sig" });
+    assertEquals((await answerWith(jwk))[0], 302, alg);
+    // PEM does not say which of its two algorithms an RSA key is for.
+    if (alg !== "PS256") assertEquals((await answerWith(await exportPKCS8(key.privateKey)))[0], 302, `${alg}, PEM`);
+    const other = await newKey("client", alg);
+    assertEquals((await answerWith(await exportPKCS8(other.privateKey)))[0], 503, "Another key");
+    const [status, page] = await answerWith("no-key-but-secret");
+    assertEquals(status, 503);
+    assertStringIncludes(String(page), "is no private key as JWK or PEM");
+    assert(!String(page).includes("no-key-but-secret"));
+  }
 });
 
 Deno.test("console login: answers that were not asked for, are of another login, or come again, open nothing", async () => {

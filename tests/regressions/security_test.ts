@@ -188,6 +188,7 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "fastest-levenshtein",
     "jsonc-parser",
     "node-diff3",
+    "oauth4webapi",
     "yaml",
     "redis-client",
     "genai-prices",

@@ -1,7 +1,14 @@
-/** The AI SDK, which many editors and agents are built on, with its provider of the responses wire. */
-import { createOpenAI, type OpenAILanguageModelResponsesOptions } from "@ai-sdk/openai";
+/** The AI SDK in its last two majors, which many editors and agents are built on, with its provider of the responses wire. */
+import * as openai4 from "@ai-sdk/openai";
+import type { OpenAILanguageModelResponsesOptions } from "@ai-sdk/openai";
+// One table serves both, so the older ones are read with the newer ones' types.
+// @ts-types="@ai-sdk/openai"
+import * as openai3 from "@ai-sdk/openai-3";
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { APICallError, generateText, type ModelMessage, Output, stepCountIs, streamText, tool } from "ai";
+import * as ai7 from "ai";
+import type { generateText, ModelMessage } from "ai";
+// @ts-types="ai"
+import * as ai6 from "ai-6";
 import { z } from "zod";
 import { ENV, type TestApp } from "../support/app.ts";
 import { answerStream, word } from "../support/chat.ts";
@@ -14,16 +21,30 @@ globalThis.AI_SDK_LOG_WARNINGS = false;
 
 type Options = Parameters<typeof generateText>[0];
 
-function modelOf(app: TestApp, name = "model", apiKey: string = ENV.TEAM_KEY!) {
+const MAJORS = [{ major: 7, ai: ai7, provider: openai4 }, { major: 6, ai: ai6, provider: openai3 }] as const;
+type Major = (typeof MAJORS)[number];
+
+function modelOf({ provider: { createOpenAI } }: Major, app: TestApp, name = "model", apiKey: string = ENV.TEAM_KEY!) {
   return createOpenAI({ baseURL: "http://gateway/oss/v1", apiKey, fetch: fetchFrom(app) }).responses(name);
+}
+
+/** The turns of all steps. The older major has them in its response, where the newer one has those of the last step. */
+function turnsOf(
+  result: { responseMessages?: ModelMessage[]; response: { messages?: ModelMessage[] } },
+): ModelMessage[] {
+  return result.responseMessages ?? result.response.messages!;
 }
 
 /** What comes of a request, whole and streamed: both have it under the same names. */
 const WAYS = {
-  whole: async (options: Options) => await generateText(options),
-  streamed: async (options: Options) => {
+  whole: async ({ ai }: Major, options: Options) => {
+    const result = await ai.generateText(options);
+    const { text, reasoningText, finishReason, usage, toolCalls, response, steps } = result;
+    return { text, reasoningText, finishReason, usage, toolCalls, response, steps, turns: turnsOf(result) };
+  },
+  streamed: async ({ ai }: Major, options: Options) => {
     let failure: unknown;
-    const result = streamText({ ...options, onError: ({ error }) => void (failure = error) });
+    const result = ai.streamText({ ...options, onError: ({ error }) => void (failure = error) });
     let text = "";
     for await (const piece of result.textStream) text += piece;
     if (failure) throw failure;
@@ -31,21 +52,28 @@ const WAYS = {
     assertEquals(text, steps.map(({ text }) => text).join(""));
     const { reasoningText, finishReason, usage, toolCalls } = steps.at(-1)!;
     const response = await result.response;
-    return { text: await result.text, reasoningText, finishReason, usage, toolCalls, response, steps };
+    const turns = turnsOf({ responseMessages: await result.responseMessages, response });
+    return { text: await result.text, reasoningText, finishReason, usage, toolCalls, response, steps, turns };
   },
 };
 
 interface Setting {
-  ask: typeof WAYS.whole | typeof WAYS.streamed;
+  ask(options: Options): ReturnType<typeof WAYS.streamed>;
+  major: Major;
   app: TestApp;
   upstream: FakeUpstream;
 }
 
+function forEachMajor(name: string, act: (major: Major) => Promise<void>): void {
+  for (const major of MAJORS) Deno.test(`AI SDK ${major.major}${name}`, () => act(major));
+}
+
 function inBothWays(name: string, newUpstream: () => FakeUpstream, act: (setting: Setting) => Promise<void>): void {
-  for (const [way, ask] of Object.entries(WAYS)) {
-    Deno.test(`AI SDK, ${way}: ${name}`, async () => {
+  for (const [way, answerTo] of Object.entries(WAYS)) {
+    forEachMajor(`, ${way}: ${name}`, async (major) => {
       const upstream = newUpstream();
-      await act({ ask, upstream, app: newResponsesApp({ fetch: upstream.fetch }) });
+      const ask = async (options: Options) => await answerTo(major, options);
+      await act({ ask, major, upstream, app: newResponsesApp({ fetch: upstream.fetch }) });
     });
   }
 }
@@ -54,16 +82,20 @@ function openai(options: OpenAILanguageModelResponsesOptions): Pick<Options, "pr
   return { providerOptions: { openai: { ...options } } };
 }
 
-inBothWays("a text", () => recordedUpstream("chat-unicode"), async ({ ask, app, upstream }) => {
-  const { text, finishReason, response } = await ask({ model: modelOf(app), system: "Be brief.", prompt: "Hello" });
+inBothWays("a text", () => recordedUpstream("chat-unicode"), async ({ ask, major, app, upstream }) => {
+  const { text, finishReason, response } = await ask({
+    model: modelOf(major, app),
+    system: "Be brief.",
+    prompt: "Hello",
+  });
   assertEquals([text, finishReason], [messageOf("chat-unicode").content, "stop"]);
   assertEquals([response.modelId, response.id!.startsWith("resp_")], ["model", true]);
   const [{ messages }] = bodiesOf(upstream);
   assertEquals(messages, [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }]);
 });
 
-inBothWays("what it cost", () => scriptedUpstream({ text: "Hi" }), async ({ ask, app }) => {
-  const { usage } = await ask({ model: modelOf(app), prompt: "Hello" });
+inBothWays("what it cost", () => scriptedUpstream({ text: "Hi" }), async ({ ask, major, app }) => {
+  const { usage } = await ask({ model: modelOf(major, app), prompt: "Hello" });
   assertEquals([usage.inputTokens, usage.outputTokens, usage.totalTokens], [
     USAGE.prompt_tokens,
     USAGE.completion_tokens,
@@ -73,21 +105,25 @@ inBothWays("what it cost", () => scriptedUpstream({ text: "Hi" }), async ({ ask,
   assertEquals(usage.outputTokenDetails.reasoningTokens, USAGE.completion_tokens_details.reasoning_tokens);
 });
 
-inBothWays("an answer that is too long", () => recordedUpstream("chat-long"), async ({ ask, app }) => {
-  const { text, finishReason } = await ask({ model: modelOf(app), prompt: "Hello", maxOutputTokens: 64 });
+inBothWays("an answer that is too long", () => recordedUpstream("chat-long"), async ({ ask, major, app }) => {
+  const { text, finishReason } = await ask({ model: modelOf(major, app), prompt: "Hello", maxOutputTokens: 64 });
   assertEquals([text, finishReason], [messageOf("chat-long").content, "length"]);
 });
 
-inBothWays("reasoning is shown as a summary", () => recordedUpstream("chat-think"), async ({ ask, app, upstream }) => {
-  const { text, reasoningText } = await ask({
-    model: modelOf(app),
-    prompt: "Hello",
-    ...openai({ forceReasoning: true, reasoningEffort: "low", reasoningSummary: "auto" }),
-  });
-  const { content, reasoning_content } = messageOf("chat-think");
-  assertEquals([text, reasoningText], [content, reasoning_content]);
-  assertEquals(bodiesOf(upstream)[0].reasoning_effort, "low");
-});
+inBothWays(
+  "reasoning is shown as a summary",
+  () => recordedUpstream("chat-think"),
+  async ({ ask, major, app, upstream }) => {
+    const { text, reasoningText } = await ask({
+      model: modelOf(major, app),
+      prompt: "Hello",
+      ...openai({ forceReasoning: true, reasoningEffort: "low", reasoningSummary: "auto" }),
+    });
+    const { content, reasoning_content } = messageOf("chat-think");
+    assertEquals([text, reasoningText], [content, reasoning_content]);
+    assertEquals(bodiesOf(upstream)[0].reasoning_effort, "low");
+  },
+);
 
 const TURNS: Said[] = [
   {
@@ -100,9 +136,9 @@ const TURNS: Said[] = [
 ];
 
 /** A loop over the tool until the model has its answer, and then one more question about it. */
-async function loop({ ask, app }: Setting, options: OpenAILanguageModelResponsesOptions): Promise<void> {
+async function loop({ ask, major, app }: Setting, options: OpenAILanguageModelResponsesOptions): Promise<void> {
   const asked: string[] = [];
-  const get_weather = tool({
+  const get_weather = major.ai.tool({
     description: "Get the weather",
     inputSchema: z.object({ city: z.string() }),
     execute({ city }) {
@@ -110,11 +146,16 @@ async function loop({ ask, app }: Setting, options: OpenAILanguageModelResponses
       return `Sunny in ${city}`;
     },
   });
-  const settings = { model: modelOf(app), tools: { get_weather }, stopWhen: stepCountIs(5), ...openai(options) };
+  const settings = {
+    model: modelOf(major, app),
+    tools: { get_weather },
+    stopWhen: major.ai.stepCountIs(5),
+    ...openai(options),
+  };
   const messages: ModelMessage[] = [{ role: "user", content: "Is it a nice day?" }];
-  const { text, steps, response } = await ask({ ...settings, messages });
+  const { text, steps, turns } = await ask({ ...settings, messages });
   assertEquals([text, steps.length, asked], ["Sunny in both.", 3, ["Oslo", "Rome"]]);
-  await ask({ ...settings, messages: [...messages, ...response.messages, { role: "user", content: "Thanks" }] });
+  await ask({ ...settings, messages: [...messages, ...turns, { role: "user", content: "Thanks" }] });
 }
 
 const KEPT: Record<string, OpenAILanguageModelResponsesOptions> = {
@@ -160,8 +201,8 @@ inBothWays("earlier thoughts are referred to", () => scriptedUpstream(...TURNS),
 inBothWays(
   "a conversation goes on by the id of the answer",
   () => scriptedUpstream({ text: "One" }, { text: "Two" }),
-  async ({ ask, app, upstream }) => {
-    const model = modelOf(app);
+  async ({ ask, major, app, upstream }) => {
+    const model = modelOf(major, app);
     const { response } = await ask({ model, prompt: "Hello" });
     const { text } = await ask({ model, prompt: "Again", ...openai({ previousResponseId: response.id }) });
     assertEquals(text, "Two");
@@ -170,10 +211,11 @@ inBothWays(
   },
 );
 
-Deno.test("AI SDK: structured output", async () => {
+forEachMajor(": structured output", async (major) => {
+  const { generateText, Output, streamText } = major.ai;
   const upstream = recordedUpstream("chat-jsonschema");
   const request = {
-    model: modelOf(newResponsesApp({ fetch: upstream.fetch })),
+    model: modelOf(major, newResponsesApp({ fetch: upstream.fetch })),
     prompt: "Hello",
     output: Output.object({ schema: z.object({ name: z.string(), age: z.number() }) }),
   };
@@ -186,9 +228,9 @@ Deno.test("AI SDK: structured output", async () => {
 
 const PIXEL = "iVBORw0KGgo=";
 
-inBothWays("a picture", () => scriptedUpstream({ text: "Red" }), async ({ ask, app, upstream }) => {
+inBothWays("a picture", () => scriptedUpstream({ text: "Red" }), async ({ ask, major, app, upstream }) => {
   const { text } = await ask({
-    model: modelOf(app),
+    model: modelOf(major, app),
     messages: [{
       role: "user",
       content: [{ type: "text", text: "Which?" }, { type: "image", image: PIXEL, mediaType: "image/png" }],
@@ -199,22 +241,22 @@ inBothWays("a picture", () => scriptedUpstream({ text: "Red" }), async ({ ask, a
   assertEquals(content[1].image_url.url, `data:image/png;base64,${PIXEL}`);
 });
 
-inBothWays("an error has its status and its words", () => fakeUpstream(), async ({ ask, app }) => {
+inBothWays("an error has its status and its words", () => fakeUpstream(), async ({ ask, major, app }) => {
   const error = await assertRejects(
-    () => ask({ model: modelOf(app, "nothing"), prompt: "Hello", maxRetries: 0 }),
-    APICallError,
+    () => ask({ model: modelOf(major, app, "nothing"), prompt: "Hello", maxRetries: 0 }),
+    major.ai.APICallError,
     "nothing",
   );
   assertEquals([error.statusCode, error.isRetryable], [404, false]);
 });
 
-Deno.test("AI SDK, streamed: a failure in mid-stream is told", async () => {
+forEachMajor(", streamed: a failure in mid-stream is told", async (major) => {
   const failure = 'data: {"error":{"message":"Out of memory","code":500}}\n\n';
   const upstream = fakeUpstream(() => answerStream([word("one"), failure]));
   const app = newResponsesApp({ fetch: upstream.fetch });
   const failures: unknown[] = [];
-  const result = streamText({
-    model: modelOf(app),
+  const result = major.ai.streamText({
+    model: modelOf(major, app),
     prompt: "Hello",
     onError: ({ error }) => void failures.push(error),
   });

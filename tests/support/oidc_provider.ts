@@ -55,9 +55,19 @@ export async function startProvider(audience: string, claims: object): Promise<O
   };
 }
 
-/** A provider at which people log in, by forms that take any password. `secret`: the client's. */
+export interface LoginClient {
+  id: string;
+  secret?: string;
+  /** The way in which the provider lets the client authenticate, if not the usual one. */
+  method?: "client_secret_post" | "private_key_jwt";
+  /** The client's public keys. */
+  keys?: readonly SigningKey[];
+  redirect: string;
+}
+
+/** A provider at which people log in, by forms that take any password. */
 export async function startLoginProvider(
-  client: { id: string; secret?: string; redirect: string },
+  client: LoginClient,
   groupsOf: (person: string) => readonly string[],
 ): Promise<{ issuer: string } & AsyncDisposable> {
   const server = createServer();
@@ -67,12 +77,15 @@ export async function startLoginProvider(
   const provider = new Provider(issuer, {
     clients: [{
       client_id: client.id,
-      ...client.secret === undefined ? { token_endpoint_auth_method: "none" } : { client_secret: client.secret },
+      ...client.secret !== undefined && { client_secret: client.secret },
+      token_endpoint_auth_method: client.method ?? (client.secret === undefined ? "none" : "client_secret_basic"),
+      ...client.keys && { jwks: { keys: client.keys.map(({ publicJwk }) => publicJwk) } },
       redirect_uris: [client.redirect],
       grant_types: ["authorization_code"],
     }],
     jwks: { keys: [{ ...await exportJWK(privateKey), kid, alg, use: "sig" }] },
     cookies: { keys: [SECRET] },
+    enabledJWA: { clientAuthSigningAlgValues: ["RS256", "PS256", "ES256", "ES384", "Ed25519"] },
     claims: { openid: ["sub"], profile: ["groups"] },
     conformIdTokenClaims: false,
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, groups: groupsOf(id) }) }),

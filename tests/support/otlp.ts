@@ -1,5 +1,4 @@
-/** A collector of OpenTelemetry's, which keeps what it is sent: OTLP over HTTP, in protobuf, as Deno sends it. */
-import { double, type Fields, hex, messages, packed, readMessage, text, whole } from "./protobuf.ts";
+/** A collector of OpenTelemetry's, which keeps what it is sent: OTLP over HTTP, as JSON. */
 
 export type Value = string | number | bigint | boolean | Value[] | undefined;
 export type Attributes = Record<string, Value>;
@@ -53,13 +52,14 @@ export interface Collector {
 export async function withCollector(use: (collector: Collector) => Promise<void>): Promise<void> {
   const collector: Collector = { env: {}, spans: [], metrics: new Map(), raw: "", logs: 0 };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-    const bytes = await request.bytes();
-    collector.raw += new TextDecoder("latin1").decode(bytes);
+    const body = await request.text();
+    collector.raw += body;
     const { pathname } = new URL(request.url);
-    if (pathname === "/v1/traces") collector.spans.push(...spansIn(bytes));
-    else if (pathname === "/v1/metrics") { for (const one of metricsIn(bytes)) collector.metrics.set(one.name, one); }
-    else if (pathname === "/v1/logs") collector.logs++;
-    return new Response(null, { headers: { "content-type": "application/x-protobuf" } });
+    if (pathname === "/v1/traces") collector.spans.push(...spansIn(JSON.parse(body)));
+    else if (pathname === "/v1/metrics") {
+      for (const one of metricsIn(JSON.parse(body))) collector.metrics.set(one.name, one);
+    } else if (pathname === "/v1/logs") collector.logs++;
+    return Response.json({});
   });
   collector.env = exportTo(server.addr.port);
   try {
@@ -75,6 +75,7 @@ export function exportTo(port: number): Record<string, string> {
     // As the task `start` gives it to the launcher.
     LANEWAY_TELEMETRY: "true",
     OTEL_DENO: "false",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
     OTEL_BSP_SCHEDULE_DELAY: "100",
     OTEL_METRIC_EXPORT_INTERVAL: "200",
@@ -83,81 +84,114 @@ export function exportTo(port: number): Record<string, string> {
 
 const KINDS = ["other", "internal", "server", "client"] as const;
 
-function spansIn(bytes: Uint8Array): ReceivedSpan[] {
-  return scopesIn(bytes).flatMap(({ scope, fields }) =>
-    messages(fields, 2).map((span) => {
-      const [status] = messages(span, 15);
-      return {
-        scope,
-        traceId: hex(span, 1),
-        id: hex(span, 2),
-        parentId: hex(span, 4),
-        name: text(span, 5),
-        kind: KINDS[whole(span, 6)] ?? "other",
-        from: span.get(7)![0] as bigint,
-        to: span.get(8)![0] as bigint,
-        attributes: attributesIn(span, 9),
-        isError: status !== undefined && whole(status, 3) === 2,
-        message: status ? text(status, 2) : "",
-        events: span.get(11)?.length ?? 0,
-      };
-    })
+interface Scope {
+  scope?: { name?: string };
+}
+
+interface TracesBody {
+  resourceSpans: { scopeSpans: (Scope & { spans: SentSpan[] })[] }[];
+}
+
+interface SentSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: SentAttribute[];
+  events: unknown[];
+  status?: { code?: number; message?: string };
+}
+
+interface MetricsBody {
+  resourceMetrics: { scopeMetrics: (Scope & { metrics: SentMetric[] })[] }[];
+}
+
+type SentMetric = { name: string; unit: string } & Partial<Record<ReceivedMetric["type"], SentPoints>>;
+
+interface SentPoints {
+  dataPoints: SentPoint[];
+  isMonotonic?: boolean;
+}
+
+interface SentPoint {
+  attributes: SentAttribute[];
+  asInt?: number | string;
+  asDouble?: number;
+  sum?: number;
+  count?: string;
+  bucketCounts?: string[];
+  explicitBounds?: number[];
+}
+
+interface SentAttribute {
+  key: string;
+  value: SentValue;
+}
+
+interface SentValue {
+  stringValue?: string;
+  boolValue?: boolean;
+  intValue?: number | string;
+  doubleValue?: number;
+  arrayValue?: { values: SentValue[] };
+}
+
+function spansIn({ resourceSpans }: TracesBody): ReceivedSpan[] {
+  return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans).flatMap(({ scope, spans }) =>
+    spans.map((span) => ({
+      scope: scope?.name ?? "",
+      traceId: span.traceId,
+      id: span.spanId,
+      parentId: span.parentSpanId,
+      name: span.name,
+      kind: KINDS[span.kind] ?? "other",
+      from: BigInt(span.startTimeUnixNano),
+      to: BigInt(span.endTimeUnixNano),
+      attributes: attributesIn(span.attributes),
+      isError: span.status?.code === 2,
+      message: span.status?.message ?? "",
+      events: span.events.length,
+    }))
   );
 }
 
-function metricsIn(bytes: Uint8Array): ReceivedMetric[] {
-  return scopesIn(bytes).flatMap(({ scope, fields }) =>
-    messages(fields, 2).map((metric) => {
-      const [gauge] = messages(metric, 5);
-      const [sum] = messages(metric, 7);
-      const [histogram] = messages(metric, 9);
-      const points = messages(gauge ?? sum ?? histogram ?? new Map(), 1);
-      return {
-        scope,
-        name: text(metric, 1),
-        unit: text(metric, 3),
-        type: histogram ? "histogram" : sum ? "sum" : "gauge",
-        isMonotonic: sum !== undefined && whole(sum, 3) === 1,
-        points: points.map(histogram ? histogramPoint : numberPoint),
-      };
-    })
+function metricsIn({ resourceMetrics }: MetricsBody): ReceivedMetric[] {
+  return resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics).flatMap(({ scope, metrics }) =>
+    metrics.map(({ name, unit, gauge, sum, histogram }) => ({
+      scope: scope?.name ?? "",
+      name,
+      unit,
+      type: histogram ? "histogram" : sum ? "sum" : "gauge",
+      isMonotonic: sum?.isMonotonic === true,
+      points: (gauge ?? sum ?? histogram)?.dataPoints.map(histogram ? histogramPoint : numberPoint) ?? [],
+    }))
   );
 }
 
-function numberPoint(point: Fields): Point {
-  const value = point.has(4) ? double(point.get(4)![0]) : Number(BigInt.asIntN(64, point.get(6)?.[0] as bigint ?? 0n));
-  return { attributes: attributesIn(point, 7), value };
+function numberPoint({ attributes, asInt, asDouble }: SentPoint): Point {
+  return { attributes: attributesIn(attributes), value: asDouble ?? Number(asInt ?? 0) };
 }
 
-function histogramPoint(point: Fields): Point {
+function histogramPoint({ attributes, sum, count, bucketCounts, explicitBounds }: SentPoint): Point {
   return {
-    attributes: attributesIn(point, 9),
-    value: double(point.get(5)?.[0]),
-    count: Number(point.get(4)?.[0] ?? 0n),
-    counts: packed(point, 6, "whole"),
-    bounds: packed(point, 7, "double"),
+    attributes: attributesIn(attributes),
+    value: sum ?? 0,
+    count: Number(count),
+    counts: bucketCounts?.map(Number),
+    bounds: explicitBounds,
   };
 }
 
-function scopesIn(bytes: Uint8Array): { scope: string; fields: Fields }[] {
-  return messages(readMessage(bytes), 1).flatMap((resource) => messages(resource, 2)).map((fields) => {
-    const [scope] = messages(fields, 1);
-    return { scope: scope ? text(scope, 1) : "", fields };
-  });
-}
-
-function attributesIn(fields: Fields, number: number): Attributes {
-  const entries = messages(fields, number).map((entry) => [text(entry, 1), valueOf(messages(entry, 2)[0]!)] as const);
-  const doubled = entries.map(([name]) => name).filter((name, at, names) => names.indexOf(name) !== at);
+function attributesIn(attributes: readonly SentAttribute[]): Attributes {
+  const doubled = attributes.map(({ key }) => key).filter((key, at, keys) => keys.indexOf(key) !== at);
   if (doubled.length > 0) throw new Error(`Twice: ${doubled.join(", ")}`);
-  return Object.fromEntries(entries);
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
 }
 
-function valueOf(value: Fields): Value {
-  if (value.has(1)) return text(value, 1);
-  if (value.has(2)) return whole(value, 2) === 1;
-  if (value.has(3)) return BigInt.asIntN(64, value.get(3)![0] as bigint);
-  if (value.has(4)) return double(value.get(4)![0]);
-  if (value.has(5)) return messages(messages(value, 5)[0]!, 1).map(valueOf);
-  return undefined;
+function valueOf({ stringValue, boolValue, intValue, doubleValue, arrayValue }: SentValue): Value {
+  return stringValue ?? boolValue ?? (intValue === undefined ? undefined : BigInt(intValue)) ?? doubleValue ??
+    arrayValue?.values.map(valueOf);
 }
