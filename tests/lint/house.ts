@@ -154,6 +154,8 @@ const oldFunction: Deno.lint.Rule = {
  * is there only until it names `src`, `plugins` and `tests/support`.
  */
 const PLAIN_FOLDERS = [
+  "src/console",
+  "src/std",
   "src/inference",
   "src/endpoints",
   "src/socket",
