@@ -1,6 +1,6 @@
 import { mediaTypeOfSpeech } from "../../src/canonical/media.ts";
 import { parseDataUrl, type Speech, type SpeechEvent, type SpeechRequest } from "../../src/canonical/audio.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asList, isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -31,7 +31,7 @@ interface Sound {
 function decodeJson(body: unknown, contentType: string | null): Sound {
   if (!isJsonObject(body)) throw noSound(contentType);
   if (body.error) throw upstreamStreamError(body);
-  const [first] = Array.isArray(body.data) ? body.data : [];
+  const [first] = asList(body.data);
   const text = [body.audio, body.base64, isJsonObject(first) ? first.b64_json : undefined]
     .find((value) => typeof value === "string");
   if (text === undefined) throw noSound(contentType);

@@ -1,6 +1,6 @@
 /** The texts of an increment. Hosts spell them in several ways. */
 import type { Annotation } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asObject, asText, isJsonObject, isText } from "../../src/canonical/json.ts";
 import type { ChatDelta } from "./wire.ts";
 
 /** Some hosts spell reasoning in two ways at once, with the same text: its details count until it comes under a name. */
@@ -26,9 +26,7 @@ function detailsText(delta: ChatDelta): string {
 function splitContent(content: ChatDelta["content"]): { thinking: string; text: string } {
   if (typeof content === "string" || !content) return { thinking: "", text: content ?? "" };
   const textsIn = (parts: unknown): string =>
-    Array.isArray(parts)
-      ? parts.map((part) => isJsonObject(part) && typeof part.text === "string" ? part.text : "").join("")
-      : "";
+    Array.isArray(parts) ? parts.map((part) => asText(asObject(part).text)).join("") : "";
   return {
     thinking: content.map((part) => part.type === "thinking" ? textsIn(part.thinking) : "").join(""),
     text: textsIn(content.filter((part) => part.type === "text")),
@@ -36,12 +34,12 @@ function splitContent(content: ChatDelta["content"]): { thinking: string; text: 
 }
 
 export function parseAnnotation(annotation: object): Annotation {
-  const cited = "url_citation" in annotation && isJsonObject(annotation.url_citation) ? annotation.url_citation : {};
+  const cited = asObject("url_citation" in annotation && annotation.url_citation);
   const { url, title, start_index, end_index } = cited;
   return {
     type: "url-citation",
-    url: typeof url === "string" ? url : "",
-    ...(typeof title === "string" && title !== "" && { title }),
+    url: asText(url),
+    ...(isText(title) && { title }),
     // An empty place is none.
     ...(typeof end_index === "number" && end_index > 0 && {
       ...(typeof start_index === "number" && { start: start_index }),

@@ -2,7 +2,7 @@
 import type { HostedTool } from "../../src/canonical/generate.ts";
 import type { HostedWork, SearchWork } from "../../src/canonical/hosted.ts";
 import type { HostedToolFields } from "../../src/canonical/hosted_tools.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Exchange, WireRequest } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
@@ -23,7 +23,7 @@ export function toolsBeside({ body }: WireRequest): HostedToolFields | undefined
  */
 export function workOf({ type, parameters }: JsonObject): HostedWork | undefined {
   if (typeof type !== "string" || !/^[a-z]+:web_search$/.test(type)) return undefined;
-  const options = isJsonObject(parameters) ? parameters : {};
+  const options = asObject(parameters);
   const { max_uses, allowed_domains, excluded_domains } = options;
   const [allowed, blocked] = [textsIn(allowed_domains), textsIn(excluded_domains)];
   return {
@@ -34,7 +34,7 @@ export function workOf({ type, parameters }: JsonObject): HostedWork | undefined
 }
 
 function searchWork({ search_context_size: size }: JsonObject, where: unknown): SearchWork {
-  const { city, region, country, timezone } = isJsonObject(where) ? where : {};
+  const { city, region, country, timezone } = asObject(where);
   const location = Object.fromEntries(
     Object.entries({ city, region, country, timezone }).filter(([, value]) => typeof value === "string"),
   );

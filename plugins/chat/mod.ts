@@ -6,6 +6,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { refusedContents } from "../shared/refusals.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
+import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
 import { idRuleOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
@@ -97,6 +98,7 @@ export const chatDriver: Driver = {
     namesAllowedTools: false,
     knowsDeferredTools: false,
     leastOutputTokens: 1,
+    lacks: CHAT_SAMPLING.lacks,
   }),
   prompt: promptOf,
   synonyms: { max_tokens: "max_completion_tokens" },

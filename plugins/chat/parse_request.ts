@@ -16,10 +16,11 @@ import type {
   OutputSchema,
   ToolChoice,
 } from "../../src/canonical/generate.ts";
-import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { copyRenamed, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
+import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { parseContent } from "./content.ts";
 import { parseRelay } from "./relay.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
@@ -56,11 +57,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...present("parallelToolCalls", body.parallel_tool_calls),
     ...(reasoning_effort && { thinking: { effort: reasoning_effort } }),
     ...present("maxOutputTokens", body.max_completion_tokens ?? body.max_tokens),
-    ...present("temperature", body.temperature),
-    ...present("topP", body.top_p),
-    ...present("presencePenalty", body.presence_penalty),
-    ...present("frequencyPenalty", body.frequency_penalty),
-    ...present("topK", body.top_k),
+    ...copyRenamed(body, CHAT_SAMPLING.parsed),
     ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
     ...(typeof body.seed === "number" && { seed: body.seed }),
     ...present("outputSchema", outputSchema),

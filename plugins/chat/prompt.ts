@@ -1,5 +1,12 @@
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
+import {
+  asObject,
+  asObjects,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Prompt, Target } from "../../src/contract/driver.ts";
 import { serializeRequest } from "./serialize_request.ts";
@@ -12,8 +19,8 @@ export function promptOf(input: GenerateRequest, target: Target, context: Contex
     context,
   );
   return {
-    messages: objectsIn(messages).map(toTurn),
-    ...(tools !== undefined && { tools: objectsIn(tools) }),
+    messages: asObjects(messages).map(toTurn),
+    ...(tools !== undefined && { tools: asObjects(tools) }),
     variables: { ...(effort !== undefined && { reasoning_effort: effort }), ...(isJsonObject(variables) && variables) },
   };
 }
@@ -22,27 +29,23 @@ function toTurn({ content, tool_calls: calls, ...rest }: JsonObject): JsonObject
   return {
     ...rest,
     content: textIn(content),
-    ...(calls !== undefined && { tool_calls: objectsIn(calls).map(toCall) }),
+    ...(calls !== undefined && { tool_calls: asObjects(calls).map(toCall) }),
   };
 }
 
 /** Many templates know texts only. */
 function textIn(content: JsonValue | undefined): string {
   if (typeof content === "string") return content;
-  return objectsIn(content).map(({ text }) => text).filter((text) => typeof text === "string").join("\n");
+  return asObjects(content).map(({ text }) => text).filter((text) => typeof text === "string").join("\n");
 }
 
 /** Templates go through the arguments by name, and fail on a text. */
 function toCall(call: JsonObject): JsonObject {
-  const called = isJsonObject(call.function) ? call.function : {};
+  const called = asObject(call.function);
   return { ...call, function: { ...called, arguments: argumentsIn(called.arguments) } };
 }
 
 function argumentsIn(text: JsonValue | undefined): JsonObject {
   const value = parseJson(String(text)) ?? text;
   return isJsonObject(value) ? value : { input: value };
-}
-
-function objectsIn(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -1,5 +1,5 @@
 /** What passes by the canonical form: requests for several choices, log probabilities or sound, which shape the whole answer. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonical/relay.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
@@ -38,7 +38,7 @@ export const relayOperation: UpstreamOperation<"relay"> = {
 };
 
 function serializeBody({ body, stream, maxOutputTokens: limit }: RelayRequest, { model }: Target): JsonObject {
-  const options = isJsonObject(body.stream_options) ? body.stream_options : {};
+  const options = asObject(body.stream_options);
   const own = limit === undefined ? body : { ...body, [limitFieldOf(model)]: limit };
   return { ...own, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
 }

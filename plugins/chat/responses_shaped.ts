@@ -5,7 +5,16 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { noteOutweighed } from "../../src/canonical/extra.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present, withField } from "../../src/canonical/json.ts";
+import {
+  asList,
+  asObject,
+  asObjects,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  present,
+  withField,
+} from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
@@ -223,10 +232,6 @@ function asParts(content: JsonValue): JsonValue[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : asList(content);
 }
 
-function asList(value: JsonValue | undefined): JsonValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
 function toContent(content: Content | null | undefined, note: Note): string | JsonObject[] | undefined {
   if (content === null || content === undefined) return undefined;
   return typeof content === "string" ? content : content.map((one) => toPart(one as JsonObject, note));
@@ -261,6 +266,6 @@ function toPart(part: JsonObject, note: Note): JsonObject {
  * call as a function's, and its arguments as the tool's text.
  */
 export function flatCustomTools(body: unknown): ReadonlySet<unknown> {
-  const tools = isJsonObject(body) && Array.isArray(body.tools) ? body.tools.filter(isJsonObject) : [];
+  const tools = asObjects(asObject(body).tools);
   return new Set(tools.filter(({ type, custom }) => type === "custom" && !custom).map(({ name }) => name));
 }

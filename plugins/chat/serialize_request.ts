@@ -13,9 +13,10 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { isOwn, opaqueFieldsIn } from "./opaque_reasoning.ts";
@@ -31,9 +32,9 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
   );
-  const tools = lateLast(input.tools ?? []).map((tool) => serializeTool(tool, context));
+  const tools = input.tools ? lateLast(input.tools).map((tool) => serializeTool(tool, context)) : [];
   const controls = thinkingFields(input, target, context.note);
-  return withoutRefused(target.model, context, {
+  const body: JsonObject = {
     model: target.model,
     messages: serializeMessages(input.messages, target, context),
     ...(tools.length > 0 && { tools }),
@@ -42,24 +43,24 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
     ...controls,
     [limitFieldOf(target.model)]: input.maxOutputTokens,
-    temperature: input.temperature,
-    top_p: input.topP,
-    presence_penalty: input.presencePenalty,
-    frequency_penalty: input.frequencyPenalty,
-    top_k: input.topK,
-    stop: input.stopSequences,
-    seed: input.seed,
-    response_format: input.outputSchema && serializeOutputSchema(input.outputSchema),
-    verbosity: input.verbosity,
-    prompt_cache_key: input.cacheKey,
-    metadata: input.metadata,
-    ...(input.stream && {
-      stream: true,
-      stream_options: { include_usage: true, ...streamOptions },
-    }),
-    ...extra,
-    ...templateVariables(controls, extra),
-  });
+  };
+  copyRenamed(input, CHAT_SAMPLING.serialized, body);
+  // Field by field: a spread after another costs more than all of these.
+  body.stop = input.stopSequences;
+  body.seed = input.seed;
+  body.response_format = input.outputSchema && serializeOutputSchema(input.outputSchema);
+  body.verbosity = input.verbosity;
+  body.prompt_cache_key = input.cacheKey;
+  body.metadata = input.metadata;
+  if (input.stream) {
+    body.stream = true;
+    body.stream_options = { include_usage: true, ...streamOptions };
+  }
+  for (const name in extra) setField(body, name, extra[name]);
+  // The client's own variables of the chat template stand beside those for its thinking, and win.
+  const [ours, theirs] = [controls.chat_template_kwargs, extra.chat_template_kwargs];
+  if (isJsonObject(ours) && isJsonObject(theirs)) body.chat_template_kwargs = { ...ours, ...theirs };
+  return withoutRefused(target.model, context, body);
 }
 
 function withoutRefused(model: string, { note }: Context, body: JsonObject): JsonObject {
@@ -69,12 +70,6 @@ function withoutRefused(model: string, { note }: Context, body: JsonObject): Jso
     delete body[field];
   }
   return body;
-}
-
-/** The client's own variables of the chat template stand beside those for its thinking, and win. */
-function templateVariables({ chat_template_kwargs: ours }: JsonObject, extra: JsonObject): JsonObject {
-  const theirs = extra.chat_template_kwargs;
-  return isJsonObject(ours) && isJsonObject(theirs) ? { chat_template_kwargs: { ...ours, ...theirs } } : {};
 }
 
 /** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */

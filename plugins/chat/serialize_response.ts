@@ -1,6 +1,6 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { Annotation, GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeFinish } from "./finish.ts";
@@ -22,10 +22,10 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     model: exchange.input.model,
     choices: [{
       index: 0,
-      message: { ...serializeMessage(output.content, legacy, exchange), ...(isJsonObject(message) ? message : {}) },
+      message: { ...serializeMessage(output.content, legacy, exchange), ...asObject(message) },
       logprobs: null,
       finish_reason: legacy && finish === "tool_calls" ? "function_call" : finish,
-      ...(isJsonObject(choice) ? choice : {}),
+      ...asObject(choice),
     }],
     usage: serializeUsage(output.usage, usage),
     ...extra,
@@ -34,7 +34,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 
 /** Reasoning goes out under both names in use, because each client reads one of them. */
 function serializeMessage(content: readonly OutputPart[], legacy: boolean, exchange: Exchange<"generate">): JsonObject {
-  const { text, annotations } = textOf(content);
+  const { text, annotations } = shownText(content);
   const reasoning = content.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
   const refusal = content.filter((part) => part.type === "refusal").map((part) => part.text).join("");
   const calls = content.filter((part) => part.type === "tool-call");
@@ -58,7 +58,7 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
 export const BETWEEN_STEPS = "\n\n";
 
 /** All texts as the one that the wire has, and their citations in it. */
-function textOf(content: readonly OutputPart[]): { text: string; annotations: JsonObject[] } {
+function shownText(content: readonly OutputPart[]): { text: string; annotations: JsonObject[] } {
   const annotations: JsonObject[] = [];
   let text = "";
   let isAfterStep = false;

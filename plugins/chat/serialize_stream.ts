@@ -1,6 +1,6 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
@@ -102,9 +102,9 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     const finish = serializeFinish(event.finish);
     this.#fields = { ...this.#fields, ...extra };
     emit(frame(this.#chunk(
-      isJsonObject(message) ? message : {},
+      asObject(message),
       this.#legacy && finish === "tool_calls" ? "function_call" : finish,
-      isJsonObject(choice) ? choice : {},
+      asObject(choice),
     )));
     if (this.#showsUsage) {
       emit(frame(this.#envelope({ choices: [], usage: serializeUsage(event.usage, usage), ...this.#fields })));

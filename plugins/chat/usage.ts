@@ -1,7 +1,7 @@
 import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
 import { isNumber, isRawNumber } from "../../src/canonical/raw_number.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
 /** What the upstream counted. */
@@ -51,7 +51,7 @@ export function unknownUsage(usage: ChatUsage): JsonObject | undefined {
 /** `unknown` is what `unknownUsage` kept of the same answer. */
 export function serializeUsage(usage: Usage, unknown: JsonValue | undefined): JsonObject {
   const counts = serializeKnown(usage);
-  for (const [key, value] of Object.entries(isJsonObject(unknown) ? unknown : {})) {
+  for (const [key, value] of Object.entries(asObject(unknown))) {
     counts[key] = isJsonObject(value) ? { ...counts[key] as JsonObject | undefined, ...value } : value;
   }
   return counts;

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
+import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { double, json, name, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
@@ -174,11 +175,7 @@ const requestFields = {
   reasoning_effort: z.enum(EFFORTS).nullish(),
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
-  temperature: double().nullish(),
-  top_p: double().nullish(),
-  presence_penalty: double().nullish(),
-  frequency_penalty: double().nullish(),
-  top_k: double().nullish(),
+  ...CHAT_SAMPLING.shape,
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   seed: z.custom<number | RawNumber>((value) => isNumber(value) && isInteger(value), {
     params: { expected: "whole number" },

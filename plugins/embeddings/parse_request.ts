@@ -1,6 +1,6 @@
 import type { EmbedRequest } from "../../src/canonical/embed.ts";
 import { extraField } from "../../src/canonical/extra.ts";
-import { isJsonObject, present } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -12,7 +12,7 @@ const MOST_INPUTS = 2_048;
 /** A client's request for vectors. `null` means absent: some clients send it for every field that is not set. */
 export function parseRequest(wire: WireRequest): EmbedRequest {
   // Token ids can number in the millions, so `input` is validated below without a schema.
-  const { input, ...rest } = isJsonObject(wire.body) ? wire.body : {};
+  const { input, ...rest } = asObject(wire.body);
   const body = validate(requestSchema, isJsonObject(wire.body) ? rest : wire.body);
   return {
     model: body.model,

@@ -27,14 +27,14 @@ function parse(requests: readonly EmbedBody[], model = "", placeOf: (index: numb
   const fields = Object.assign({}, ...requests.map((request) => extraOf(WIRE, request, EMBED_KEYS)?.fields));
   return {
     model,
-    input: requests.map((request, index) => textOf(request, placeOf(index))),
+    input: requests.map((request, index) => inputText(request, placeOf(index))),
     encoding: "float",
     ...present("dimensions", dimensions),
     ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
 }
 
-function textOf({ content: { parts } }: EmbedBody, place: string): string {
+function inputText({ content: { parts } }: EmbedBody, place: string): string {
   const texts = parts.map(({ text }, index) => {
     if (typeof text === "string") return text;
     throw invalid(`${place}.parts[${index}]`, "only texts can be embedded");

@@ -1,11 +1,12 @@
 import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Effort, GenerateRequest, Message, OutputSchema, Thinking } from "../../src/canonical/generate.ts";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asObject, copyRenamed, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import type { ReasoningPlace } from "../../src/contract/protocol.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { GEMINI_SAMPLING } from "../shared/sampling.ts";
 import { Conversation, parseInputPart } from "./parse_content.ts";
 import { toJsonSchema } from "./schema.ts";
 import { inOneSpelling } from "./spelling.ts";
@@ -49,12 +50,7 @@ function parse(body: GeminiRequest, model: string, stream: boolean): GenerateReq
     ...(choice && { toolChoice: choice }),
     ...(thinking && { thinking }),
     ...present("maxOutputTokens", config?.maxOutputTokens),
-    ...present("temperature", config?.temperature),
-    ...present("topP", config?.topP),
-    ...present("topK", config?.topK),
-    ...present("presencePenalty", config?.presencePenalty),
-    ...present("frequencyPenalty", config?.frequencyPenalty),
-    ...present("seed", config?.seed),
+    ...(config && copyRenamed(config, GEMINI_SAMPLING.parsed)),
     ...(config?.stopSequences && config.stopSequences.length > 0 && { stopSequences: config.stopSequences }),
     ...(outputSchema && { outputSchema }),
     ...(extra && { extra }),
@@ -125,12 +121,8 @@ function parseExtra(body: GeminiRequest): Extra | undefined {
 
 /** Thoughts are shown to who asks for them, and to nobody else; all of them travel in the signatures. */
 export function reasoningPlace({ body }: WireRequest): ReasoningPlace {
-  const { generationConfig, generation_config } = objectIn(body);
-  const { thinkingConfig } = objectIn(inOneSpelling(generationConfig ?? generation_config));
-  const { includeThoughts } = objectIn(thinkingConfig);
+  const { generationConfig, generation_config } = asObject(body);
+  const { thinkingConfig } = asObject(inOneSpelling(generationConfig ?? generation_config));
+  const { includeThoughts } = asObject(thinkingConfig);
   return { hidden: includeThoughts !== true, keepsOwn: false };
-}
-
-function objectIn(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

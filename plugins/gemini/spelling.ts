@@ -3,6 +3,7 @@
  * snake case; lists of one without their brackets, as the vendor's own examples do.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
+import { GEMINI_SAMPLING } from "../shared/sampling.ts";
 
 const NAMES = [
   ...["systemInstruction", "toolConfig", "generationConfig", "safetySettings", "cachedContent", "serviceTier"],
@@ -11,13 +12,15 @@ const NAMES = [
   ...["functionDeclarations", "parametersJsonSchema", "responseJsonSchema", "googleSearch", "googleSearchRetrieval"],
   ...["urlContext", "codeExecution", "computerUse", "fileSearch", "googleMaps", "mcpServers"],
   ...["functionCallingConfig", "allowedFunctionNames", "retrievalConfig", "excludeDomains", "timeRangeFilter"],
-  ...["topP", "topK", "candidateCount", "maxOutputTokens", "stopSequences", "presencePenalty", "frequencyPenalty"],
+  ...Object.keys(GEMINI_SAMPLING.shape),
+  ...["candidateCount", "maxOutputTokens", "stopSequences"],
   ...["responseMimeType", "responseSchema", "responseModalities", "responseLogprobs", "speechConfig", "imageConfig"],
   ...["thinkingConfig", "includeThoughts", "thinkingBudget", "thinkingLevel"],
   ...["generateContentRequest", "outputDimensionality", "taskType"],
 ];
 const CAMEL_OF: ReadonlyMap<string, string> = new Map(
-  NAMES.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
+  NAMES.filter((name) => /[A-Z]/.test(name))
+    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name]),
 );
 
 /** What these hold are the client's own names. */

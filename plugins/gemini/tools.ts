@@ -2,7 +2,7 @@
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import type { HostedWork } from "../../src/canonical/hosted.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { asObject, asTexts, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { toJsonSchema } from "./schema.ts";
@@ -31,7 +31,7 @@ function parseFunction(declaration: Declaration): FunctionTool {
 }
 
 function parseHosted(name: string, value: JsonValue): HostedTool {
-  const work = workOf(name, isJsonObject(value) ? value : {});
+  const work = workOf(name, asObject(value));
   return { type: "hosted", name, ...(work && { work }), extra: { wire: WIRE, fields: { [name]: value } } };
 }
 
@@ -39,7 +39,7 @@ function parseHosted(name: string, value: JsonValue): HostedTool {
 function workOf(name: string, { excludeDomains }: JsonObject): HostedWork | undefined {
   if (name === "urlContext") return { kind: "web-fetch" };
   if (name !== "googleSearch" && name !== "googleSearchRetrieval") return undefined;
-  const blocked = Array.isArray(excludeDomains) ? excludeDomains.filter((one) => typeof one === "string") : [];
+  const blocked = asTexts(excludeDomains);
   return { kind: "web-search", opensPages: false, ...(blocked.length > 0 && { domains: { blocked } }) };
 }
 

@@ -3,13 +3,13 @@
  * (`spelling.ts`). It is spoken to clients only: the vendor's models have the chat wire as well.
  */
 import { z } from "zod";
+import { GEMINI_SAMPLING } from "../shared/sampling.ts";
 import { double, json, name } from "../shared/shapes.ts";
 
 export const WIRE = "gemini";
 
 const text = z.string().nullish();
 const flag = z.boolean().nullish();
-const number = double().nullish();
 const whole = double(z.int()).nullish();
 /** A word of a vocabulary, whatever its case. */
 const word = z.string().nullish();
@@ -88,16 +88,16 @@ const thinkingFields = {
 };
 export const THINKING_KEYS = keysOf(thinkingFields);
 
+/** In the order in which the first mistake is reported. */
+const { seed, presencePenalty, frequencyPenalty, ...first } = GEMINI_SAMPLING.shape;
 const configFields = {
-  temperature: number,
-  topP: number,
-  topK: whole,
+  ...first,
   candidateCount: whole,
   maxOutputTokens: double(z.int().min(1)).nullish(),
   stopSequences: z.array(z.string()).nullish(),
-  seed: whole,
-  presencePenalty: number,
-  frequencyPenalty: number,
+  seed,
+  presencePenalty,
+  frequencyPenalty,
   responseMimeType: text,
   responseSchema: json.nullish(),
   responseJsonSchema: json.nullish(),

@@ -1,5 +1,5 @@
 /** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -19,7 +19,7 @@ function parseError(reply: Reply): GatewayError {
     return new GatewayError("unsupported_media_type", message, details);
   }
   // A model that nobody used for a while is loaded first; the answer says for how many seconds.
-  const { estimated_time } = isJsonObject(reply.body) ? reply.body : {};
+  const { estimated_time } = asObject(reply.body);
   if (code !== "unavailable" || typeof estimated_time !== "number") return error;
   const retryAfter = details.retryAfter ?? String(Math.ceil(estimated_time));
   return new GatewayError(code, message, { ...details, retryAfter });

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObjects, isCount, isJsonObject, isText, type JsonObject } from "../../src/canonical/json.ts";
 import { MODALITIES, type Modality, type ModelInfo } from "../../src/canonical/models.ts";
 import type { Price } from "../../src/canonical/price.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -30,7 +30,7 @@ function parseModel(entry: unknown): ModelInfo | undefined {
     id,
     task: "chat",
     created: isCount(created) && created <= LATEST ? created : 0,
-    ownedBy: typeof owned_by === "string" && owned_by !== "" ? owned_by : id.split("/")[0]!,
+    ownedBy: isText(owned_by) ? owned_by : id.split("/")[0]!,
     contextLength: smallestContext(providers),
     inputModalities: inputModalities(entry.architecture),
     supportsTools: supportsTools(providers),
@@ -40,7 +40,7 @@ function parseModel(entry: unknown): ModelInfo | undefined {
 
 /** What each provider asks for, where it says it: also of one that cannot serve now, because it may again before the next list. */
 function pricesOf(providers: unknown): Pick<ModelInfo, "prices"> {
-  const prices = (Array.isArray(providers) ? providers : []).filter(isJsonObject).flatMap(
+  const prices = asObjects(providers).flatMap(
     ({ provider, pricing, is_free }): [string, Price][] => {
       if (typeof provider !== "string") return [];
       if (is_free === true) return [[provider, { input: 0, output: 0 }]];
@@ -61,13 +61,9 @@ function isId(value: unknown): value is string {
   return typeof value === "string" && value.length <= LONGEST_ID && /^\S+$/.test(value);
 }
 
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) > 0;
-}
-
 /** The providers that can serve now; the router sends nothing to others. */
 function live(providers: unknown): JsonObject[] {
-  return Array.isArray(providers) ? providers.filter(isJsonObject).filter(({ status }) => status === "live") : [];
+  return asObjects(providers).filter(({ status }) => status === "live");
 }
 
 /** The smallest context is the safe one, because any provider may get the request. */

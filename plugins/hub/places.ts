@@ -1,5 +1,5 @@
 /** What the hub says of one model: what it is for, and which providers run it. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, asTexts, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Task } from "../../src/canonical/models.ts";
 import type { Found, ProviderTarget } from "../../src/contract/catalog.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
@@ -118,9 +118,7 @@ function readOther(
 function readMapping(mapping: unknown): (JsonObject & { provider: string })[] {
   const entries: unknown[] = Array.isArray(mapping)
     ? mapping
-    : Object.entries(isJsonObject(mapping) ? mapping : {}).map(([provider, entry]) =>
-      isJsonObject(entry) && { ...entry, provider }
-    );
+    : Object.entries(asObject(mapping)).map(([provider, entry]) => isJsonObject(entry) && { ...entry, provider });
   return entries.filter((entry): entry is JsonObject & { provider: string } =>
     isJsonObject(entry) && typeof entry.provider === "string"
   );
@@ -142,7 +140,7 @@ function isReranker(id: string, model: JsonObject): boolean {
 }
 
 function tagsOf({ tags }: JsonObject): string[] {
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  return asTexts(tags);
 }
 
 const LONGEST_ID = 256;

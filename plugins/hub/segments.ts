@@ -1,6 +1,6 @@
 /** Transcripts as the models behind the hub answer them: Whisper's chunks and segments, under names that vary. */
 import type { Transcript, TranscriptionRequest, TranscriptSegment, TranscriptWord } from "../../src/canonical/audio.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asText, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { refuseFailure } from "./failure.ts";
 
@@ -85,7 +85,7 @@ function readSpan(entry: JsonObject): Span {
   const { text = entry.word, timestamp } = entry;
   const [start, end] = Array.isArray(timestamp) ? timestamp : [entry.start, entry.end];
   const time = (value: unknown) => typeof value === "number" && Number.isFinite(value) ? value : undefined;
-  return { entry, text: typeof text === "string" ? text : "", start: time(start), end: time(end) };
+  return { entry, text: asText(text), start: time(start), end: time(end) };
 }
 
 /**

@@ -2,7 +2,7 @@
 import type { CompactionRequest } from "../../src/canonical/compaction.ts";
 import type { Extra } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asList, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
@@ -13,8 +13,9 @@ const EDIT = /^compact_\d+$/;
 
 /** `extra`: what of the request rides through. */
 export function parseCompaction(extra: Extra | undefined): CompactionRequest | undefined {
-  const { compaction, context_management: management } = extra?.fields ?? {};
-  const edits = isJsonObject(management) && Array.isArray(management.edits) ? management.edits : [];
+  if (!extra) return undefined;
+  const { compaction, context_management: management } = extra.fields;
+  const edits = asList(asObject(management).edits);
   const place = edits.findIndex((edit) => isJsonObject(edit) && typeof edit.type === "string" && EDIT.test(edit.type));
   if (isJsonObject(compaction) && compaction.type === "summarize") {
     if (place >= 0) refuse("Cannot be used together with context_management", "compaction");
@@ -23,7 +24,7 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
       covers: "all",
       unknown: unknownIn(compaction, "compaction", ["type", "instructions"]),
       ...present("instructions", textIn(compaction, "compaction")),
-      ...present("extra", without(extra!, "compaction")),
+      ...present("extra", without(extra, "compaction")),
     };
   }
   if (place < 0) return undefined;
@@ -43,7 +44,7 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
     ],
     ...present("instructions", textIn(edit, path)),
     ...(edit.pause_after_compaction === true && { pauses: true }),
-    ...present("extra", without(extra!, "context_management", others.length > 0 ? left : undefined)),
+    ...present("extra", without(extra, "context_management", others.length > 0 ? left : undefined)),
   };
 }
 
@@ -55,16 +56,14 @@ function unknownIn(object: JsonObject, path: string, known: readonly string[]): 
 
 function triggerIn({ trigger }: JsonObject, path: string): number {
   if (trigger === undefined || trigger === null) return DEFAULT_TRIGGER;
-  const { type, value } = isJsonObject(trigger) ? trigger : {};
+  const { type, value } = asObject(trigger);
   if (type === "input_tokens" && typeof value === "number" && Number.isInteger(value) && value > 0) return value;
   return refuse('Expected {"type": "input_tokens", "value": <a number of tokens>}', `${path}.trigger`);
 }
 
 function textIn({ instructions }: JsonObject, path: string): string | undefined {
   if (instructions === undefined || instructions === null) return undefined;
-  return typeof instructions === "string" && instructions !== ""
-    ? instructions
-    : refuse("Expected a text", `${path}.instructions`);
+  return isText(instructions) ? instructions : refuse("Expected a text", `${path}.instructions`);
 }
 
 function refuse(message: string, param: string): never {

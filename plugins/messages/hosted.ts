@@ -13,7 +13,17 @@ import type {
   SearchHit,
 } from "../../src/canonical/hosted.ts";
 import { UNNUMBERED } from "../../src/canonical/hosted.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import {
+  asCount,
+  asObject,
+  asObjects,
+  asText,
+  asTexts,
+  isJsonObject,
+  type JsonObject,
+  present,
+  presentText,
+} from "../../src/canonical/json.ts";
 import { CODE_OF } from "./hosted_blocks.ts";
 import { WIRE, type WireTool } from "./wire.ts";
 
@@ -22,19 +32,15 @@ export function workOf(tool: WireTool): HostedWork | undefined {
   const fields = tool as JsonObject;
   // A tool that only code of the vendor's may call is none that can be called here.
   if (Array.isArray(fields.allowed_callers) && !fields.allowed_callers.includes("direct")) return undefined;
-  const shared = { ...present("maxUses", countOf(fields.max_uses)), ...present("domains", domainsIn(fields)) };
+  const shared = { ...present("maxUses", asCount(fields.max_uses)), ...present("domains", domainsIn(fields)) };
   if (/^web_search_\d+$/.test(tool.type ?? "")) {
     const location = locationIn(fields.user_location);
     return { kind: "web-search", opensPages: false, ...shared, ...present("location", location) };
   }
   if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
-    return { kind: "web-fetch", ...shared, ...present("maxTokens", countOf(fields.max_content_tokens)) };
+    return { kind: "web-fetch", ...shared, ...present("maxTokens", asCount(fields.max_content_tokens)) };
   }
   return undefined;
-}
-
-function countOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
 function domainsIn({ allowed_domains, blocked_domains }: JsonObject): Domains | undefined {
@@ -43,7 +49,7 @@ function domainsIn({ allowed_domains, blocked_domains }: JsonObject): Domains | 
 }
 
 function textsIn(value: unknown): string[] | undefined {
-  const texts = Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+  const texts = asTexts(value);
   return texts.length > 0 ? texts : undefined;
 }
 
@@ -51,15 +57,11 @@ function locationIn(value: unknown): Location | undefined {
   if (!isJsonObject(value)) return undefined;
   const { city, region, country, timezone } = value;
   return {
-    ...text("city", city),
-    ...text("region", region),
-    ...text("country", country),
-    ...text("timezone", timezone),
+    ...presentText("city", city),
+    ...presentText("region", region),
+    ...presentText("country", country),
+    ...presentText("timezone", timezone),
   };
-}
-
-function text<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
-  return present(key, typeof value === "string" && value !== "" ? value : undefined);
 }
 
 /** The tool of this wire that stands for another server's tools. */
@@ -70,7 +72,7 @@ export const TOOL_SET = "mcp_toolset";
  * of its name, or, in the beta before that, at the server itself, which then has no place among the tools.
  */
 export function withRemoteTools(tools: readonly Tool[], body: JsonObject): Tool[] {
-  const servers = Array.isArray(body.mcp_servers) ? body.mcp_servers.filter(isJsonObject) : [];
+  const servers = asObjects(body.mcp_servers);
   if (servers.length === 0) return [...tools];
   const setOf = (tool: Tool) =>
     tool.type === "hosted" && tool.extra.fields.type === TOOL_SET ? tool.extra.fields : undefined;
@@ -79,7 +81,7 @@ export function withRemoteTools(tools: readonly Tool[], body: JsonObject): Tool[
   const byName = new Map(servers.toReversed().map((server) => [server.name, server]));
   const own = servers.flatMap((server): Tool[] => {
     const { name, tool_configuration } = server;
-    const filter = isJsonObject(tool_configuration) ? tool_configuration : {};
+    const filter = asObject(tool_configuration);
     const work = named.has(name) || filter.enabled === false
       ? undefined
       : remoteWork(server, textsIn(filter.allowed_tools));
@@ -104,7 +106,7 @@ function remoteWork({ name, url, authorization_token }: JsonObject, allowedTools
     server: name,
     url,
     field: "mcp_servers",
-    ...text("token", authorization_token),
+    ...presentText("token", authorization_token),
     ...present("allowedTools", allowedTools),
     approval: "never",
   };
@@ -162,42 +164,38 @@ function resultIn({ type, content, is_error }: JsonObject): HostedResult | undef
 function hitIn({ url, title, page_age, encrypted_content }: JsonObject): SearchHit {
   return {
     number: UNNUMBERED,
-    url: toText(url),
-    title: toText(title),
+    url: asText(url),
+    title: asText(title),
     text: "",
-    ...text("age", page_age),
-    ...text("sealed", encrypted_content),
+    ...presentText("age", page_age),
+    ...presentText("sealed", encrypted_content),
   };
 }
 
 function callIn({ type, name, server_name, input }: JsonObject): HostedCall | undefined {
-  const fields = isJsonObject(input) ? input : {};
+  const fields = asObject(input);
   if (type === "mcp_tool_use") {
-    return { kind: "mcp", server: toText(server_name), name: toText(name), input: JSON.stringify(fields) };
+    return { kind: "mcp", server: asText(server_name), name: asText(name), input: JSON.stringify(fields) };
   }
   if (type !== "server_tool_use") return undefined;
-  if (name === "web_search") return { kind: "web-search", query: toText(fields.query) };
-  return name === "web_fetch" ? { kind: "web-fetch", url: toText(fields.url) } : undefined;
+  if (name === "web_search") return { kind: "web-search", query: asText(fields.query) };
+  return name === "web_fetch" ? { kind: "web-fetch", url: asText(fields.url) } : undefined;
 }
 
 function pageIn({ url, retrieved_at, content }: JsonObject): HostedResult | undefined {
-  const source = isJsonObject(content) && isJsonObject(content.source) ? content.source : {};
+  const source = asObject(asObject(content).source);
   // What is no text, the model that it is for has read itself.
   if (source.type !== "text") return undefined;
   const page = {
-    url: toText(url),
-    text: toText(source.data),
-    mediaType: toText(source.media_type),
-    ...text("title", isJsonObject(content) ? content.title : undefined),
-    ...text("retrievedAt", retrieved_at),
+    url: asText(url),
+    text: asText(source.data),
+    mediaType: asText(source.media_type),
+    ...presentText("title", isJsonObject(content) ? content.title : undefined),
+    ...presentText("retrievedAt", retrieved_at),
   };
   return { kind: "page", page };
 }
 
 function blockTexts(content: unknown): string[] {
-  return Array.isArray(content) ? content.filter(isJsonObject).map(({ text }) => toText(text)) : [];
-}
-
-function toText(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
+  return asObjects(content).map(({ text }) => asText(text));
 }

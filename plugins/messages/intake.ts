@@ -3,6 +3,7 @@ import type { GenerateRequest, Thinking } from "../../src/canonical/generate.ts"
 import type { Target } from "../../src/contract/driver.ts";
 import type { Intake } from "../../src/contract/intake.ts";
 import { fitThinking } from "../shared/families.ts";
+import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { signatureOf } from "./serialize_content.ts";
 import { isVendors } from "./families.ts";
 import { WIRE } from "./wire.ts";
@@ -23,8 +24,7 @@ export function intakeOf(target: Target): Intake {
     holdThinking: (request, note) => withFittingEffort(request, target, note),
     ...(isVendors(target.model) && { isUnsigned: ({ opaque }) => signatureOf(opaque) === "" }),
     lacks: {
-      presencePenalty: "presence_penalty",
-      frequencyPenalty: "frequency_penalty",
+      ...MESSAGES_SAMPLING.lacks,
       seed: "seed",
       verbosity: "verbosity",
       cacheKey: "prompt_cache_key",

@@ -9,7 +9,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, isText, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { sealedIn } from "./compaction.ts";
 import type { HostedBlocks } from "./hosted.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
@@ -174,10 +174,6 @@ export function toolReferences(value: unknown): string[] {
   };
   look(value);
   return names;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 /** All text inside a block's content, whatever its shape: blocks of text, search results, documents, outputs. */

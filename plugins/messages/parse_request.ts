@@ -18,10 +18,11 @@ import type {
   Thinking,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { holdsPart } from "../../src/canonical/part_types.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
+import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { HostedBlocks, withRemoteTools } from "./hosted.ts";
 import { inputParts, parseContent, toolReferences } from "./parse_content.ts";
@@ -63,9 +64,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...(tool_choice?.disable_parallel_tool_use && { parallelToolCalls: false }),
     ...present("thinking", thinking),
     ...present("maxOutputTokens", body.max_tokens),
-    ...present("temperature", body.temperature),
-    ...present("topP", body.top_p),
-    ...present("topK", body.top_k),
+    ...copyRenamed(body, MESSAGES_SAMPLING.parsed),
     ...(body.stop_sequences && body.stop_sequences.length > 0 && { stopSequences: body.stop_sequences }),
     ...present("outputSchema", outputSchema),
     ...present("compaction", parseCompaction(extra)),

@@ -62,7 +62,7 @@ class EventReader implements StreamReader<GenerateEvent> {
   }
 
   #learn(json: string, event: WireEvent): void {
-    const text = textOf(event);
+    const text = deltaText(event);
     this.#last = text ? event : undefined;
     this.#alike.learn(json, text || undefined);
   }
@@ -89,7 +89,7 @@ const TEXT_OF: ReadonlyMap<string | undefined, "text" | "thinking" | "partial_js
   ["input_json_delta", "partial_json"],
 ]);
 
-function textOf({ type, delta }: WireEvent): string | null | undefined {
+function deltaText({ type, delta }: WireEvent): string | null | undefined {
   const name = type === "content_block_delta" ? TEXT_OF.get(delta?.type) : undefined;
   return name && delta![name];
 }

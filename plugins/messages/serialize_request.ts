@@ -1,8 +1,9 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { copyRenamed, type JsonObject, setField } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { type ParsedPart, serializeBlocks, serializeContent } from "./serialize_content.ts";
 import { isVendors } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
@@ -25,7 +26,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => !isEmpty(tool));
   if (input.outputSchema && !input.outputSchema.schema) context.note("dropped response_format");
   const outputConfig = serializeOutputConfig(input, inConfig, context);
-  return {
+  const body: JsonObject = {
     model: target.model,
     max_tokens: input.maxOutputTokens ?? limitFor(target),
     ...(system.length > 0 && { system }),
@@ -34,13 +35,12 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(tools.length > 0 && { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
     thinking: serializeThinking(input, inThinking),
     output_config: outputConfig ?? noConfig,
-    temperature: input.temperature,
-    top_p: input.topP,
-    top_k: input.topK,
-    stop_sequences: input.stopSequences,
-    ...(input.stream && { stream: true }),
-    ...extra,
   };
+  copyRenamed(input, MESSAGES_SAMPLING.serialized, body);
+  body.stop_sequences = input.stopSequences;
+  if (input.stream) body.stream = true;
+  for (const name in extra) setField(body, name, extra[name]);
+  return body;
 }
 
 /** What an answer may have where the client did not say it. */

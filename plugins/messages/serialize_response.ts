@@ -1,6 +1,6 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import { isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeBlock } from "./serialize_content.ts";
@@ -22,7 +22,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     model: exchange.input.model,
     content: content.length > 0 ? content : [{ type: "text", text: "" }],
     ...serializeFinish(output.finish),
-    usage: serializeUsage(output.usage, isJsonObject(usage) ? usage : {}),
+    usage: serializeUsage(output.usage, asObject(usage)),
     ...safeguardResults(exchange.wire.body),
     ...extra,
   };

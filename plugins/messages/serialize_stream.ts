@@ -1,6 +1,6 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, HostedPart, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
@@ -102,7 +102,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const results = safeguardResults(this.#exchange.wire.body);
     emit(frame("message_delta", {
       delta: { ...serializeFinish(event.finish), ...results, ...extra },
-      usage: serializeUsage(event.usage, isJsonObject(usage) ? usage : {}),
+      usage: serializeUsage(event.usage, asObject(usage)),
     }));
     emit(frame("message_stop", {}));
   }

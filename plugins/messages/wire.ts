@@ -4,7 +4,8 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { double, json, otherThan } from "../shared/shapes.ts";
+import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
+import { json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */
@@ -100,9 +101,7 @@ const requestFields = {
   system: z.union([z.string(), z.array(textBlock)]).nullish(),
   stream: z.boolean().nullish(),
   stop_sequences: z.array(z.string()).nullish(),
-  temperature: double().nullish(),
-  top_p: double().nullish(),
-  top_k: double().nullish(),
+  ...MESSAGES_SAMPLING.shape,
   thinking: z.looseObject({
     type: z.enum(["enabled", "adaptive", "disabled", "between_tools"]),
     budget_tokens: z.int().positive().nullish(),

@@ -10,12 +10,13 @@ import type {
   Thinking,
   ToolCallPart,
 } from "../../src/canonical/generate.ts";
-import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { copyRenamed, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { sniffMedia } from "../../src/canonical/media.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { CallPairs } from "../shared/call_pairs.ts";
+import { OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import {
   MESSAGE_KEYS,
   type OllamaMessage,
@@ -45,12 +46,7 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...(tools && tools.length > 0 && { tools: tools.map(parseTool) }),
     ...(thinking && { thinking }),
     ...(options?.num_predict && options.num_predict > 0 && { maxOutputTokens: options.num_predict }),
-    ...present("temperature", options?.temperature),
-    ...present("topP", options?.top_p),
-    ...present("topK", options?.top_k),
-    ...present("presencePenalty", options?.presence_penalty),
-    ...present("frequencyPenalty", options?.frequency_penalty),
-    ...present("seed", options?.seed),
+    ...(options && copyRenamed(options, OLLAMA_SAMPLING.parsed)),
     ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
     ...(outputSchema && { outputSchema }),
     ...(extra && { extra }),

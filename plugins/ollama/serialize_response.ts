@@ -16,12 +16,12 @@ import { line } from "./wire.ts";
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const { content } = output;
   for (const part of content) noteUnspeakable(part, exchange);
-  const textOf = (...types: OutputPart["type"][]) =>
+  const joined = (...types: OutputPart["type"][]) =>
     content.map((part) => types.includes(part.type) && "text" in part ? part.text : "").join("");
   const calls = content.filter((part) => part.type === "tool-call");
-  const thinking = textOf("reasoning");
+  const thinking = joined("reasoning");
   const message = {
-    content: textOf("text", "refusal"),
+    content: joined("text", "refusal"),
     ...(thinking !== "" && { thinking }),
     ...(calls.length > 0 && { tool_calls: calls.map((call, index) => serializeCall(call, index, exchange)) }),
   };

@@ -4,13 +4,11 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, asText, type JsonObject } from "../../src/canonical/json.ts";
+import { OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { double, json, name } from "../shared/shapes.ts";
 
 export const WIRE = "ollama";
-
-const number = double().nullish();
-const whole = double(z.int()).nullish();
 
 /** Arguments are an object here; some clients replay the text that they got elsewhere. */
 const toolCall = z.looseObject({
@@ -43,13 +41,8 @@ export type OllamaTool = z.output<typeof tool>;
 /** The tuning parameters that the canonical form has, each with its own type. All others are for a server's engine. */
 const optionFields = {
   /** 0 and less: as many as there is room for. */
-  num_predict: whole,
-  temperature: number,
-  top_p: number,
-  top_k: whole,
-  presence_penalty: number,
-  frequency_penalty: number,
-  seed: whole,
+  num_predict: double(z.int()).nullish(),
+  ...OLLAMA_SAMPLING.shape,
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
 };
 export const OPTION_KEYS: ReadonlySet<string> = new Set(Object.keys(optionFields));
@@ -73,7 +66,7 @@ export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject
 
 /** The model that a chat request names. */
 export function modelIn(body: unknown): string {
-  return isJsonObject(body) && typeof body.model === "string" ? body.model : "";
+  return asText(asObject(body).model);
 }
 
 /** A moment of the gateway's clock, which counts seconds, as this wire writes it. */

@@ -15,7 +15,7 @@ export function parseRequest(wire: WireRequest): RerankRequest {
     model: body.model,
     query: body.query,
     documents: documents.map((source, index) => ({
-      text: typeof source === "string" ? source : textOf(source, body.rank_fields, index),
+      text: typeof source === "string" ? source : documentText(source, body.rank_fields, index),
       source,
     })),
     ...present("topN", wanted && Math.min(wanted, documents.length)),
@@ -25,7 +25,7 @@ export function parseRequest(wire: WireRequest): RerankRequest {
 }
 
 /** The text of a document that is an object: its `text`, or the fields to rank by, each with its name. */
-function textOf(
+function documentText(
   source: JsonObject,
   fields: readonly string[] | null | undefined,
   index: number,

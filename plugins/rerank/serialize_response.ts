@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RerankResponse } from "../../src/canonical/rerank.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 
@@ -25,5 +25,5 @@ export function serializeResponse(
 
 /** The document as an object with `text`, which clients read, and the other fields of the client's own object. */
 function serializeDocument({ text, source }: { text: string; source: JsonValue }): JsonObject {
-  return { text, ...(isJsonObject(source) ? source : {}) };
+  return { text, ...asObject(source) };
 }

@@ -10,7 +10,15 @@ import type {
   RefusalPart,
   TextPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import {
+  asList,
+  asObjects,
+  asText,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  present,
+} from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Offsets, offsetsIn } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
@@ -77,8 +85,8 @@ const ALL_KEYS = [...CITED_KEYS, "logprobs"];
 
 /** What a text is to be ended with: its citations, and what only this wire knows of it. */
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
-  const cited = Array.isArray(part.annotations) ? part.annotations : [];
-  const text = typeof part.text === "string" ? part.text : "";
+  const cited = asList(part.annotations);
+  const text = asText(part.text);
   const annotations = cited.length > 0 ? parseAnnotations(cited, offsetsIn(text)) : [];
   const isWhole = annotations.length === cited.length;
   const known = isEmpty(part.logprobs) ? isWhole ? ALL_KEYS : LOGGED_KEYS : isWhole ? CITED_KEYS : TEXT_KEYS;
@@ -242,7 +250,7 @@ export function partsOf(item: JsonObject): { parts: JsonObject[]; fields: JsonOb
   const { extra } = itemExtra(item, MESSAGE_KEYS);
   const fields = Object.entries(extra?.fields ?? {}).map(([name, value]) => [`message.${name}`, value]);
   const content = typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : item.content;
-  const parts = Array.isArray(content) ? (content as JsonValue[]).filter(isJsonObject) : [];
+  const parts = asObjects(content);
   return { parts, fields: Object.fromEntries(fields) };
 }
 

@@ -7,7 +7,7 @@ import type {
   WantedItem,
 } from "../../src/canonical/conversation.ts";
 import type { Message } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, isText, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context, Exchange, WireRequest } from "../../src/contract/context.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
@@ -105,7 +105,7 @@ export const conversationProtocols: readonly Endpoint[] = [
 export function conversationId(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   const id = isJsonObject(value) ? value.id : value;
-  if (typeof id === "string" && id !== "") return id;
+  if (isText(id)) return id;
   throw new GatewayError("invalid_request", "Expected the id of a conversation", { param: "conversation" });
 }
 

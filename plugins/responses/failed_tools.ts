@@ -3,7 +3,7 @@
  */
 import type { HostedTool } from "../../src/canonical/generate.ts";
 import type { FailedTools } from "../../src/canonical/hosted_tools.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { asText, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
@@ -35,7 +35,7 @@ const KINDS: readonly Kind[] = [
       type: "code_interpreter_call",
       ...FAILED,
       code: null,
-      container_id: typeof container === "string" ? container : "",
+      container_id: asText(container),
       outputs: null,
     }),
   },
@@ -49,7 +49,7 @@ const KINDS: readonly Kind[] = [
     idPrefix: "mcpl",
     item: ({ server_label }) => ({
       type: "mcp_list_tools",
-      server_label: typeof server_label === "string" ? server_label : "",
+      server_label: asText(server_label),
       tools: [],
       error: "The gateway does not connect to remote servers",
     }),

@@ -15,14 +15,23 @@ import type {
   ToolFilter,
 } from "../../src/canonical/hosted.ts";
 import { UNNUMBERED } from "../../src/canonical/hosted.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import {
+  asObject,
+  asObjects,
+  asText,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  present,
+  presentText,
+} from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
 /** What a server tool is to do; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
 export function workOf(tool: JsonObject): HostedWork | undefined {
-  const type = typeof tool.type === "string" ? tool.type : "";
+  const type = asText(tool.type);
   if (/^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/.test(type)) {
-    const filters = isJsonObject(tool.filters) ? tool.filters : {};
+    const filters = asObject(tool.filters);
     const [allowed, blocked] = [textsIn(filters.allowed_domains), textsIn(filters.blocked_domains)];
     const size = tool.search_context_size;
     return {
@@ -44,8 +53,8 @@ function remoteWork(tool: JsonObject): HostedWork | undefined {
   return {
     kind: "mcp",
     server,
-    ...text("url", url),
-    ...text("token", token),
+    ...presentText("url", url),
+    ...presentText("token", token),
     ...(isJsonObject(headers) && { headers: headersIn(headers) }),
     ...present("allowedTools", filter?.names),
     ...(filter?.readOnly && { readOnly: true }),
@@ -80,15 +89,11 @@ function locationIn(value: unknown): Location | undefined {
   if (!isJsonObject(value)) return undefined;
   const { city, region, country, timezone } = value;
   return {
-    ...text("city", city),
-    ...text("region", region),
-    ...text("country", country),
-    ...text("timezone", timezone),
+    ...presentText("city", city),
+    ...presentText("region", region),
+    ...presentText("country", country),
+    ...presentText("timezone", timezone),
   };
-}
-
-function text<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
-  return present(key, typeof value === "string" && value !== "" ? value : undefined);
 }
 
 function textsIn(value: unknown): string[] | undefined {
@@ -120,13 +125,13 @@ export function stepId(item: string): { id: string; awaitsApproval: boolean } {
 }
 
 function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsApproval"> | undefined {
-  const server = toText(item.server_label);
+  const server = asText(item.server_label);
   switch (item.type) {
     case "web_search_call":
       return searchIn(item);
     case "mcp_list_tools": {
       if (!isNothing(item.error)) return { call: { kind: "mcp-list", server }, result: outputIn(item) };
-      const tools = Array.isArray(item.tools) ? item.tools.filter(isJsonObject).map(toolIn) : [];
+      const tools = asObjects(item.tools).map(toolIn);
       return { call: { kind: "mcp-list", server }, result: { kind: "tools", tools } };
     }
     case "mcp_approval_request":
@@ -144,19 +149,19 @@ function isNothing(value: unknown): boolean {
 
 /** Clients keep what was done, and mostly not what came of it. */
 function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "result"> | undefined {
-  const fields = isJsonObject(action) ? action : {};
-  const [url, pattern] = [toText(fields.url), toText(fields.pattern)];
+  const fields = asObject(action);
+  const [url, pattern] = [asText(fields.url), asText(fields.pattern)];
   const lost: HostedResult = status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "lost" };
   switch (fields.type) {
     case "search": {
-      const sources = Array.isArray(fields.sources) ? fields.sources.filter(isJsonObject) : [];
+      const sources = asObjects(fields.sources);
       const hits = sources.map(({ url }) => ({
         number: UNNUMBERED,
-        url: toText(url),
-        title: toText(url),
+        url: asText(url),
+        title: asText(url),
         text: "",
       }));
-      const query = toText(fields.query) || (textsIn(fields.queries) ?? []).join("; ");
+      const query = asText(fields.query) || (textsIn(fields.queries) ?? []).join("; ");
       return { call: { kind: "web-search", query }, result: hits.length > 0 ? { kind: "hits", hits } : lost };
     }
     case "open_page":
@@ -169,19 +174,19 @@ function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "re
 }
 
 function remoteCall({ server_label, name, arguments: input }: JsonObject): HostedCall {
-  return { kind: "mcp", server: toText(server_label), name: toText(name), input: toText(input) || "{}" };
+  return { kind: "mcp", server: asText(server_label), name: asText(name), input: asText(input) || "{}" };
 }
 
 function outputIn({ output, error }: JsonObject): HostedResult {
   if (typeof output === "string") return { kind: "content", content: [{ type: "text", text: output }] };
-  const message = isJsonObject(error) ? toText(error.message) || JSON.stringify(error.content ?? error) : toText(error);
+  const message = isJsonObject(error) ? asText(error.message) || JSON.stringify(error.content ?? error) : asText(error);
   return { kind: "error", code: "unavailable", ...(message !== "" && { message }) };
 }
 
 function toolIn({ name, description, input_schema, annotations }: JsonObject): RemoteTool {
   return {
-    name: toText(name),
-    ...text("description", description),
+    name: asText(name),
+    ...presentText("description", description),
     parameters: isJsonObject(input_schema) ? input_schema : { type: "object" },
     ...(isJsonObject(annotations) && { annotations }),
   };
@@ -191,11 +196,7 @@ function toolIn({ name, description, input_schema, annotations }: JsonObject): R
 export function parseApproval(item: JsonObject): HostedApproval | undefined {
   const { type, approval_request_id: id, approve } = item;
   if (type !== "mcp_approval_response" || typeof id !== "string") return undefined;
-  return { id: id.replace(PREFIX, ""), isApproved: approve === true, ...text("reason", item.reason) };
-}
-
-function toText(value: unknown): string {
-  return typeof value === "string" ? value : "";
+  return { id: id.replace(PREFIX, ""), isApproved: approve === true, ...presentText("reason", item.reason) };
 }
 
 // Answers

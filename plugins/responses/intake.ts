@@ -2,6 +2,7 @@
 import type { Target } from "../../src/contract/driver.ts";
 import type { Intake } from "../../src/contract/intake.ts";
 import { fitThinking, isOpenAi } from "../shared/families.ts";
+import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
 import { idRuleOf } from "./families.ts";
 import { isWholeSearch } from "./tool_search.ts";
 import { WIRE } from "./wire.ts";
@@ -18,7 +19,7 @@ export function intakeOf(target: Target): Intake {
     compacts: isOpenAi(target.model),
     knowsSteps: isOpenAi(target.model),
     leastOutputTokens: 1,
-    lacks: { topK: "top_k", stopSequences: "stop", seed: "seed" },
+    lacks: { ...RESPONSES_SAMPLING.lacks, stopSequences: "stop", seed: "seed" },
     // Its vendor's own models come in new levels faster than anybody writes them down, and only they know whole searches.
     ...(isOpenAi(target.model)
       ? { isWhole: isWholeSearch }

@@ -7,7 +7,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { asObjects, isText, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
 import { itemExtra, type ItemKeys, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
 import { parseApproval, parseHosted } from "./hosted.ts";
@@ -135,16 +135,13 @@ export function parseReasoning(item: JsonObject): ReasoningPart {
   return {
     type: "reasoning",
     text: [...summary, content].filter((text) => text !== "").join("\n\n"),
-    ...(typeof data === "string" && data !== "" && { opaque: { origin: WIRE, data } }),
+    ...(isText(data) && { opaque: { origin: WIRE, data } }),
     ...(hints && { extra: { wire: WIRE, fields: {}, hints } }),
   };
 }
 
 function textsIn(list: unknown): string[] {
-  if (!Array.isArray(list)) return [];
-  return list.map((one) => isJsonObject(one) && typeof one.text === "string" ? one.text : "").filter((text) =>
-    text !== ""
-  );
+  return asObjects(list).map(({ text }) => text).filter(isText);
 }
 
 /** Items of tools that a server runs, of vendors, of times to come: kept whole, with words for models of other wires. */

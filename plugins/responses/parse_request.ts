@@ -8,10 +8,11 @@ import {
   noteUnknown,
 } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema, RecallRequest, Tool } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { conversationId } from "./conversations.ts";
 import { withoutCredentials } from "./hosted.ts";
@@ -56,10 +57,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...present("parallelToolCalls", body.parallel_tool_calls),
     ...(reasoning?.effort && { thinking: { effort: reasoning.effort } }),
     ...present("maxOutputTokens", body.max_output_tokens),
-    ...present("temperature", body.temperature),
-    ...present("topP", body.top_p),
-    ...present("presencePenalty", body.presence_penalty),
-    ...present("frequencyPenalty", body.frequency_penalty),
+    ...copyRenamed(body, RESPONSES_SAMPLING.parsed),
     ...present("outputSchema", outputSchema),
     ...present("verbosity", text?.verbosity),
     ...present("cacheKey", body.prompt_cache_key),

@@ -55,7 +55,7 @@ class EventReader implements StreamReader<GenerateEvent> {
     const more = this.#alike.textIn(unnumbered);
     if (more !== undefined) return { ...this.#last!, delta: more };
     const event = parseEvent(json);
-    const text = textOf(event);
+    const text = deltaText(event);
     this.#last = text === undefined ? undefined : event;
     this.#alike.learn(unnumbered, text);
     return event;
@@ -70,7 +70,7 @@ class EventReader implements StreamReader<GenerateEvent> {
 const NUMBER = /"sequence_number": ?(?:0|[1-9]\d{0,14})(?=[,}])/;
 
 /** The text of an event that brings more of one. */
-function textOf({ type, delta }: WireEvent): string | undefined {
+function deltaText({ type, delta }: WireEvent): string | undefined {
   return type?.endsWith(".delta") && typeof delta === "string" && delta !== "" ? delta : undefined;
 }
 

@@ -1,10 +1,11 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { copyRenamed, type JsonObject, setField } from "../../src/canonical/json.ts";
 import { effortOf } from "../../src/transforms/thinking.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { isOpenAi } from "../shared/families.ts";
+import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
 import { TRIGGER } from "./compaction.ts";
 import { type Reader, serializeItems } from "./serialize_items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
@@ -29,7 +30,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(input.verbosity && { verbosity: input.verbosity }),
     ...inText,
   };
-  return {
+  const body: JsonObject = {
     model: target.model,
     instructions,
     input: [
@@ -39,17 +40,15 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...tools,
     ...((Object.keys(reasoning).length > 0 || noReasoning) && { reasoning }),
     max_output_tokens: input.maxOutputTokens,
-    temperature: input.temperature,
-    top_p: input.topP,
-    presence_penalty: input.presencePenalty,
-    frequency_penalty: input.frequencyPenalty,
-    ...((Object.keys(text).length > 0 || noText) && { text }),
-    prompt_cache_key: input.cacheKey,
-    metadata: input.metadata,
-    store: false,
-    ...(input.stream && { stream: true }),
-    ...extra,
   };
+  copyRenamed(input, RESPONSES_SAMPLING.serialized, body);
+  if (Object.keys(text).length > 0 || noText) body.text = text;
+  body.prompt_cache_key = input.cacheKey;
+  body.metadata = input.metadata;
+  body.store = false;
+  if (input.stream) body.stream = true;
+  for (const name in extra) setField(body, name, extra[name]);
+  return body;
 }
 
 /** The tools, and what is asked of them. */

@@ -6,7 +6,7 @@ import type {
   OutputPart,
   ReasoningPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RunState } from "../../src/canonical/stored.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
@@ -78,7 +78,7 @@ export function serializeEnd(
     ...ending,
     completed_at: ending.status === "completed" ? completed : null,
     output,
-    usage: serializeUsage(usage, isJsonObject(counts) ? counts : {}),
+    usage: serializeUsage(usage, asObject(counts)),
   };
 }
 
@@ -87,7 +87,7 @@ export function serializeEnd(
  * defaults where the request is silent.
  */
 export function serializeHead({ id, created, model, body, previous, stored }: Facts): JsonObject {
-  const asked = isJsonObject(body) ? body : {};
+  const asked = asObject(body);
   const echo = (field: string, otherwise: JsonValue = null) => asked[field] ?? otherwise;
   const { reasoning, text } = asked;
   return {
@@ -110,12 +110,12 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     presence_penalty: echo("presence_penalty", 0),
     previous_response_id: previous ?? null,
     prompt_cache_key: echo("prompt_cache_key"),
-    reasoning: { effort: null, summary: null, ...(isJsonObject(reasoning) ? reasoning : {}) },
+    reasoning: { effort: null, summary: null, ...asObject(reasoning) },
     safety_identifier: echo("safety_identifier"),
     service_tier: "default",
     store: stored,
     temperature: echo("temperature", 1),
-    text: { ...(isJsonObject(text) ? text : {}), format: formatIn(text) },
+    text: { ...asObject(text), format: formatIn(text) },
     tool_choice: echo("tool_choice", "auto"),
     tools: Array.isArray(asked.tools) ? asked.tools.map(echoTool) : [],
     top_logprobs: echo("top_logprobs", 0),
@@ -168,7 +168,7 @@ export interface Speech extends Context {
 }
 
 export function speechFor({ body, stored }: Facts, context: Context): Speech {
-  const reasoning = isJsonObject(body) && isJsonObject(body.reasoning) ? body.reasoning : {};
+  const reasoning = asObject(asObject(body).reasoning);
   const { clientWire, note } = context;
   return {
     clientWire,

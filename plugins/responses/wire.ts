@@ -5,7 +5,8 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
-import { double, json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
+import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
+import { json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
 
 export const WIRE = "responses";
 
@@ -169,10 +170,7 @@ const requestFields = {
   reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
   text: textOptions.nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  temperature: double().nullish(),
-  top_p: double().nullish(),
-  presence_penalty: double().nullish(),
-  frequency_penalty: double().nullish(),
+  ...RESPONSES_SAMPLING.shape,
   prompt_cache_key: z.string().nullish(),
   metadata: json.nullish(),
   store: z.boolean().nullish(),

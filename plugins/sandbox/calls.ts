@@ -1,5 +1,5 @@
 import type { CustomTool, FunctionTool, GenerateRequest, ToolCallPart } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject } from "../../src/canonical/json.ts";
 import type { Conversation } from "./conversation.ts";
 import { exampleOf, type Wording } from "./example.ts";
 import { textMatching } from "./pattern.ts";
@@ -184,7 +184,7 @@ function argumentsFor(tool: FunctionTool, userText: string): string {
     },
   };
   const example = exampleOf(tool.parameters, wording);
-  return JSON.stringify(isJsonObject(example) ? example : {});
+  return JSON.stringify(asObject(example));
 }
 
 function freeTextFor(tool: CustomTool, userText: string): string {

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asList, asObject, asTexts, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { textMatching } from "./pattern.ts";
-import { asArray, hasType, mergeSchemas, resolveReference, typesOf } from "./schema.ts";
+import { hasType, mergeSchemas, resolveReference, typesOf } from "./schema.ts";
 import { prefix } from "./words.ts";
 import { isNumber, toDouble } from "../../src/canonical/raw_number.ts";
 
@@ -121,7 +121,7 @@ class Maker {
     const fixed = this.#wording.fixed?.(name);
     if (fixed !== undefined && (types.length === 0 || types.includes("string"))) return { value: fixed };
     if (fixed !== undefined && types.includes("array")) return { value: fixed.split(" ") };
-    const suggestion = [schema.default, ...asArray(schema.examples), schema.example]
+    const suggestion = [schema.default, ...asList(schema.examples), schema.example]
       .find((value) => value !== undefined && value !== null && fits(value));
     return suggestion === undefined ? undefined : { value: this.#given(suggestion) };
   }
@@ -149,7 +149,7 @@ class Maker {
       if (!target) return undefined;
       flat = mergeSchemas(target, flat);
     }
-    for (const part of asArray(allOf)) {
+    for (const part of asList(allOf)) {
       const other = this.#flatten(part, path, used, depth + 1);
       if (!other) return undefined;
       flat = mergeSchemas(flat, other);
@@ -159,15 +159,15 @@ class Maker {
   }
 
   #object(schema: JsonObject, place: ValueContext): JsonObject | undefined {
-    const properties = isJsonObject(schema.properties) ? schema.properties : {};
-    const required = new Set(asArray(schema.required).filter((name) => typeof name === "string"));
+    const properties = asObject(schema.properties);
+    const required = new Set(asTexts(schema.required));
     const wanted = new Set(this.#wording.requiredOnly ? required : [...Object.keys(properties), ...required]);
     const least = limitOf(schema.minProperties, 0);
     const spare = Object.keys(properties).filter((name) => !wanted.has(name));
     const fields = new Map<string, JsonValue>();
     const add = (name: string) => {
       const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
-      const value = this.value(own ?? additional(schema.additionalProperties), { ...place, name });
+      const value = this.value(own ?? asObject(schema.additionalProperties), { ...place, name });
       if (value !== undefined) fields.set(name, value);
       return value !== undefined;
     };
@@ -184,7 +184,7 @@ class Maker {
   }
 
   #array(schema: JsonObject, place: ValueContext): JsonValue[] | undefined {
-    const first = Array.isArray(schema.items) ? schema.items : asArray(schema.prefixItems);
+    const first = Array.isArray(schema.items) ? schema.items : asList(schema.prefixItems);
     const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
     const least = limitOf(schema.minItems, schema.contains === undefined ? 0 : 1);
     const most = limitOf(schema.maxItems, Infinity);
@@ -239,11 +239,6 @@ function weightOf(schema: JsonObject): number {
     Array.isArray(value) ? value.length : isJsonObject(value) ? Object.keys(value).length : 0
   );
   return sizes.reduce((sum, size) => sum + size, 10 + sizes.length);
-}
-
-/** The schema of properties that are required and not described. */
-function additional(schema: JsonValue | undefined): JsonValue {
-  return isJsonObject(schema) ? schema : {};
 }
 
 function nullLast(branches: readonly JsonValue[]): JsonValue[] {

@@ -1,5 +1,5 @@
 /** What JSON schemas say: their types, their references, and what fits two of them. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { asList, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { compareNumbers, isInteger, isNumber } from "../../src/canonical/raw_number.ts";
 
 /** What fits both schemas. */
@@ -82,7 +82,7 @@ const TYPES = ["string", "object", "array", "integer", "number", "boolean", "nul
 /** The types that the schema names, or the one that its keywords speak of; none where anything goes. */
 export function typesOf(schema: JsonObject): string[] {
   const { type } = schema;
-  if (type !== undefined) return TYPES.filter((name) => type === name || asArray(type).includes(name));
+  if (type !== undefined) return TYPES.filter((name) => type === name || asList(type).includes(name));
   const speaks = (...keywords: string[]) => keywords.some((keyword) => schema[keyword] !== undefined);
   if (speaks("properties", "required", "additionalProperties", "minProperties")) return ["object"];
   if (speaks("items", "prefixItems", "minItems", "contains")) return ["array"];
@@ -94,8 +94,4 @@ export function hasType(value: JsonValue, types: readonly string[]): boolean {
   if (isNumber(value)) return types.includes("number") || (types.includes("integer") && isInteger(value));
   const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
   return types.includes(type);
-}
-
-export function asArray(value: JsonValue | undefined): JsonValue[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -60,9 +60,9 @@ export function readWav(bytes: Uint8Array): Wav {
   for (const { id, content } of chunksOf(bytes.subarray(12))) {
     if (id === "fmt " && content.length >= 16) bytesPerSecond = viewOf(content).getUint32(8, true);
     if (id === "data") dataBytes = content.length;
-    if (id === "LIST" && textOf(content.subarray(0, 4)) === "INFO") {
+    if (id === "LIST" && decode(content.subarray(0, 4)) === "INFO") {
       for (const { id, content: text, whole } of chunksOf(content.subarray(4))) {
-        if (whole) info.set(id, textOf(text.subarray(0, -1)));
+        if (whole) info.set(id, decode(text.subarray(0, -1)));
       }
     }
   }
@@ -85,7 +85,7 @@ function* chunksOf(bytes: Uint8Array): Generator<Chunk> {
   for (let at = 0; at + 8 <= bytes.length;) {
     const size = view.getUint32(at + 4, true);
     const content = bytes.subarray(at + 8, at + 8 + size);
-    yield { id: textOf(bytes.subarray(at, at + 4)), content, whole: content.length === size };
+    yield { id: decode(bytes.subarray(at, at + 4)), content, whole: content.length === size };
     at += 8 + size + size % 2;
   }
 }
@@ -94,6 +94,6 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-function textOf(bytes: Uint8Array): string {
+function decode(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }

@@ -1,5 +1,5 @@
 /** Reads the result lists of search services. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isJsonObject, isText, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { FoundPage } from "../../src/contract/search.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -32,7 +32,7 @@ function pageOf(entry: JsonObject, { url, title, texts, age }: ListShape): Found
     url: address,
     title: plainTexts(entry[title]).join(" ") || address,
     text: [...new Set(quoted)].join("\n"),
-    ...(typeof date === "string" && date !== "" && { age: date }),
+    ...(isText(date) && { age: date }),
   }];
 }
 

@@ -1,5 +1,5 @@
 /** Reads the models that a server lists at `GET models`, in the shape of any conversational wire. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asCount, isCount, isJsonObject, isText, type JsonObject } from "../../src/canonical/json.ts";
 import { MODALITIES, type ModelInfo } from "../../src/canonical/models.ts";
 import type { Catalog } from "../../src/contract/catalog.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -34,7 +34,7 @@ function parseModel(entry: unknown): ModelInfo | undefined {
     id,
     task: "chat",
     created: createdOf(entry),
-    ownedBy: typeof owned_by === "string" && owned_by !== "" ? owned_by : id.includes("/") ? id.split("/")[0]! : "",
+    ownedBy: isText(owned_by) ? owned_by : id.includes("/") ? id.split("/")[0]! : "",
     ...(typeof display_name === "string" && { displayName: display_name }),
     ...countIn("contextLength", entry, CONTEXT_FIELDS),
     ...countIn("maxOutputTokens", entry, OUTPUT_FIELDS),
@@ -45,7 +45,7 @@ function parseModel(entry: unknown): ModelInfo | undefined {
 /** Seconds, or a date. */
 function createdOf({ created, created_at }: JsonObject): number {
   const seconds = typeof created === "number" ? created : Math.floor(Date.parse(String(created_at)) / 1000);
-  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : 0;
+  return asCount(seconds) ?? 0;
 }
 
 /** vLLM and SGLang; OpenRouter; LM Studio; Groq; the messages wire; llama.cpp. */
@@ -64,8 +64,8 @@ const OUTPUT_FIELDS = [["max_completion_tokens"], ["top_provider", "max_completi
 function countIn(key: "contextLength" | "maxOutputTokens", entry: JsonObject, fields: readonly string[][]) {
   const count = fields
     .map((path) => path.reduce<unknown>((value, step) => isJsonObject(value) ? value[step] : undefined, entry))
-    .find((value) => Number.isSafeInteger(value) && (value as number) > 0);
-  return count === undefined ? {} : { [key]: count as number };
+    .find(isCount);
+  return count === undefined ? {} : { [key]: count };
 }
 
 function modalitiesIn({ architecture }: JsonObject): Pick<ModelInfo, "inputModalities"> {

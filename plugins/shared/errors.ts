@@ -1,6 +1,6 @@
 /** Error handling shared by several wires. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, asText, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
@@ -19,7 +19,7 @@ const DEEPEST_READ = 8;
  * list of `{msg}`), `message`, or the text itself. Stack traces are cut off. Empty if the text is markup or nothing is left.
  */
 export function upstreamMessage(body: unknown): string {
-  const text = (messageIn(body) ?? (typeof body === "string" ? body : "")).slice(0, LONGEST_READ);
+  const text = (messageIn(body) ?? asText(body)).slice(0, LONGEST_READ);
   if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
   const cut = text.split(/\n[ \t]*(?:at\s|File ")|\bTraceback \(most recent call last\)/)[0]!.trim();
   return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
@@ -57,9 +57,15 @@ function retryAfterOf(headers: Headers): string | undefined {
   return Number.isNaN(seconds) ? value : String(Math.max(0, seconds));
 }
 
+/** The object that describes the error. */
+function errorIn(body: unknown): JsonObject {
+  const object = asObject(body);
+  return isJsonObject(object.error) ? object.error : object;
+}
+
 /** Without a status, the failure is the upstream's own unless its message says otherwise. */
 function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
-  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const inner = errorIn(body);
   const refusal: Refusal = {
     status,
     isRefusal: status !== undefined && status >= 400 && status < 500,
@@ -206,7 +212,7 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
 
 /** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
-  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const inner = errorIn(body);
   const status = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
     .find((value) => value >= 400 && value < 600);
   const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));

@@ -1,6 +1,7 @@
 /** Finds which part of a request an upstream refused, on any wire. The upstream may answer without it. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asObject } from "../../src/canonical/json.ts";
+import { SAMPLING_NAMES } from "./sampling.ts";
 
 /** How much of a refusal is read, in characters. Some servers repeat the whole request in it. */
 const LONGEST = 4_096;
@@ -66,12 +67,8 @@ export const CONTROLS: readonly string[] = [
  * because they determine what to answer and in which form.
  */
 const TUNING_PARAMETERS: ReadonlySet<string> = new Set([
-  "temperature",
-  "top_p",
-  "top_k",
+  ...SAMPLING_NAMES,
   "min_p",
-  "presence_penalty",
-  "frequency_penalty",
   "repetition_penalty",
   "seed",
   "stop",
@@ -116,7 +113,7 @@ export function refusedParameters(body: unknown): string[] {
   const text = refusalText(body);
   const named = [AFTER, BEFORE, FIELD, ...(FORBIDDEN.test(text) ? [PLACE] : [])]
     .flatMap((pattern) => [...text.matchAll(pattern)].map(([, field]) => field!));
-  const { code, param } = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
+  const { code, param } = asObject(asObject(body).error);
   if (typeof param === "string" && /^(unsupported|unknown)_(parameter|value)$/.test(String(code))) named.push(param);
   return [...new Set(named)].filter((field) => TUNING_PARAMETERS.has(field) || isRenamed(field, text));
 }

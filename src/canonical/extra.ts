@@ -113,8 +113,7 @@ export function mergeExtras(extras: readonly (Extra | undefined)[]): Extra | und
 
 /** Notes a field that is overruled by another field with the same meaning, if both are present and differ. */
 export function noteOutweighed(field: string, value: unknown, weightier: unknown, note: (text: string) => void): void {
-  const isThere = (one: unknown) => one !== undefined && one !== null;
-  if (!isThere(value) || !isThere(weightier)) return;
+  if (value === undefined || value === null || weightier === undefined || weightier === null) return;
   if (JSON.stringify(value) !== JSON.stringify(weightier)) note(`dropped ${field}`);
 }
 

@@ -8,6 +8,7 @@ import type { Extra } from "./extra.ts";
 import type { HostedApproval, HostedCall, HostedResult, HostedWork } from "./hosted.ts";
 import type { JsonObject } from "./json.ts";
 import type { RelayRequest } from "./relay.ts";
+import type { SamplingParameters } from "./sampling.ts";
 import type { Usage } from "./usage.ts";
 
 // Parts
@@ -205,7 +206,7 @@ export interface OutputSchema {
   strict?: boolean;
 }
 
-export interface GenerateRequest {
+export interface GenerateRequest extends SamplingParameters {
   /** As the client wrote it. `Target.model` has the target's own name for the model. */
   model: string;
   messages: Message[];
@@ -217,11 +218,6 @@ export interface GenerateRequest {
   parallelToolCalls?: boolean;
   thinking?: Thinking;
   maxOutputTokens?: number;
-  temperature?: number;
-  topP?: number;
-  presencePenalty?: number;
-  frequencyPenalty?: number;
-  topK?: number;
   stopSequences?: string[];
   seed?: number;
   outputSchema?: OutputSchema;

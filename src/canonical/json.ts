@@ -12,6 +12,45 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
+/** The object, or an empty one. */
+export function asObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** The list, or an empty one. */
+export function asList(value: unknown): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The objects in a list. */
+export function asObjects(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** The texts in a list. */
+export function asTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+/** The text, or an empty one. */
+export function asText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The whole number above 0, if it is one. */
+export function asCount(value: unknown): number | undefined {
+  return isCount(value) ? value : undefined;
+}
+
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+/** Whether it is a text with something in it. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 /** The value as text, for wires that put JSON into a string. Text stays as it is. */
 export function toJsonText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? {});
@@ -51,6 +90,24 @@ export function toJsonArguments(input: string): string {
 /** A field to spread into an object. Empty if the value is null or undefined, which both mean absent on a wire. */
 export function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
+}
+
+/** The same for a text that is not empty. */
+export function presentText<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
+  return present(key, isText(value) ? value : undefined);
+}
+
+/** Pairs of names: that of a field in one object, and that of the same field in another. */
+export type NewNames = readonly { readonly from: string; readonly to: string }[];
+
+/** Copies the fields that are present to `fields`, under their new names. */
+export function copyRenamed(object: object, names: NewNames, fields: JsonObject = {}): JsonObject {
+  for (let at = 0; at < names.length; at++) {
+    const { from, to } = names[at]!;
+    const value = (object as JsonObject)[from];
+    if (value !== null && value !== undefined) fields[to] = value;
+  }
+  return fields;
 }
 
 /** A copy of the object with one more field. For an object with a thousand fields, a spread takes four times as long. */

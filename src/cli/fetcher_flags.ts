@@ -63,13 +63,13 @@ function without(range: string, addresses: readonly string[]): string[] {
   });
   if (!isInside) return [range];
   if (bits === 32) return [];
-  return [from, from + size / 2].flatMap((half) => without(`${textOf(half)}/${bits + 1}`, addresses));
+  return [from, from + size / 2].flatMap((half) => without(`${addressOf(half)}/${bits + 1}`, addresses));
 }
 
 function numberOf(address: string): number {
   return address.split(".").reduce((number, part) => number * 256 + Number(part), 0);
 }
 
-function textOf(number: number): string {
+function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
 }

@@ -1,5 +1,5 @@
 /** The second pass: what the schema cannot see, such as names that refer to nothing. */
-import { isJsonObject } from "../canonical/json.ts";
+import { asList, asObject, isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { storeProblems } from "./check_store.ts";
@@ -53,15 +53,15 @@ export interface Surroundings {
  * over here, because the schema reports it.
  */
 export function check(raw: unknown, surroundings: Surroundings): Problem[] {
-  const config = fields(raw);
+  const config = asObject(raw);
   const checker: Checker = {
     drivers: surroundings.drivers,
     plugins: surroundings.catalogs,
     env: surroundings.env,
     config,
-    upstreams: fields(config.upstreams),
-    catalogs: fields(config.catalogs),
-    lanes: fields(config.lanes),
+    upstreams: asObject(config.upstreams),
+    catalogs: asObject(config.catalogs),
+    lanes: asObject(config.lanes),
     upstreamHints: new Map(),
   };
   return [
@@ -98,8 +98,8 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
     const path = `keys[${index}]`;
-    const { name, secret, lanes: opened, team } = fields(key);
-    const teams = fields(config.teams);
+    const { name, secret, lanes: opened, team } = asObject(key);
+    const teams = asObject(config.teams);
     if (typeof team === "string" && !Object.hasOwn(teams, team)) {
       yield { path: `${path}.team`, message: `Cannot find team "${team}"${hint(team, Object.keys(teams))}` };
     }
@@ -107,7 +107,7 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
       yield { path: `${path}.name`, message: `Two keys have the name "${name}"` };
     }
     if (typeof name === "string") names.add(name);
-    const variable = fields(secret).env;
+    const variable = asObject(secret).env;
     yield* secretProblems(`${path}.secret.env`, variable, env);
     yield* unsetProblems(`${path}.secret.env`, variable, env);
     for (const [position, lane] of items(opened)) {
@@ -120,7 +120,7 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
 
 function* sealingProblems({ config, env }: Checker): Problems {
   const path = "sealing.key.env";
-  const variable = fields(fields(config.sealing).key).env;
+  const variable = asObject(asObject(config.sealing).key).env;
   yield* unsetProblems(path, variable, env);
   const key = isVariable(variable) ? env(variable) : undefined;
   if (!key || key.length >= LEAST_SECRET) return;
@@ -128,7 +128,7 @@ function* sealingProblems({ config, env }: Checker): Problems {
 }
 
 function* listenProblems({ config }: Checker): Problems {
-  const { hostname } = fields(config.listen);
+  const { hostname } = asObject(config.listen);
   const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !config.oidc && !takesTokens(config);
   if (typeof hostname !== "string" || isLoopback(hostname) || !isOpen) return;
   yield {
@@ -142,9 +142,9 @@ function* listenProblems({ config }: Checker): Problems {
 function* upstreamProblems(checker: Checker): Problems {
   for (const [name, upstream] of Object.entries(checker.upstreams)) {
     const path = `upstreams.${name}`;
-    yield* upstreamCatalogProblems(path, fields(upstream), checker);
-    yield* secretProblems(`${path}.secret.env`, fields(fields(upstream).secret).env, checker.env);
-    yield* driverProblems(path, fields(upstream), checker);
+    yield* upstreamCatalogProblems(path, asObject(upstream), checker);
+    yield* secretProblems(`${path}.secret.env`, asObject(asObject(upstream).secret).env, checker.env);
+    yield* driverProblems(path, asObject(upstream), checker);
   }
 }
 
@@ -160,7 +160,7 @@ function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Check
   for (const [setting, can, lacking] of CATALOG_SETTINGS) {
     const name = upstream[setting];
     yield* missingCatalog(`${path}.${setting}`, name, checker);
-    const { plugin } = fields(typeof name === "string" ? checker.catalogs[name] : undefined);
+    const { plugin } = asObject(typeof name === "string" ? checker.catalogs[name] : undefined);
     if (typeof plugin !== "string" || !Object.hasOwn(plugins, plugin) || plugins[plugin]![can]) continue;
     const able = quoted(Object.keys(plugins).filter((one) => plugins[one]![can]));
     yield {
@@ -192,7 +192,7 @@ function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): 
 
 function* catalogProblems({ catalogs, plugins }: Checker): Problems {
   for (const [name, catalog] of Object.entries(catalogs)) {
-    const { plugin } = fields(catalog);
+    const { plugin } = asObject(catalog);
     if (typeof plugin !== "string" || Object.hasOwn(plugins, plugin)) continue;
     const message = `Cannot find catalog plugin "${plugin}"${hint(plugin, Object.keys(plugins))}`;
     yield { path: `catalogs.${name}.plugin`, message };
@@ -209,20 +209,20 @@ function* laneProblems(raw: unknown, checker: Checker): Problems {
   }
   for (const [name, lane] of Object.entries(lanes)) {
     const path = `lanes.${name}`;
-    const { models, upstreams } = fields(lane);
-    for (const [model, alias] of Object.entries(fields(models))) {
-      const { task, targets } = fields(alias);
+    const { models, upstreams } = asObject(lane);
+    for (const [model, alias] of Object.entries(asObject(models))) {
+      const { task, targets } = asObject(alias);
       for (const [index, target] of items(targets)) {
         yield* servingProblems(
           `${path}.models.${model}.targets[${index}].upstream`,
-          fields(target).upstream,
+          asObject(target).upstream,
           task,
           checker,
         );
       }
     }
-    yield* laneCatalogProblems(path, fields(lane), checker);
-    for (const [task, upstream] of Object.entries(fields(upstreams))) {
+    yield* laneCatalogProblems(path, asObject(lane), checker);
+    for (const [task, upstream] of Object.entries(asObject(upstreams))) {
       yield* servingProblems(`${path}.upstreams.${task}`, upstream, task, checker);
     }
   }
@@ -233,7 +233,7 @@ function* laneCatalogProblems(path: string, { catalog, upstreams }: Fields, chec
   for (const [index, name] of named) {
     yield* missingCatalog(`${path}.catalog${index === undefined ? "" : `[${index}]`}`, name, checker);
     const isKnown = typeof name === "string" && Object.hasOwn(checker.catalogs, name);
-    if (!isKnown || Object.keys(fields(upstreams)).length > 0) continue;
+    if (!isKnown || Object.keys(asObject(upstreams)).length > 0) continue;
     const message = `Missing: no upstream serves the models of catalog "${name}"; name one for each task`;
     yield { path: `${path}.upstreams`, message };
   }
@@ -248,7 +248,7 @@ function* servingProblems(path: string, name: unknown, task: unknown, checker: C
     yield { path, message: `Cannot find upstream "${name}"${hints.get(name)}` };
     return;
   }
-  const { driver } = fields(upstreams[name]);
+  const { driver } = asObject(upstreams[name]);
   if (typeof driver !== "string" || !Object.hasOwn(drivers, driver) || !isTask(task)) return;
   const { tasks } = drivers[driver]!;
   if (tasks.includes(task)) return;
@@ -280,12 +280,8 @@ function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
 }
 
-function fields(value: unknown): Record<string, unknown> {
-  return isJsonObject(value) ? value : {};
-}
-
 function items(value: unknown): [number, unknown][] {
-  return Array.isArray(value) ? [...value.entries()] : [];
+  return [...asList(value).entries()];
 }
 
 function isTask(value: unknown): value is Task {

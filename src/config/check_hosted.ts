@@ -1,5 +1,5 @@
 /** The second pass over what the configuration says of hosted tools. */
-import { isJsonObject } from "../canonical/json.ts";
+import { asObject, isJsonObject } from "../canonical/json.ts";
 import { isPattern } from "../canonical/models.ts";
 import { hint } from "./hint.ts";
 import { takesTokens } from "./secrets.ts";
@@ -17,9 +17,9 @@ export function* hostedProblems(
   config: Readonly<Record<string, unknown>>,
   { searchBackends = {}, env }: HostedSurroundings,
 ): Generator<{ path: string; message: string }, void> {
-  const { webSearch, webFetch, mcp } = fields(config.hostedTools);
-  yield* fetchProblems(fields(webFetch), env);
-  const servers = fields(fields(mcp).servers);
+  const { webSearch, webFetch, mcp } = asObject(config.hostedTools);
+  yield* fetchProblems(asObject(webFetch), env);
+  const servers = asObject(asObject(mcp).servers);
   yield* ruleProblems(servers, config);
   if (!isJsonObject(webSearch)) return;
   const path = "hostedTools.webSearch";
@@ -41,7 +41,7 @@ export function* hostedProblems(
   if (baseUrl === undefined) {
     yield { path: `${path}.baseUrl`, message: `Missing: backend "${backend}" needs a base URL` };
   }
-  const variable = fields(secret).env;
+  const variable = asObject(secret).env;
   if (searchBackends[backend]!.needsSecret && secret === undefined) {
     yield { path: `${path}.secret`, message: `Missing: backend "${backend}" needs a secret` };
   } else if (typeof variable === "string" && /^[A-Za-z_]\w*$/.test(variable) && !env(variable)) {
@@ -52,18 +52,14 @@ export function* hostedProblems(
   }
 }
 
-function fields(value: unknown): Record<string, unknown> {
-  return isJsonObject(value) ? value : {};
-}
-
 /** Keys that rules for tools name and nobody can have. Names of stored keys and of callers with tokens are not known here. */
 function* ruleProblems(servers: Record<string, unknown>, config: Readonly<Record<string, unknown>>) {
   const { keys, storedKeys, oidc } = config;
   if (!Array.isArray(keys) || keys.length === 0 || storedKeys || oidc || takesTokens(config)) return;
-  const names = keys.map((key) => fields(key).name).filter((name) => typeof name === "string");
-  for (const [server, { tools }] of Object.entries(servers).map(([name, value]) => [name, fields(value)] as const)) {
-    for (const [tool, rule] of Object.entries(fields(tools))) {
-      const { keys: named } = fields(rule);
+  const names = keys.map((key) => asObject(key).name).filter((name) => typeof name === "string");
+  for (const [server, { tools }] of Object.entries(servers).map(([name, value]) => [name, asObject(value)] as const)) {
+    for (const [tool, rule] of Object.entries(asObject(tools))) {
+      const { keys: named } = asObject(rule);
       for (const [index, name] of Array.isArray(named) ? named.entries() : []) {
         if (typeof name !== "string" || isPattern(name) || names.includes(name)) continue;
         const path = `hostedTools.mcp.servers.${server}.tools.${tool}.keys[${index}]`;
@@ -86,7 +82,7 @@ function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSur
     yield { path, message: "Missing: a fetcher with a url needs a secret" };
     return;
   }
-  const variable = fields(secret).env;
+  const variable = asObject(secret).env;
   if (typeof variable !== "string" || !/^[A-Za-z_]\w*$/.test(variable)) return;
   const { length } = env(variable) ?? "";
   if (length === 0) {

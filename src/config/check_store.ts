@@ -1,5 +1,5 @@
 /** The second pass over what the configuration says of the store. */
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { isVariableName } from "./fields.ts";
 import { parseRedisUrl } from "./redis_url.ts";
 import { PLACEHOLDER_SECRET } from "./secrets.ts";
@@ -8,7 +8,7 @@ type Env = (name: string) => string | undefined;
 type Problems = Generator<{ path: string; message: string }, void>;
 
 export function* storeProblems(config: Record<string, unknown>, env: Env): Problems {
-  const store: JsonObject = isJsonObject(config.store) ? config.store : {};
+  const store: JsonObject = asObject(config.store);
   if (store.kind === "redis") yield* serverProblems(store, env);
   yield* replicaProblems(config, store, env);
   if (config.storedKeys !== true || store.kind !== "memory") return;

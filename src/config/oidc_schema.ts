@@ -1,6 +1,6 @@
 /** The section of the configuration for callers who bring tokens of an OpenID Connect provider, and its second pass. */
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { asList, asObject, isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { object, secretSchema } from "./fields.ts";
 import { hint } from "./hint.ts";
 import { OIDC_PREFIX } from "./key_name.ts";
@@ -106,25 +106,25 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
 /** The names that refer to nothing, and those that stand twice. */
 export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
   if (!isJsonObject(config.oidc)) return;
-  yield* clientProblems(fields(config.oidc.console));
-  const lanes = Object.keys(fields(config.lanes));
+  yield* clientProblems(asObject(config.oidc.console));
+  const lanes = Object.keys(asObject(config.lanes));
   const names = new Set<unknown>();
-  for (const [index, group] of list(config.oidc.groups).entries()) {
+  for (const [index, group] of asList(config.oidc.groups).entries()) {
     const path = `oidc.groups[${index}]`;
-    const { name, lanes: opened, team } = fields(group);
-    const teams = Object.keys(fields(config.teams));
+    const { name, lanes: opened, team } = asObject(group);
+    const teams = Object.keys(asObject(config.teams));
     if (typeof team === "string" && !teams.includes(team)) {
       yield { path: `${path}.team`, message: `Cannot find team "${team}"${hint(team, teams)}` };
     }
     if (names.has(name)) yield { path: `${path}.name`, message: `Two groups have the name "${name}"` };
     if (typeof name === "string") names.add(name);
-    for (const [position, lane] of list(opened).entries()) {
+    for (const [position, lane] of asList(opened).entries()) {
       if (typeof lane !== "string" || lanes.includes(lane)) continue;
       yield { path: `${path}.lanes[${position}]`, message: `Cannot find lane "${lane}"${hint(lane, lanes)}` };
     }
   }
-  for (const [index, key] of list(config.keys).entries()) {
-    const { name } = fields(key);
+  for (const [index, key] of asList(config.keys).entries()) {
+    const { name } = asObject(key);
     if (typeof name !== "string" || !name.startsWith(OIDC_PREFIX)) continue;
     const message = `A key's name cannot begin with "${OIDC_PREFIX}", because callers with tokens are called so`;
     yield { path: `keys[${index}].name`, message };
@@ -134,12 +134,4 @@ export function* oidcProblems(config: Record<string, unknown>): Generator<{ path
 function* clientProblems({ authMethod, secret }: JsonObject): Generator<{ path: string; message: string }, void> {
   if (authMethod === undefined || secret !== undefined) return;
   yield { path: "oidc.console.authMethod", message: 'It has no use without "secret"' };
-}
-
-function fields(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -3,6 +3,7 @@
  * as it is. Every change to a request for a target is in one list (`src/inference/prepare.ts`).
  */
 import type { GenerateRequest, Message, ReasoningPart, Thinking } from "../canonical/generate.ts";
+import type { SamplingParameter } from "../canonical/sampling.ts";
 
 /** Which call ids a server accepts, and how long one may be. */
 export interface IdRule {
@@ -46,9 +47,7 @@ export interface Intake {
 
 /** What steers an answer and can be left out. */
 export type Control =
-  | "presencePenalty"
-  | "frequencyPenalty"
-  | "topK"
+  | SamplingParameter
   | "stopSequences"
   | "seed"
   | "verbosity"

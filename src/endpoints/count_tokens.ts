@@ -12,7 +12,7 @@ import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { openUnrecordedAttempt } from "../inference/attempt.ts";
-import { count, learn, textOf } from "../inference/counting.ts";
+import { count, countedParts, learn } from "../inference/counting.ts";
 import { withAffinity } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { recall } from "../inference/recall.ts";
@@ -55,7 +55,7 @@ async function countExactly(
   const attempt = newAttemptRecord(where);
   const options = { signal: gateway.signal, estimate };
   const asked = openUnrecordedAttempt("countTokens", input, where, attempt, context, options);
-  const text = textOf(input);
+  const text = countedParts(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
     learn({ inputTokens, outputTokens: 0 }, attempt, gateway);
     return { inputTokens, by };

@@ -43,7 +43,7 @@ function markOf([a, b, c]: Uint8Array): string | undefined {
 }
 
 /** The text in the bytes: by their mark, else by the header, else by the page itself, else as UTF-8 or what was usual before it. */
-export function textOf(bytes: Uint8Array, charset: string | undefined, kind: Kind): string {
+export function decodeText(bytes: Uint8Array, charset: string | undefined, kind: Kind): string {
   const named = [markOf(bytes), charset, kind === "html" ? charsetInPage(latin1(bytes, 4_096)) : undefined];
   for (const label of named) {
     const decoder = label === undefined ? undefined : decoderFor(label);

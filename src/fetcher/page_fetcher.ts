@@ -4,7 +4,7 @@ import { isDecoded } from "../platform/decoding.ts";
 import { type Transport, TransportError, type TransportResponse } from "../platform/transport.ts";
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { abortAfter } from "../util/timeout.ts";
-import { contentTypeOf, kindOf, textOf } from "./content.ts";
+import { contentTypeOf, decodeText, kindOf } from "./content.ts";
 import { type Address, addressOf } from "./addresses.ts";
 import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
@@ -127,7 +127,7 @@ export class PageFetcher {
     const kind = kindOf(mediaType, bytes);
     if (!kind) throw new Refusal("unsupported_type", `Pages of type "${mediaType}" cannot be read`);
     const page: ReadPage = kind === "text"
-      ? { text: textOf(bytes, charset, kind) }
+      ? { text: decodeText(bytes, charset, kind) }
       : await this.#options.reader.read({ kind, bytes, charset, url: url.href, most }, signal, caller);
     return {
       url: url.href,
@@ -174,7 +174,7 @@ function redirectOf({ status, headers, body }: TransportResponse): string | unde
 }
 
 async function robotsIn(response: TransportResponse): Promise<RobotsFile> {
-  if (response.ok) return { text: textOf((await readUpTo(response, ROBOTS_BYTES)).bytes, "utf-8", "text") };
+  if (response.ok) return { text: decodeText((await readUpTo(response, ROBOTS_BYTES)).bytes, "utf-8", "text") };
   await response.body?.cancel();
   return response.status >= 400 && response.status < 500 ? "none" : "unreachable";
 }

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isJsonObject } from "../canonical/json.ts";
+import { asObject } from "../canonical/json.ts";
 import { digestOf } from "../util/digest.ts";
 import type { FetchedPage } from "./page_fetcher.ts";
 import { Refusal } from "./refusal.ts";
@@ -52,7 +52,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 }
 
 function askedIn(body: unknown): { url: string; most: number; caller: Caller } | undefined {
-  const { url, maxCharacters: most, caller } = isJsonObject(body) ? body : {};
+  const { url, maxCharacters: most, caller } = asObject(body);
   if (typeof url !== "string" || typeof most !== "number" || !Number.isInteger(most) || most <= 0) return undefined;
   return { url, most: Math.min(most, MOST_CHARACTERS), caller: typeof caller === "string" ? caller : undefined };
 }

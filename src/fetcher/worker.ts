@@ -2,7 +2,7 @@
  * Reads pages, in a thread of its own that may touch nothing: what strangers send can be made to take long, or much memory, and
  * then the thread is ended.
  */
-import { textOf } from "./content.ts";
+import { decodeText } from "./content.ts";
 import { type PageText, readHtml } from "./html.ts";
 import { getDocumentProxy } from "unpdf";
 
@@ -29,7 +29,7 @@ port.onmessage = async ({ data: { kind, bytes, charset, url, most, isHasty } }) 
   try {
     const page = kind === "pdf"
       ? await readPdf(bytes, most)
-      : readHtml(textOf(bytes, charset, "html"), url, most, isHasty);
+      : readHtml(decodeText(bytes, charset, "html"), url, most, isHasty);
     port.postMessage({ page: { ...page, text: page.text.slice(0, most + 1).toWellFormed() } });
   } catch {
     port.postMessage({});

@@ -1,6 +1,6 @@
 /** Opening pages by the fetcher, which is a process of its own. */
 import type { HostedErrorCode, HostedResult, Page } from "../canonical/hosted.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
 import { type Callee, readReply, send } from "../upstream/send.ts";
@@ -93,7 +93,7 @@ const CODES: ReadonlySet<unknown> = new Set<HostedErrorCode>([
 
 function resultOf({ status, body }: Reply): HostedResult {
   if (status !== 200) throw new GatewayError("upstream_error", `The fetcher answered with status ${status}`);
-  const { error, url, title, text, mediaType, retrievedAt } = isJsonObject(body) ? body : {};
+  const { error, url, title, text, mediaType, retrievedAt } = asObject(body);
   if (CODES.has(error)) return { kind: "error", code: error as HostedErrorCode };
   if (typeof url !== "string" || typeof text !== "string") {
     throw new GatewayError("upstream_error", "The fetcher's answer contains no page");

@@ -3,7 +3,15 @@
  * which has neither a beginning nor sessions.
  */
 import type { HostedResult, RemoteContent, RemoteTool } from "../canonical/hosted.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
+import {
+  asObject,
+  asObjects,
+  asText,
+  isJsonObject,
+  isText,
+  type JsonObject,
+  type JsonValue,
+} from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
 /** Which of the two a server speaks. */
@@ -92,8 +100,8 @@ export interface ToolPage {
 
 export function toolsIn({ tools, nextCursor, ttlMs }: JsonObject): ToolPage {
   return {
-    tools: Array.isArray(tools) ? tools.filter(isJsonObject).flatMap(toolIn) : [],
-    ...(typeof nextCursor === "string" && nextCursor !== "" && { cursor: nextCursor }),
+    tools: asObjects(tools).flatMap(toolIn),
+    ...(isText(nextCursor) && { cursor: nextCursor }),
     ...(typeof ttlMs === "number" && { ttlMs }),
   };
 }
@@ -110,7 +118,7 @@ function toolIn({ name, description, inputSchema, annotations }: JsonObject): Re
 
 /** What a call came to. `mostCharacters`: of all its texts together. */
 export function contentIn({ content, structuredContent, isError }: JsonObject, mostCharacters: number): HostedResult {
-  const blocks = Array.isArray(content) ? content.filter(isJsonObject) : [];
+  const blocks = asObjects(content);
   const parts = blocks.flatMap(partIn);
   const whole = parts.length === 0 && isJsonObject(structuredContent)
     ? [{ type: "text" as const, text: JSON.stringify(structuredContent) }]
@@ -129,7 +137,7 @@ function partIn(block: JsonObject): RemoteContent[] {
   const { type, data, mimeType } = block;
   switch (type) {
     case "text":
-      return [{ type: "text", text: textOf(block.text) }];
+      return [{ type: "text", text: asText(block.text) }];
     case "image":
     case "audio":
       return typeof data === "string" && typeof mimeType === "string"
@@ -141,20 +149,12 @@ function partIn(block: JsonObject): RemoteContent[] {
         text: [block.title ?? block.name, block.uri, block.description].filter(isText).join("\n"),
       }];
     case "resource": {
-      const resource = isJsonObject(block.resource) ? block.resource : {};
+      const resource = asObject(block.resource);
       return isText(resource.text)
         ? [{ type: "text", text: resource.text }]
-        : [{ type: "text", text: `[${textOf(resource.uri)}]` }];
+        : [{ type: "text", text: `[${asText(resource.uri)}]` }];
     }
     default:
       return [];
   }
-}
-
-function isText(value: JsonValue | undefined): value is string {
-  return typeof value === "string" && value !== "";
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }

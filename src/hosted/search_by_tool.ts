@@ -1,6 +1,6 @@
 /** Searching the web by a tool of a server of the Model Context Protocol. */
 import type { HostedResult } from "../canonical/hosted.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
+import { isJsonObject, isText, type JsonObject, parseJson } from "../canonical/json.ts";
 import type { FoundPage } from "../contract/search.ts";
 import { GatewayError } from "../errors.ts";
 import type { RemoteServer } from "./mcp.ts";
@@ -34,8 +34,7 @@ function listIn(value: unknown): JsonObject[] | undefined {
 
 /** The names that services have for the fields of a page. */
 function pageOf(entry: JsonObject): FoundPage[] {
-  const text = (...names: string[]) =>
-    names.map((name) => entry[name]).find((one) => typeof one === "string" && one !== "");
+  const text = (...names: string[]) => names.map((name) => entry[name]).find((one) => isText(one));
   const url = text("url", "link", "href");
   if (typeof url !== "string" || !/^https?:/i.test(url)) return [];
   const age = text("age", "date", "published_date", "publishedDate");

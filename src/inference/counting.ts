@@ -22,7 +22,7 @@ function countKnown(
   estimate: number,
   { calibration, upstreamCounts, tokenizerCounts }: Gateway,
 ): Count {
-  const text = () => textOf(input);
+  const text = () => countedParts(input);
   const byUpstream = upstreamCounts.known(target, text);
   if (byUpstream !== undefined) return { inputTokens: byUpstream, by: "upstream" };
   const byTokenizer = tokenizerCounts.known(target, text);
@@ -31,7 +31,7 @@ function countKnown(
 }
 
 /** The fields of a request that its count depends on. */
-export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
+export function countedParts({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
   return [messages, tools, toolChoice, outputSchema, thinking] as JsonValue;
 }
 

@@ -1,5 +1,6 @@
 /** The differences between two JSON values, in a few lines for a person to read. */
 import type { JsonValue } from "../canonical/json.ts";
+import { isObject } from "../util/merge.ts";
 
 /** The difference at one path. An added value has no `before`, and a removed one has no `after`. */
 export interface Difference {
@@ -55,10 +56,6 @@ function compareLists(before: readonly unknown[], after: readonly unknown[], pat
 
 function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function excerpt(value: unknown): JsonValue {

@@ -26,7 +26,7 @@ export function listsIn(messages: readonly Message[], servers: readonly RemoteWo
   for (const step of stepsIn(messages)) {
     const { call, result, extra } = step;
     if (call.kind !== "mcp-list" || result?.kind !== "tools") continue;
-    brought.add(textOf(step));
+    brought.add(stepKey(step));
     // Parts that the client sent have `extra` of its wire. Parts that the gateway stored have none.
     if (extra === undefined || !configured.has(call.server)) known.set(call.server, result.tools);
   }
@@ -47,9 +47,9 @@ export async function listTools(
     else context.note(`could not list the tools of ${server}`);
     return { type: "hosted", id: context.gateway.newId(), call: { kind: "mcp-list", server }, result };
   });
-  return parts.filter((part) => !brought.has(textOf(part)));
+  return parts.filter((part) => !brought.has(stepKey(part)));
 }
 
-function textOf({ call, result }: HostedPart): string {
+function stepKey({ call, result }: HostedPart): string {
   return JSON.stringify([call, result]);
 }

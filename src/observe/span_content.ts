@@ -106,7 +106,7 @@ function partOf(part: Message["content"][number], room: Room): Recorded {
         arguments: room.take(part.input),
       };
     case "tool-result":
-      return { type: "tool_call_response", id: room.take(part.id), result: room.take(textOf(part)) };
+      return { type: "tool_call_response", id: room.take(part.id), result: room.take(resultText(part)) };
     case "file":
       return { type: "file", mime_type: room.take(part.mediaType) };
     case "hosted":
@@ -117,6 +117,6 @@ function partOf(part: Message["content"][number], room: Room): Recorded {
   }
 }
 
-function textOf({ content }: ToolResultPart): string {
+function resultText({ content }: ToolResultPart): string {
   return content.map((part) => part.type === "text" ? part.text : `[${part.type}]`).join("\n");
 }

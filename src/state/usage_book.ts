@@ -1,5 +1,5 @@
 /** What each key used, by day and model: sums in the store, to which all gateways on it add. */
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { asList, asObject, asTexts } from "../canonical/json.ts";
 import type { Usage } from "../canonical/usage.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { picoDollars } from "../util/dollars.ts";
@@ -172,7 +172,7 @@ class StoredUsage implements UsageBook {
       const names = namesIn(value);
       const isKnown = names.includes(key);
       isListed = isKnown || names.length < MOST_KEYS || key === OTHERS;
-      return { version: VERSION, ...fieldsOf(value), names: isListed && !isKnown ? [...names, key] : names };
+      return { version: VERSION, ...asObject(value), names: isListed && !isKnown ? [...names, key] : names };
     });
     return isListed;
   }
@@ -192,28 +192,24 @@ async function keysIn(store: Store): Promise<string[]> {
 }
 
 function namesIn(value: unknown): string[] {
-  return listIn(value, "names").filter((name) => typeof name === "string");
+  return asTexts(listIn(value, "names"));
 }
 
 /** The list of a record. The first ones were lists themselves. */
 function listIn(value: unknown, name: string): unknown[] {
-  const list = Array.isArray(value) ? value : fieldsOf(value)[name];
-  return Array.isArray(list) ? list : [];
-}
-
-function fieldsOf(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
+  const list = Array.isArray(value) ? value : asObject(value)[name];
+  return asList(list);
 }
 
 /** The page with what was used added. What a later form has in it stays. */
 function withSums(value: unknown, sums: Sums): object {
   const all = sumsIn(value);
   for (const [model, use] of sums) addTo(all, model, use);
-  const rows = listIn(value, "rows").map(fieldsOf);
+  const rows = listIn(value, "rows").map(asObject);
   const before = new Map(rows.map((row) => [row.model, row]));
   return {
     version: VERSION,
-    ...fieldsOf(value),
+    ...asObject(value),
     rows: [
       ...Array.from(all, ([model, { pico, ...use }]) => ({ ...before.get(model), model, ...use, pico: String(pico) })),
       ...rows.filter(({ model }) => typeof model !== "string"),
@@ -248,7 +244,7 @@ function atMost(tokens: number): number {
 /** What another version wrote may be anything. */
 function sumsIn(value: unknown): Sums {
   const sums: Sums = new Map();
-  for (const row of listIn(value, "rows").map(fieldsOf)) {
+  for (const row of listIn(value, "rows").map(asObject)) {
     const { model, requests, inputTokens, outputTokens, pico, unpriced, estimated } = row;
     if (typeof model !== "string") continue;
     const count = (number: unknown) => Number.isSafeInteger(number) ? number as number : 0;

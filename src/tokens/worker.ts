@@ -5,7 +5,7 @@
 import { Script } from "node:vm";
 import { Template } from "jinja";
 import { Tokenizer } from "tokenizers";
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Prompt } from "../contract/driver.ts";
 import type { TokenizerFiles } from "./tokenizer_files.ts";
 
@@ -86,7 +86,7 @@ function load({ vocabulary, settings, template }: TokenizerFiles): Loaded {
     tokenizer: new Tokenizer(parse(vocabulary), config),
     ...(source !== undefined && { template: tryTemplate(source) }),
     marks: Object.fromEntries(
-      Object.entries(config).filter(([name]) => name.endsWith("_token")).map(([name, mark]) => [name, textOf(mark)]),
+      Object.entries(config).filter(([name]) => name.endsWith("_token")).map(([name, mark]) => [name, markText(mark)]),
     ),
   };
 }
@@ -100,7 +100,7 @@ function parse(bytes: Uint8Array): JsonObject {
 /** Older repositories have the template, or several named ones, in the settings. */
 function templateIn({ chat_template: given }: JsonObject): string | undefined {
   if (typeof given === "string") return given;
-  const named = Array.isArray(given) ? given.filter(isJsonObject) : [];
+  const named = asObjects(given);
   const chosen = named.find(({ name }) => name === "tool_use") ?? named.find(({ name }) => name === "default");
   return typeof chosen?.template === "string" ? chosen.template : undefined;
 }
@@ -114,7 +114,7 @@ function tryTemplate(source: string): Template | undefined {
 }
 
 /** A mark is a text or an object that contains one. */
-function textOf(mark: JsonObject[string]): string | undefined {
+function markText(mark: JsonObject[string]): string | undefined {
   const text = isJsonObject(mark) ? mark.content : mark;
   return typeof text === "string" ? text : undefined;
 }

@@ -23,16 +23,16 @@ const LONGEST_MESSAGE = 20_000;
 
 /** The model's summary, with the user's latest message if that is replaced too. */
 export function summaryIn({ content }: GenerateResponse, { messages }: GenerateRequest, keepsUsers: boolean): string {
-  const text = textOf(content).trim();
+  const text = joinedText(content).trim();
   if (text === "" || keepsUsers) return text;
   const latest = messages.findLast(({ role, content }) =>
     role === "user" && content.some((part) => part.type === "text")
   );
-  const words = latest?.role === "user" ? textOf(latest.content).trim() : "";
+  const words = latest?.role === "user" ? joinedText(latest.content).trim() : "";
   return words === "" || words.length > LONGEST_MESSAGE ? text : text + latestWords(words);
 }
 
-function textOf(parts: readonly OutputPart[]): string {
+function joinedText(parts: readonly OutputPart[]): string {
   return parts.map((part) => part.type === "text" ? part.text : "").join("");
 }
 

@@ -142,7 +142,11 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
     if (work.kind !== "mcp" || !remote) return undefined;
     return { kind: "mcp", server: work.server, name: remote.name, input: input.trim() === "" ? "{}" : input };
   }
-  const [query, url, pattern] = [textOf(fields, "query"), textOf(fields, "url"), textOf(fields, "pattern")];
+  const [query, url, pattern] = [
+    trimmedText(fields, "query"),
+    trimmedText(fields, "url"),
+    trimmedText(fields, "pattern"),
+  ];
   switch (does) {
     case "web-search":
       return query === undefined ? undefined : { kind: does, query };
@@ -155,7 +159,7 @@ export function readCall({ does, work, remote }: HostedFunction, input: string):
   }
 }
 
-function textOf(fields: JsonObject, key: string): string | undefined {
+function trimmedText(fields: JsonObject, key: string): string | undefined {
   const value = fields[key];
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }

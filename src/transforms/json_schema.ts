@@ -2,7 +2,7 @@
  * Validates values against JSON Schema. The values come from a model and the schemas from clients, so neither is
  * trusted.
  */
-import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../canonical/json.ts";
 import { compareNumbers, isMultiple, isNumber, isRawNumber, toDouble } from "../canonical/raw_number.ts";
 import {
   type Budget,
@@ -156,7 +156,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   additionalProperties({ value, argument, at, schema, run }) {
     if (!isJsonObject(value) || schema.patternProperties) return [];
-    const known = isJsonObject(schema.properties) ? schema.properties : {};
+    const known = asObject(schema.properties);
     return Object.entries(value)
       .filter(([name]) => !Object.hasOwn(known, name))
       .flatMap(([name, one]) => problemsOf(one!, argument, `${at}.${shortenText(name)}`, run));

@@ -121,17 +121,17 @@ export function listOf(value: JsonValue | undefined): JsonValue[] {
 const LONGEST_VALUE = 200;
 
 export function shorten(value: JsonValue, run: Budgeted): string {
-  return shortenText(textOf(value, run));
+  return shortenText(jsonWithin(value, run));
 }
 
 /** Equal numbers have the same text. A raw number never equals a plain one. */
 export function spell(value: JsonValue, run: Budgeted): string {
-  if (!isRawNumber(value)) return textOf(value, run);
+  if (!isRawNumber(value)) return jsonWithin(value, run);
   look(digitsOf(value), run);
   return canonicalText(value);
 }
 
-function textOf(value: JsonValue, run: Budgeted): string {
+function jsonWithin(value: JsonValue, run: Budgeted): string {
   const text = JSON.stringify(value);
   look(lookAt(text), run);
   return text;

@@ -7,10 +7,10 @@ import { GatewayError } from "../errors.ts";
 
 /** Throws `upstream_error` if the parts have more than `most` characters in total. */
 export function checkText(parts: readonly OutputPart[], most: number): void {
-  if (parts.reduce((length, part) => length + textOf(part).length, 0) > most) throw tooMuchText(most);
+  if (parts.reduce((length, part) => length + textIn(part).length, 0) > most) throw tooMuchText(most);
 }
 
-function textOf(part: OutputPart): string {
+function textIn(part: OutputPart): string {
   if (part.type === "tool-call") return part.input;
   return "text" in part ? part.text : "";
 }

@@ -10,6 +10,7 @@ import type {
   ToolCallPart,
   ToolChoice,
 } from "../../src/canonical/generate.ts";
+import { SAMPLING_PARAMETERS, type SamplingParameter } from "../../src/canonical/sampling.ts";
 import { base64, character, name, overTheWire, schema, tokens, url } from "./arbitraries.ts";
 
 /** Conversations and answers in the canonical form, as no one wire brings them about: all kinds of parts, in any order. */
@@ -166,7 +167,13 @@ const toolUse = fc.uniqueArray(name, { maxLength: 3 })
     });
   });
 
+/** Every sampling parameter, also one without a range of its own below. */
+const sampling = Object.fromEntries(
+  Object.keys(SAMPLING_PARAMETERS).map((name) => [name, fc.double({ min: 0, max: 1, noNaN: true })]),
+) as Record<SamplingParameter, fc.Arbitrary<number>>;
+
 const parameters = fc.record({
+  ...sampling,
   maxOutputTokens: fc.integer({ min: 1, max: 1_000_000 }),
   thinking: fc.constantFrom("low", "medium", "high").map((effort) => ({ effort })),
   temperature: fc.double({ min: 0, max: 2, noNaN: true }),

@@ -13,9 +13,23 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { type JsonObject, parseJson } from "../../src/canonical/json.ts";
+import {
+  CHAT_SAMPLING,
+  MESSAGES_SAMPLING,
+  RESPONSES_SAMPLING,
+  type SamplingTable,
+} from "../../plugins/shared/sampling.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 
 type Part = Message["content"][number];
+
+/** Sampling parameters whose loss the rules state themselves. */
+const STATED = new Set(["temperature", "topP", "presencePenalty", "frequencyPenalty", "topK"]);
+
+/** Any other is lost where the wire's table lacks it. */
+function alsoLacks({ lacks = {} }: SamplingTable): Rules["without"] {
+  return Object.fromEntries(Object.entries(lacks).filter(([name]) => !STATED.has(name)));
+}
 
 /** The losses of a wire, and the replacements for lost parts. `lost` receives the notes that must report a loss. */
 export interface Rules {
@@ -38,7 +52,7 @@ export interface Rules {
 
 export const RULES: Record<string, Rules> = {
   chat: {
-    without: {},
+    without: alsoLacks(CHAT_SAMPLING),
     file(part, lost) {
       const { mediaType, source, name } = part;
       const isPicture = mediaType.startsWith("image/") && source.type !== "id";
@@ -61,6 +75,7 @@ export const RULES: Record<string, Rules> = {
   },
   messages: {
     without: {
+      ...alsoLacks(MESSAGES_SAMPLING),
       presencePenalty: "presence_penalty",
       frequencyPenalty: "frequency_penalty",
       seed: "seed",
@@ -83,7 +98,7 @@ export const RULES: Record<string, Rules> = {
     labels: false,
   },
   responses: {
-    without: { topK: "top_k", stopSequences: "stop", seed: "seed" },
+    without: { ...alsoLacks(RESPONSES_SAMPLING), topK: "top_k", stopSequences: "stop", seed: "seed" },
     file(part, lost) {
       if (part.mediaType.startsWith("audio/")) return void lost(/dropped a file of type audio/);
       if (part.mediaType.startsWith("image/")) {

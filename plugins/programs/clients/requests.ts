@@ -1,5 +1,5 @@
 /** A tool turn as clients of each wire send it, for clients that cannot be run automatically. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 
 /** The two requests of a turn in which the model calls a tool. */
 export interface ToolTurn {
@@ -19,10 +19,6 @@ const DESCRIPTION = "Lists the files of a folder.";
 const PARAMETERS = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
 const RESULT = "README.md";
 
-function objectsIn(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
 const messages: ToolTurn = {
   path: () => "v1/messages",
   headers: { "anthropic-version": "2023-06-01" },
@@ -33,11 +29,11 @@ const messages: ToolTurn = {
     tools: [{ name: NAME, description: DESCRIPTION, input_schema: PARAMETERS }],
   }),
   second(first, { content }) {
-    const calls = objectsIn(content).filter(({ type }) => type === "tool_use");
+    const calls = asObjects(content).filter(({ type }) => type === "tool_use");
     const results = calls.map(({ id }) => ({ type: "tool_result", tool_use_id: id!, content: RESULT }));
     if (results.length === 0) return undefined;
     const turns = [{ role: "assistant", content: content! }, { role: "user", content: results }];
-    return { ...first, stream: true, messages: [...objectsIn(first.messages), ...turns] };
+    return { ...first, stream: true, messages: [...asObjects(first.messages), ...turns] };
   },
   isWhole: (stream) => stream.includes("event: message_stop"),
 };
@@ -51,11 +47,11 @@ const chat: ToolTurn = {
     tools: [{ type: "function", function: { name: NAME, description: DESCRIPTION, parameters: PARAMETERS } }],
   }),
   second(first, { choices }) {
-    const message = objectsIn(choices)[0]?.message;
-    const calls = isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+    const message = asObjects(choices)[0]?.message;
+    const calls = isJsonObject(message) ? asObjects(message.tool_calls) : [];
     if (!isJsonObject(message) || calls.length === 0) return undefined;
     const results = calls.map(({ id }) => ({ role: "tool", tool_call_id: id!, content: RESULT }));
-    return { ...first, stream: true, messages: [...objectsIn(first.messages), message, ...results] };
+    return { ...first, stream: true, messages: [...asObjects(first.messages), message, ...results] };
   },
   isWhole: (stream) => stream.includes("data: [DONE]"),
 };
@@ -70,10 +66,10 @@ const responses: ToolTurn = {
     tools: [{ type: "function", name: NAME, description: DESCRIPTION, parameters: PARAMETERS, strict: false }],
   }),
   second(first, { output }) {
-    const calls = objectsIn(output).filter(({ type }) => type === "function_call");
+    const calls = asObjects(output).filter(({ type }) => type === "function_call");
     const results = calls.map(({ call_id }) => ({ type: "function_call_output", call_id: call_id!, output: RESULT }));
     if (results.length === 0) return undefined;
-    return { ...first, stream: true, input: [...objectsIn(first.input), ...objectsIn(output), ...results] };
+    return { ...first, stream: true, input: [...asObjects(first.input), ...asObjects(output), ...results] };
   },
   isWhole: (stream) => stream.includes("event: response.completed"),
 };
@@ -83,10 +79,10 @@ const ollama: ToolTurn = {
   headers: {},
   first: (model, prompt) => ({ ...chat.first(model, prompt), stream: false }),
   second(first, { message }) {
-    const calls = isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+    const calls = isJsonObject(message) ? asObjects(message.tool_calls) : [];
     if (!isJsonObject(message) || calls.length === 0) return undefined;
     const results = calls.map(() => ({ role: "tool", tool_name: NAME, content: RESULT }));
-    return { ...first, stream: true, messages: [...objectsIn(first.messages), message, ...results] };
+    return { ...first, stream: true, messages: [...asObjects(first.messages), message, ...results] };
   },
   isWhole: (stream) => /"done": ?true/.test(stream),
 };
@@ -100,11 +96,11 @@ const gemini: ToolTurn = {
     tools: [{ functionDeclarations: [{ name: NAME, description: DESCRIPTION, parametersJsonSchema: PARAMETERS }] }],
   }),
   second(first, { candidates }) {
-    const content = objectsIn(candidates)[0]?.content;
-    const calls = isJsonObject(content) ? objectsIn(content.parts).filter(({ functionCall }) => functionCall) : [];
+    const content = asObjects(candidates)[0]?.content;
+    const calls = isJsonObject(content) ? asObjects(content.parts).filter(({ functionCall }) => functionCall) : [];
     if (!isJsonObject(content) || calls.length === 0) return undefined;
     const results = calls.map(() => ({ functionResponse: { name: NAME, response: { output: RESULT } } }));
-    return { ...first, contents: [...objectsIn(first.contents), content, { role: "user", parts: results }] };
+    return { ...first, contents: [...asObjects(first.contents), content, { role: "user", parts: results }] };
   },
   isWhole: (stream) => stream.includes('"finishReason"'),
 };

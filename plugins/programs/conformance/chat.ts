@@ -1,20 +1,11 @@
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asObject, asObjects, asText, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { CheckedAnswer, CheckedWire } from "../../../src/contract/conformance.ts";
-import {
-  complaintsOfCalls,
-  complaintsOfHead,
-  countsIn,
-  emptyAnswer,
-  eventsIn,
-  objectIn,
-  objects,
-  textIn,
-} from "./reading.ts";
+import { complaintsOfCalls, complaintsOfHead, countsIn, emptyAnswer, eventsIn, objectIn } from "./reading.ts";
 
 const STOPS: Readonly<Record<string, CheckedAnswer["stop"]>> = { stop: "end", length: "length", tool_calls: "tools" };
 
 function thoughtsIn(message: JsonObject): string {
-  return textIn(message.reasoning_content) || textIn(message.reasoning);
+  return asText(message.reasoning_content) || asText(message.reasoning);
 }
 
 export const chat: CheckedWire = {
@@ -30,30 +21,30 @@ export const chat: CheckedWire = {
     ...maxTokens !== undefined && { max_tokens: maxTokens },
   }),
   withResults(request, answer, results) {
-    const message = objects(objectIn(answer.text)?.choices)[0]?.message ?? {};
+    const message = asObjects(objectIn(answer.text)?.choices)[0]?.message ?? {};
     const turns = Array.from(results, ([id, content]) => ({ role: "tool", tool_call_id: id, content }));
-    return { ...request, messages: [...objects(request.messages), message, ...turns] };
+    return { ...request, messages: [...asObjects(request.messages), message, ...turns] };
   },
   readWhole(reply) {
     const answer = emptyAnswer();
     const { complaints } = answer;
     complaints.push(...complaintsOfHead(reply, "application/json"));
     const body = objectIn(reply.text);
-    const [choice] = objects(body?.choices);
+    const [choice] = asObjects(body?.choices);
     if (!body || !choice || !isJsonObject(choice.message)) {
       return { ...answer, complaints: [...complaints, "There is no choices[0].message"] };
     }
     const { message } = choice;
     if (body.object !== "chat.completion") complaints.push('"object" is not "chat.completion"');
-    if (textIn(body.id) === "") complaints.push('There is no "id"');
+    if (asText(body.id) === "") complaints.push('There is no "id"');
     if (message.role !== "assistant") complaints.push('The role is not "assistant"');
     if (message.content !== null && typeof message.content !== "string") {
       complaints.push('"content" is neither text nor null');
     }
-    answer.text = textIn(message.content);
+    answer.text = asText(message.content);
     answer.thoughts = thoughtsIn(message);
-    answer.calls = objects(message.tool_calls).map(callIn);
-    answer.stop = STOPS[textIn(choice.finish_reason)] ?? (choice.finish_reason ? "other" : undefined);
+    answer.calls = asObjects(message.tool_calls).map(callIn);
+    answer.stop = STOPS[asText(choice.finish_reason)] ?? (choice.finish_reason ? "other" : undefined);
     answer.usage = countsIn(body.usage, "prompt_tokens", "completion_tokens");
     if (!answer.stop) complaints.push('There is no "finish_reason"');
     complaints.push(...complaintsOfCalls(answer));
@@ -76,13 +67,13 @@ export const chat: CheckedWire = {
   readError({ text }) {
     const { error } = objectIn(text) ?? {};
     if (!isJsonObject(error)) return ['An error has no object "error"'];
-    return ["message", "type"].flatMap((field) => textIn(error[field]) === "" ? [`"error" has no "${field}"`] : []);
+    return ["message", "type"].flatMap((field) => asText(error[field]) === "" ? [`"error" has no "${field}"`] : []);
   },
 };
 
 function callIn({ id, function: called }: JsonObject) {
-  const { name, arguments: input } = isJsonObject(called) ? called : {};
-  return { id: textIn(id), name: textIn(name), input: textIn(input) };
+  const { name, arguments: input } = asObject(called);
+  return { id: asText(id), name: asText(name), input: asText(input) };
 }
 
 function readChunk(chunk: JsonObject, answer: CheckedAnswer): void {
@@ -90,23 +81,23 @@ function readChunk(chunk: JsonObject, answer: CheckedAnswer): void {
     answer.complaints.push('A chunk\'s "object" is not "chat.completion.chunk"');
   }
   answer.usage = countsIn(chunk.usage, "prompt_tokens", "completion_tokens") ?? answer.usage;
-  for (const { delta, finish_reason } of objects(chunk.choices)) {
+  for (const { delta, finish_reason } of asObjects(chunk.choices)) {
     if (isJsonObject(delta)) readDelta(delta, answer);
     if (!finish_reason) continue;
     if (answer.stop) answer.complaints.push('Two chunks have a "finish_reason"');
-    answer.stop = STOPS[textIn(finish_reason)] ?? "other";
+    answer.stop = STOPS[asText(finish_reason)] ?? "other";
   }
 }
 
 function readDelta(delta: JsonObject, answer: CheckedAnswer): void {
-  answer.text += textIn(delta.content);
+  answer.text += asText(delta.content);
   answer.thoughts += thoughtsIn(delta);
-  for (const { index, id, function: called } of objects(delta.tool_calls)) {
-    const { name, arguments: input } = isJsonObject(called) ? called : {};
+  for (const { index, id, function: called } of asObjects(delta.tool_calls)) {
+    const { name, arguments: input } = asObject(called);
     const known = answer.calls[Number(index)];
-    if (known) known.input += textIn(input);
+    if (known) known.input += asText(input);
     else if (index === answer.calls.length) {
-      answer.calls.push({ id: textIn(id), name: textIn(name), input: textIn(input) });
+      answer.calls.push({ id: asText(id), name: asText(name), input: asText(input) });
     } else answer.complaints.push(`A call begins with index ${index}, and ${answer.calls.length} is next`);
   }
 }

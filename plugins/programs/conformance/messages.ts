@@ -1,15 +1,6 @@
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asObject, asObjects, asText, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { CheckedAnswer, CheckedWire } from "../../../src/contract/conformance.ts";
-import {
-  complaintsOfCalls,
-  complaintsOfHead,
-  countsIn,
-  emptyAnswer,
-  eventsIn,
-  objectIn,
-  objects,
-  textIn,
-} from "./reading.ts";
+import { complaintsOfCalls, complaintsOfHead, countsIn, emptyAnswer, eventsIn, objectIn } from "./reading.ts";
 
 const STOPS: Readonly<Record<string, CheckedAnswer["stop"]>> = {
   end_turn: "end",
@@ -41,7 +32,7 @@ export const messages: CheckedWire = {
       { role: "assistant", content: objectIn(answer.text)?.content ?? [] },
       { role: "user", content },
     ];
-    return { ...request, messages: [...objects(request.messages), ...turns] };
+    return { ...request, messages: [...asObjects(request.messages), ...turns] };
   },
   readWhole(reply) {
     const answer = emptyAnswer();
@@ -52,8 +43,8 @@ export const messages: CheckedWire = {
       return { ...answer, complaints: [...complaints, 'There is no list "content"'] };
     }
     if (body.type !== "message" || body.role !== "assistant") complaints.push('It is no "message" of the "assistant"');
-    if (!textIn(body.id)) complaints.push('There is no "id"');
-    for (const block of objects(body.content)) readBlock(block, answer);
+    if (!asText(body.id)) complaints.push('There is no "id"');
+    for (const block of asObjects(body.content)) readBlock(block, answer);
     readEnd(body.stop_reason, body.usage, answer);
     complaints.push(...complaintsOfCalls(answer));
     return answer;
@@ -69,14 +60,14 @@ export const messages: CheckedWire = {
   readError({ text }) {
     const { type, error } = objectIn(text) ?? {};
     if (type !== "error" || !isJsonObject(error)) return ['An error is no {"type": "error", "error": {...}}'];
-    return ["message", "type"].flatMap((field) => textIn(error[field]) === "" ? [`"error" has no "${field}"`] : []);
+    return ["message", "type"].flatMap((field) => asText(error[field]) === "" ? [`"error" has no "${field}"`] : []);
   },
 };
 
 function readBlock({ type, text, thinking, id, name, input }: JsonObject, answer: CheckedAnswer): void {
-  if (type === "text") answer.text += textIn(text);
-  else if (type === "thinking") answer.thoughts += textIn(thinking);
-  else if (type === "tool_use") answer.calls.push({ id: textIn(id), name: textIn(name), input: JSON.stringify(input) });
+  if (type === "text") answer.text += asText(text);
+  else if (type === "thinking") answer.thoughts += asText(thinking);
+  else if (type === "tool_use") answer.calls.push({ id: asText(id), name: asText(name), input: JSON.stringify(input) });
 }
 
 function readEnd(stop: unknown, usage: JsonObject["usage"], answer: CheckedAnswer): void {
@@ -98,7 +89,7 @@ class Reader {
   }
 
   take(name: string | undefined, event: JsonObject | undefined): void {
-    const type = textIn(event?.type);
+    const type = asText(event?.type);
     if (!event || type === "") return this.#complain("An event is no JSON object with a type");
     if (type === "ping") return;
     if (name !== type) this.#complain(`An event is called "${name}", and its type is "${type}"`);
@@ -132,21 +123,21 @@ class Reader {
       if (this.#state !== "open") this.#complain("A block begins outside of the message");
       if (this.#block !== undefined) this.#complain("A block begins before the last one ended");
       if (index !== this.#blocks) this.#complain(`A block has index ${index}, and ${this.#blocks} is next`);
-      const block = isJsonObject(content_block) ? content_block : {};
-      this.#block = textIn(block.type);
+      const block = asObject(content_block);
+      this.#block = asText(block.type);
       if (this.#block === "tool_use") {
-        this.#answer.calls.push({ id: textIn(block.id), name: textIn(block.name), input: "" });
+        this.#answer.calls.push({ id: asText(block.id), name: asText(block.name), input: "" });
       }
     },
     content_block_delta: ({ index, delta }) => {
       if (this.#block === undefined || index !== this.#blocks) {
         this.#complain("An increment is of no block that is open");
       }
-      const { text, thinking, partial_json } = isJsonObject(delta) ? delta : {};
-      this.#answer.text += textIn(text);
-      this.#answer.thoughts += textIn(thinking);
+      const { text, thinking, partial_json } = asObject(delta);
+      this.#answer.text += asText(text);
+      this.#answer.thoughts += asText(thinking);
       const call = this.#answer.calls.at(-1);
-      if (call && this.#block === "tool_use") call.input += textIn(partial_json);
+      if (call && this.#block === "tool_use") call.input += asText(partial_json);
     },
     content_block_stop: ({ index }) => {
       if (this.#block === undefined || index !== this.#blocks) this.#complain("A block ends that is not open");

@@ -1,5 +1,5 @@
 /** What the wires share when an answer is read. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
+import { asText, isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
 import type { CheckedAnswer, CheckReply } from "../../../src/contract/conformance.ts";
 
 export function emptyAnswer(): CheckedAnswer {
@@ -14,14 +14,6 @@ export function objectIn(text: string | undefined): JsonObject | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function objects(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-export function textIn(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 export interface CheckedEvent {
@@ -58,7 +50,7 @@ const MOST_ERROR = 160;
 export function refusalIn({ status, text }: CheckReply): string {
   if (status === 0) return "No answer came";
   const { error } = objectIn(text) ?? {};
-  const message = isJsonObject(error) ? textIn(error.message) : "";
+  const message = isJsonObject(error) ? asText(error.message) : "";
   return `The status is ${status}, not 200: ${(message || text).slice(0, MOST_ERROR)}`;
 }
 

@@ -1,15 +1,6 @@
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asObjects, asText, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { CheckedAnswer, CheckedWire } from "../../../src/contract/conformance.ts";
-import {
-  complaintsOfCalls,
-  complaintsOfHead,
-  countsIn,
-  emptyAnswer,
-  eventsIn,
-  objectIn,
-  objects,
-  textIn,
-} from "./reading.ts";
+import { complaintsOfCalls, complaintsOfHead, countsIn, emptyAnswer, eventsIn, objectIn } from "./reading.ts";
 
 /** What every response has, as clients that validate it insist on. */
 const FIELDS = [
@@ -42,7 +33,7 @@ export const responses: CheckedWire = {
   }),
   withResults(request, answer, results) {
     const items = Array.from(results, ([id, output]) => ({ type: "function_call_output", call_id: id, output }));
-    return { ...request, input: [...objects(request.input), ...objects(objectIn(answer.text)?.output), ...items] };
+    return { ...request, input: [...asObjects(request.input), ...asObjects(objectIn(answer.text)?.output), ...items] };
   },
   readWhole(reply) {
     const answer = emptyAnswer();
@@ -65,7 +56,7 @@ export const responses: CheckedWire = {
   readError({ text }) {
     const { error } = objectIn(text) ?? {};
     if (!isJsonObject(error)) return ['An error has no object "error"'];
-    return textIn(error.message) === "" ? ['"error" has no "message"'] : [];
+    return asText(error.message) === "" ? ['"error" has no "message"'] : [];
   },
 };
 
@@ -76,7 +67,7 @@ function readResponse(body: JsonObject, answer: CheckedAnswer): void {
   answer.isFailed = body.status === "failed";
   const [text, thoughts, calls] = [answer.text, answer.thoughts, answer.calls];
   Object.assign(answer, { text: "", thoughts: "", calls: [] });
-  for (const item of objects(body.output)) readItem(item, answer);
+  for (const item of asObjects(body.output)) readItem(item, answer);
   const isStreamed = text !== "" || calls.length > 0;
   if (isStreamed && text !== answer.text) {
     answer.complaints.push("The text of the increments is not the text of the response");
@@ -96,12 +87,12 @@ function readItem(
   { type, id, content, summary, call_id, name, arguments: input }: JsonObject,
   answer: CheckedAnswer,
 ): void {
-  if (textIn(id) === "") answer.complaints.push(`An item of type ${type} has no id`);
-  const texts = objects(content).map(({ text }) => textIn(text)).join("");
+  if (asText(id) === "") answer.complaints.push(`An item of type ${type} has no id`);
+  const texts = asObjects(content).map(({ text }) => asText(text)).join("");
   if (type === "message") answer.text += texts;
-  else if (type === "reasoning") answer.thoughts += texts + objects(summary).map(({ text }) => textIn(text)).join("");
+  else if (type === "reasoning") answer.thoughts += texts + asObjects(summary).map(({ text }) => asText(text)).join("");
   else if (type === "function_call") {
-    answer.calls.push({ id: textIn(call_id), name: textIn(name), input: textIn(input) });
+    answer.calls.push({ id: asText(call_id), name: asText(name), input: asText(input) });
   }
 }
 
@@ -118,7 +109,7 @@ class Reader {
   }
 
   take(name: string | undefined, event: JsonObject | undefined): void {
-    const type = textIn(event?.type);
+    const type = asText(event?.type);
     if (!event || type === "") return this.#complain("An event is no JSON object with a type");
     if (name !== undefined && name !== type) this.#complain(`An event is called "${name}", and its type is "${type}"`);
     if (this.#isOver) this.#complain(`${type} comes after the end`);
@@ -143,14 +134,14 @@ class Reader {
   }
 
   #takeOf(type: string, event: JsonObject): void {
-    const item = isJsonObject(event.item) ? textIn(event.item.id) : "";
+    const item = isJsonObject(event.item) ? asText(event.item.id) : "";
     if (type === "response.output_item.added") this.#open.add(item);
     else if (type === "response.output_item.done" && !this.#open.delete(item)) {
       this.#complain("An item is done that was not added");
-    } else if (event.item_id !== undefined && !this.#open.has(textIn(event.item_id))) {
+    } else if (event.item_id !== undefined && !this.#open.has(asText(event.item_id))) {
       this.#complain(`${type} is of no item that is open`);
     }
-    if (type === "response.output_text.delta") this.#answer.text += textIn(event.delta);
+    if (type === "response.output_text.delta") this.#answer.text += asText(event.delta);
     if (type === "error") this.#answer.isFailed = this.#isOver = true;
     if (!TERMINAL.includes(type)) return;
     this.#isOver = true;

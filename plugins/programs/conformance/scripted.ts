@@ -1,8 +1,8 @@
 /** What is asked of a gateway behind which the kit stands, too, as the server of the model: on the chat wire, in a script. */
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { CheckCase, CheckDesk, CheckedAnswer } from "../../../src/contract/conformance.ts";
 import { complaintsOf, ROOM, TOOL, WANTS_TOOL } from "./cases.ts";
-import { objectIn, objects } from "./reading.ts";
+import { objectIn } from "./reading.ts";
 
 const USAGE = { prompt_tokens: 1234, completion_tokens: 56, total_tokens: 1290 };
 const OTHER: typeof TOOL = { ...TOOL, name: "get_time" };
@@ -182,8 +182,8 @@ const results = scripted(
       wire.path,
       wire.withResults(request, reply, new Map(answer.calls.map(({ id, name }) => [id, `of ${name}`]))),
     );
-    const turns = objects(upstream.asked[before]?.messages);
-    const called = turns.flatMap(({ tool_calls }) => objects(tool_calls));
+    const turns = asObjects(upstream.asked[before]?.messages);
+    const called = turns.flatMap(({ tool_calls }) => asObjects(tool_calls));
     return called.flatMap(({ id, function: of }) => {
       const name = isJsonObject(of) ? of.name : "";
       const result = turns.find(({ role, tool_call_id }) => role === "tool" && tool_call_id === id);

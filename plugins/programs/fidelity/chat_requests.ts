@@ -1,6 +1,7 @@
 /** The fields of a request of the chat completions wire. */
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
-import { messageSamples, type Sample, sample } from "./sample.ts";
+import { CHAT_SAMPLING } from "../../shared/sampling.ts";
+import { messageSamples, type Sample, sample, samplingSamples } from "./sample.ts";
 
 const ASKED = { role: "user", content: "Hello" };
 const BASE: JsonObject = { messages: [ASKED] };
@@ -54,9 +55,11 @@ const format = (field: string, more: JsonObject): Sample => {
   };
 };
 
+const { frequency_penalty, presence_penalty, temperature, ...sampling } = samplingSamples(CHAT_SAMPLING, top);
+
 export const CHAT_REQUESTS: readonly Sample[] = [
   top("audio", { voice: "keptVoice", format: "wav" }),
-  top("frequency_penalty", 0.4321),
+  frequency_penalty,
   sample("functions", BASE, { functions: [{ name: "keptName", description: "keptDescription", parameters: SCHEMA }] }),
   sample("function_call", { ...BASE, functions: [LOOK] }, { function_call: { name: "look" } }),
   top("logit_bias", { "4321": 5 }),
@@ -70,7 +73,7 @@ export const CHAT_REQUESTS: readonly Sample[] = [
   top("n", 2),
   sample("parallel_tool_calls", TOOLS, { parallel_tool_calls: false }),
   top("prediction", { type: "content", content: "keptPrediction" }),
-  top("presence_penalty", 0.4321),
+  presence_penalty,
   top("prompt_cache_key", "keptKey"),
   top("prompt_cache_options", { mode: "keptMode" }),
   top("prompt_cache_retention", "24h"),
@@ -97,7 +100,7 @@ export const CHAT_REQUESTS: readonly Sample[] = [
   sample("stream_options.include_obfuscation", { ...BASE, stream: true }, {
     stream_options: { include_obfuscation: false },
   }),
-  top("temperature", 0.4321),
+  temperature,
   choice("tool_choice: none", "none"),
   choice("tool_choice: auto", "auto"),
   choice("tool_choice: required", "required"),
@@ -118,8 +121,7 @@ export const CHAT_REQUESTS: readonly Sample[] = [
     }],
   }),
   top("top_logprobs", 2),
-  top("top_p", 0.4321),
-  top("top_k", 43),
+  ...Object.values(sampling),
   top("user", "keptUser"),
   top("verbosity", "low"),
   top("web_search_options", { search_context_size: "high" }),

@@ -1,6 +1,7 @@
 /** The fields of a request of the Gemini wire. */
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
-import type { Sample } from "./sample.ts";
+import { GEMINI_SAMPLING } from "../../shared/sampling.ts";
+import { type Sample, samplingSamples } from "./sample.ts";
 
 const ASKED: JsonObject = { role: "user", parts: [{ text: "Hello" }] };
 const BASE: JsonObject = { contents: [ASKED] };
@@ -62,6 +63,8 @@ const hosted = (name: string, value: JsonObject = {}): Sample =>
   sample(`tools[].${name}`, { ...BASE, tools: [{ functionDeclarations: [LOOK] }] }, {
     tools: [{ functionDeclarations: [LOOK] }, { [name]: value }],
   });
+
+const { seed, presencePenalty, frequencyPenalty, ...sampling } = samplingSamples(GEMINI_SAMPLING, config);
 
 export const GEMINI_REQUESTS: readonly Sample[] = [
   top("contents", { contents: [{ role: "user", parts: [{ text: "keptText" }] }] }),
@@ -135,16 +138,14 @@ export const GEMINI_REQUESTS: readonly Sample[] = [
   top("cachedContent", { cachedContent: "cachedContents/keptCache" }),
   top("serviceTier", { serviceTier: "keptTier" }),
   top("labels", { labels: { team: "keptTeam" } }),
-  config("temperature", 0.321),
-  config("topP", 0.321),
-  config("topK", 321),
+  ...Object.values(sampling),
   config("candidateCount", 2),
   config("candidateCount: 1", 1),
   config("maxOutputTokens", 321),
   config("stopSequences", ["keptStop"]),
-  config("seed", 321),
-  config("presencePenalty", 0.321),
-  config("frequencyPenalty", 0.321),
+  seed,
+  presencePenalty,
+  frequencyPenalty,
   config("responseMimeType: json", "application/json"),
   config("responseMimeType: text", "text/plain"),
   config("responseMimeType: enum", "text/x.enum"),

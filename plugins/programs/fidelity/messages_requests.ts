@@ -1,6 +1,7 @@
 /** The fields of a request of the messages wire. */
 import type { JsonObject } from "../../../src/canonical/json.ts";
-import type { Sample } from "./sample.ts";
+import { MESSAGES_SAMPLING } from "../../shared/sampling.ts";
+import { type Sample, samplingSamples } from "./sample.ts";
 import {
   afterCall,
   ASKED,
@@ -111,9 +112,7 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
   top("diagnostics", { previous_message_id: "keptMessage" }),
   top("inference_geo", "keptPlace"),
   top("speed", "fast"),
-  top("temperature", 0.4321),
-  top("top_p", 0.4321),
-  top("top_k", 43),
+  ...Object.values(samplingSamples(MESSAGES_SAMPLING, top)),
   top("context_management: clear_tool_uses_20250919", {
     edits: [{ type: "clear_tool_uses_20250919", keep: { type: "tool_uses", value: 3 }, exclude_tools: ["keptTool"] }],
   }),

@@ -1,6 +1,7 @@
 /** The fields of a request of the Ollama wire. */
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
-import { messageSamples, type Sample, sample } from "./sample.ts";
+import { OLLAMA_SAMPLING } from "../../shared/sampling.ts";
+import { messageSamples, type Sample, sample, samplingSamples } from "./sample.ts";
 
 const ASKED = { role: "user", content: "Hello" };
 /** A whole answer, which is compared as JSON. */
@@ -42,6 +43,12 @@ const tool = (field: string, definition: JsonObject, outer: JsonObject = {}): Sa
   without: { ...BASE, tools: [{ type: "function", function: LOOK }] },
   with: { ...BASE, tools: [{ type: "function", function: { ...LOOK, ...definition }, ...outer }] },
 });
+
+const { temperature, top_k, ...sampling } = samplingSamples(OLLAMA_SAMPLING, option);
+/** Options that only a server's engine knows. */
+const ENGINE = [
+  ...["num_ctx", "min_p", "typical_p", "repeat_last_n", "repeat_penalty", "num_keep", "num_batch", "num_gpu"],
+].filter((name) => !(name in OLLAMA_SAMPLING.shape));
 
 export const OLLAMA_REQUESTS: readonly Sample[] = [
   top("messages", [{ role: "user", content: "keptText" }]),
@@ -85,16 +92,11 @@ export const OLLAMA_REQUESTS: readonly Sample[] = [
   top("top_logprobs", 3),
   option("num_predict", 321),
   option("num_predict: -1", -1),
-  option("temperature", 0.321),
-  option("top_k", 321),
-  option("top_p", 0.321),
-  option("presence_penalty", 0.321),
-  option("frequency_penalty", 0.321),
-  option("seed", 321),
+  temperature,
+  top_k,
+  ...Object.values(sampling),
   option("stop", ["keptStop"]),
-  ...["num_ctx", "min_p", "typical_p", "repeat_last_n", "repeat_penalty", "num_keep", "num_batch", "num_gpu"].map((
-    name,
-  ) => option(name, 0.321)),
+  ...ENGINE.map((name) => option(name, 0.321)),
   sample("options: any other option", BASE, { options: { another: "keptValue" } }),
   top("any other field", "keptValue"),
 ].map((one) => one.field === "any other field" ? sample(one.field, BASE, { another: "keptValue" }) : one);

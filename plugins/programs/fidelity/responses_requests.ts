@@ -1,5 +1,6 @@
 /** The fields of a request of the responses wire. */
-import type { Sample } from "./sample.ts";
+import { RESPONSES_SAMPLING } from "../../shared/sampling.ts";
+import { type Sample, samplingSamples } from "./sample.ts";
 import {
   ASKED,
   BASE,
@@ -27,6 +28,8 @@ import {
   top,
 } from "./responses_samples.ts";
 import { RESPONSES_TOOLS } from "./responses_tools.ts";
+
+const { temperature, top_p, ...sampling } = samplingSamples(RESPONSES_SAMPLING, top);
 
 export const RESPONSES_REQUESTS: readonly Sample[] = [
   { field: "input", without: { ...STATELESS, input: "Hello" }, with: { ...STATELESS, input: "keptText" } },
@@ -88,11 +91,10 @@ export const RESPONSES_REQUESTS: readonly Sample[] = [
   sample("stream_options.include_obfuscation", { ...BASE, stream: true }, {
     stream_options: { include_obfuscation: false },
   }),
-  top("temperature", 0.4321),
-  top("top_p", 0.4321),
+  temperature,
+  top_p,
   top("top_logprobs", 2),
-  top("presence_penalty", 0.4321),
-  top("frequency_penalty", 0.4321),
+  ...Object.values(sampling),
   top("user", "keptUser"),
   top("moderation", { type: "keptModeration" }),
   top("image", { size: "keptSize" }),

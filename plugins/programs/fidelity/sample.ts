@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../src/canonical/json.ts";
+import type { SamplingTable } from "../../shared/sampling.ts";
 
 /** The wires that clients speak, in the page's order. */
 export const CLIENTS = ["messages", "chat", "responses", "ollama", "gemini"] as const;
@@ -25,6 +26,15 @@ export interface Sample {
 /** The body without the field, and the same with it. */
 export function sample(field: string, without: JsonObject, more: JsonObject): Sample {
   return { field, without, with: { ...without, ...more } };
+}
+
+/** A sample of each sampling parameter, by its name on the wire. */
+export function samplingSamples<Name extends string>(
+  { samples }: SamplingTable<Name>,
+  sampleOf: (name: Name, value: number) => Sample,
+): Record<Name, Sample> {
+  const named = Object.entries<number>(samples).map(([name, value]) => [name, sampleOf(name as Name, value)]);
+  return Object.fromEntries(named);
 }
 
 /** Samples of a conversation's messages, for the wires that have them in a list. `bodyOf`: a request of these messages. */

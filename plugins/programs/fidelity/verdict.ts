@@ -102,9 +102,9 @@ function marksIn(changes: readonly Change[]): string[] {
 
 /** Whether each of them was passed on as it is. */
 function isAmong(some: readonly Change[], all: readonly Change[]): boolean {
-  const textOf = ({ path, after }: Change) => `${path} ${JSON.stringify(sorted(after ?? null))}`;
-  const passed = new Set(all.map(textOf));
-  return some.every((change) => passed.has(textOf(change)));
+  const changeKey = ({ path, after }: Change) => `${path} ${JSON.stringify(sorted(after ?? null))}`;
+  const passed = new Set(all.map(changeKey));
+  return some.every((change) => passed.has(changeKey(change)));
 }
 
 function sorted(value: JsonValue): JsonValue {

@@ -1,25 +1,25 @@
 /** Reads answers of the chat wire. */
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asList, asObject, asObjects, asText, isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import type { ProbeReply } from "../../../src/contract/probing.ts";
 
 /** The message of a whole answer. */
 export function messageOf({ status, body }: ProbeReply): JsonObject | undefined {
-  const [choice] = status === 200 && isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
+  const [choice] = asList(status === 200 && asObject(body).choices);
   return isJsonObject(choice) && isJsonObject(choice.message) ? choice.message : undefined;
 }
 
 /** Whether a whole answer was cut off at its token limit. */
 export function isCutShort({ body }: ProbeReply): boolean {
-  const [choice] = isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
+  const [choice] = asList(asObject(body).choices);
   return isJsonObject(choice) && choice.finish_reason === "length";
 }
 
-export function textOf(message: JsonObject | undefined): string {
-  return typeof message?.content === "string" ? message.content : "";
+export function messageText(message: JsonObject | undefined): string {
+  return asText(message?.content);
 }
 
 export function callsOf(message: JsonObject | undefined): JsonObject[] {
-  return Array.isArray(message?.tool_calls) ? message.tool_calls.filter(isJsonObject) : [];
+  return asObjects(message?.tool_calls);
 }
 
 /** The fields in which servers send reasoning. */
@@ -31,7 +31,7 @@ export function reasoningFieldOf(message: JsonObject | undefined): typeof REASON
 
 /** Whether the model thought, wherever it stands. */
 export function hasThought(message: JsonObject | undefined): boolean {
-  return reasoningFieldOf(message) !== undefined || /<think>|<\|channel\|>analysis/.test(textOf(message));
+  return reasoningFieldOf(message) !== undefined || /<think>|<\|channel\|>analysis/.test(messageText(message));
 }
 
 /** The objects of a stream, without its end mark. */

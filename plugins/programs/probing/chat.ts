@@ -1,7 +1,16 @@
 /** How a server does what agents need on the chat wire, and how Laneway is to treat it. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply } from "../../../src/contract/probing.ts";
-import { callsOf, errorOf, eventsOf, hasThought, isCutShort, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
+import {
+  callsOf,
+  errorOf,
+  eventsOf,
+  hasThought,
+  isCutShort,
+  messageOf,
+  messageText,
+  reasoningFieldOf,
+} from "./answers.ts";
 
 const PATH = "chat/completions";
 /** How long an answer may be from which something is to be seen: a model may think first. */
@@ -50,7 +59,7 @@ const usage: Question = async (ask, model) => {
   const { body } = await ask(PATH, { model, max_tokens: 1, messages: said("ping") });
   const found = isJsonObject(body) && isJsonObject(body.usage) ? body.usage : undefined;
   if (!found) return { property: "usage", value: "none: the gateway estimates it" };
-  const details = isJsonObject(found.prompt_tokens_details) ? found.prompt_tokens_details : {};
+  const details = asObject(found.prompt_tokens_details);
   const cached = typeof details.cached_tokens === "number" ? ", cached tokens too" : "";
   return { property: "usage", value: `prompt and completion tokens${cached}` };
 };
@@ -69,7 +78,7 @@ const tools: Question = async (ask, model) => {
   const calls = callsOf(message);
   if (calls.length > 1) return { property: "tools", value: `called, ${calls.length} in one answer` };
   if (calls.length === 1) return { property: "tools", value: "called, one per answer in this test" };
-  if (/<tool_call>|<function=|\[TOOL_CALLS\]|"name": ?"get_/.test(textOf(message))) {
+  if (/<tool_call>|<function=|\[TOOL_CALLS\]|"name": ?"get_/.test(messageText(message))) {
     const because = "the model writes tool calls into its text, and the server does not parse them";
     return {
       property: "tools",
@@ -130,11 +139,11 @@ const structuredOutput: Question = async (ask, model) => {
   const response_format = { type: "json_schema", json_schema: { name: "answer", strict: true, schema: SHAPE } };
   const body = { ...plain, response_format };
   const reply = await ask(PATH, body);
-  const text = textOf(messageOf(reply));
+  const text = messageText(messageOf(reply));
   if (hasShape(text)) return { property, value: "follows a JSON schema" };
   if (reply.status === 200 && (text === "" || isCutShort(reply))) {
     // Thoughts are held to no schema, and some servers take all of an answer for thoughts.
-    const isFollowed = hasShape(textOf(messageOf(await ask(PATH, { ...body, ...SWITCHES[0]!.fields }))));
+    const isFollowed = hasShape(messageText(messageOf(await ask(PATH, { ...body, ...SWITCHES[0]!.fields }))));
     const value = isFollowed
       ? "follows a JSON schema while the model does not think"
       : "unknown: the model spent all its tokens on thinking";

@@ -1,5 +1,5 @@
 /** How to recognize the kinds of model servers. */
-import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
+import { asList, isJsonObject, isText, type JsonObject } from "../../../src/canonical/json.ts";
 import type { ProbeReply, ProbeSettings, ServerKind } from "../../../src/contract/probing.ts";
 
 /** The body where the request was understood. */
@@ -8,7 +8,7 @@ function objectIn({ status, body }: ProbeReply): JsonObject | undefined {
 }
 
 function textIn(value: unknown): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
+  return isText(value) ? value : undefined;
 }
 
 /** The servers whose list of models says whose it is. */
@@ -133,7 +133,7 @@ export const serverKinds: readonly ServerKind[] = [
     title: "OpenRouter",
     recognize(reply) {
       const { data } = objectIn(reply) ?? {};
-      const [first] = Array.isArray(data) ? data : [];
+      const [first] = asList(data);
       return isJsonObject(first) && "top_provider" in first && "pricing" in first ? {} : undefined;
     },
     settings: {

@@ -1,6 +1,6 @@
 /** The questions of the command `probe`. */
 import type { Call, SecretPlace } from "../../../src/contract/call.ts";
-import { isJsonObject } from "../../../src/canonical/json.ts";
+import { asObject, asObjects } from "../../../src/canonical/json.ts";
 import type { ProbeCall, ProbeFinding } from "../../../src/contract/probing.ts";
 
 export { chatQuestions } from "./chat.ts";
@@ -21,7 +21,7 @@ export const secretPlaces: readonly SecretPlace[] = [
 export async function rerankScores(ask: ProbeCall, model: string): Promise<ProbeFinding> {
   const documents = ["Paris is the capital of France.", "Bread is baked from flour."];
   const { body } = await ask("rerank", { model, query: "What is the capital of France?", documents });
-  const results = isJsonObject(body) && Array.isArray(body.results) ? body.results.filter(isJsonObject) : [];
+  const results = asObjects(asObject(body).results);
   const scores = results.map(({ relevance_score }) => Number(relevance_score));
   if (scores.length === 0 || scores.some(Number.isNaN)) return { property: "scores", value: "none came" };
   if (scores.every((score) => score >= 0 && score <= 1)) return { property: "scores", value: "from 0 to 1" };

@@ -52,7 +52,7 @@ export async function record(context: RequestContext): Promise<Response> {
   const found: { part: Shown; text: Found }[] = [];
   const shown = (capture: CapturedBytes) => {
     const part = partOf(capture);
-    const text = textOf(capture, MOST_SHOWN);
+    const text = capturedText(capture, MOST_SHOWN);
     if (text) found.push({ part, text });
     return part;
   };
@@ -86,7 +86,7 @@ export async function recordedText(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const part = context.url!.searchParams.get("part") ?? "";
   const capture = captureOf(part, one);
-  const text = capture && textOf(capture);
+  const text = capture && capturedText(capture);
   if (!text) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
   const { signal } = context;
   const hide = await runSliced(hiderOf(one), signal);
@@ -129,7 +129,7 @@ interface Found {
 }
 
 /** The text of the first `most` bytes. `undefined` if they are no text. */
-function textOf(capture: CapturedBytes, most = Infinity): Found | undefined {
+function capturedText(capture: CapturedBytes, most = Infinity): Found | undefined {
   const bytes = capture.bytes().subarray(0, most);
   const isCut = bytes.length < capture.length;
   try {

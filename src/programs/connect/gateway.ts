@@ -1,5 +1,5 @@
 /** The gateway that a client is to call, as it answers now. */
-import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { asObjects, isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { printable } from "../../util/printable.ts";
 import { LimitedBytesTransformStream } from "../../std/streams/limited_bytes_transform_stream.ts";
 import { toText } from "../../std/streams/to_text.ts";
@@ -74,7 +74,7 @@ export async function explainModel(model: string, { url, lane, key }: GatewayAdd
   const explanation = json(answer?.text ?? "");
   if (!answer || !isJsonObject(explanation)) return { isEmbedded: false };
   if (OF_THE_MODEL.includes(answer.status)) return { obstacle: messageIn(explanation), isEmbedded: false };
-  const targets = Array.isArray(explanation.targets) ? explanation.targets.filter(isJsonObject) : [];
+  const targets = asObjects(explanation.targets);
   const usable = targets.filter(({ error }) => error === undefined);
   if (targets.length > 0 && usable.length === 0) return { obstacle: messageIn(targets[0]!), isEmbedded: false };
   const isEmbedded = usable.length > 0 &&

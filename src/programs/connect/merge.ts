@@ -7,16 +7,16 @@ const MOST_CHARACTERS = 50_000;
 /** The text with both changes: by lines, else by words; nothing where they touch the same words. */
 export function merged(original: string, one: string, other: string): string | undefined {
   const byLines = partsOf(original, one, other, linesOf);
-  if (byLines.every(({ ok }) => ok)) return textOf(byLines);
+  if (byLines.every(({ ok }) => ok)) return joinParts(byLines);
   if (original.length + one.length + other.length > MOST_CHARACTERS) return undefined;
   const byWords = partsOf(original, one, other, wordsOf);
-  return byWords.every(({ ok }) => ok) ? textOf(byWords) : undefined;
+  return byWords.every(({ ok }) => ok) ? joinParts(byWords) : undefined;
 }
 
 /** The same by lines; where both have changed the same, the other's lines stand, but those that it has left alone are the one's. */
 export function mergedByLines(original: string, one: string, other: string): string {
   const parts = partsOf(original, one, other, linesOf);
-  return textOf(parts.map(({ ok, conflict }) => ({ ok: ok ?? lineByLine(conflict!) })));
+  return joinParts(parts.map(({ ok, conflict }) => ({ ok: ok ?? lineByLine(conflict!) })));
 }
 
 function lineByLine({ a, o, b }: NonNullable<Part["conflict"]>): string[] {
@@ -40,7 +40,7 @@ function partsOf(original: string, one: string, other: string, split: (text: str
   return diff3Merge(split(one), split(original), split(other), { excludeFalseConflicts: true });
 }
 
-function textOf(parts: readonly Part[]): string {
+function joinParts(parts: readonly Part[]): string {
   return parts.flatMap(({ ok, conflict }) => ok ?? conflict!.b).join("");
 }
 

@@ -1,5 +1,5 @@
 /** Whether each model of each lane answers, streams, calls tools, reasons and keeps to a schema. */
-import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { asList, asObject, isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { type Answer, errorIn, startTargetClient, type Subject, type TargetClient } from "./target_client.ts";
 import { type Examined, upstreamNamed } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
@@ -148,7 +148,7 @@ function refusal(check: string, what: string, answer: Answer, subject: Subject, 
 }
 
 function choiceOf({ status, body }: Answer): JsonObject | undefined {
-  const [choice] = status === 200 && isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
+  const [choice] = asList(status === 200 && asObject(body).choices);
   return isJsonObject(choice) ? choice : undefined;
 }
 

@@ -136,7 +136,7 @@ function framesOf(sample: ProtocolSample, events: Iterable<GenerateEvent>): Fram
   return frames;
 }
 
-function textOf(sample: ProtocolSample, events: Iterable<GenerateEvent>): string {
+function streamText(sample: ProtocolSample, events: Iterable<GenerateEvent>): string {
   const format = FORMAT[sample.protocol.stream?.framing ?? "sse"];
   return framesOf(sample, events).map(format).join("");
 }
@@ -158,7 +158,7 @@ async function checkAnswers(sample: ProtocolSample): Promise<void> {
 }
 
 function checkEnds(sample: ProtocolSample): void {
-  for (const answer of ANSWERS) mustEnd(sample, textOf(sample, replay(answer)), "done");
+  for (const answer of ANSWERS) mustEnd(sample, streamText(sample, replay(answer)), "done");
 }
 
 function mustEnd({ marks }: ProtocolSample, stream: string, how: "done" | "error"): void {
@@ -172,7 +172,7 @@ function checkFailures(sample: ProtocolSample): void {
   for (const answer of ANSWERS) {
     const events = [...replay(answer)];
     for (let length = 0; length < events.length; length++) {
-      mustEnd(sample, textOf(sample, [...events.slice(0, length), { type: "error", error }]), "error");
+      mustEnd(sample, streamText(sample, [...events.slice(0, length), { type: "error", error }]), "error");
     }
   }
 }

@@ -2,6 +2,7 @@
  * What is known of one budget in one period, by all gateways together: what each has spent, and what it may still spend without
  * asking. Amounts are pico-dollars. All of it is data and pure functions on it.
  */
+import { isObject } from "../../util/merge.ts";
 import { shareOf, type Wanted } from "./wanted.ts";
 
 /** One process's part. */
@@ -160,10 +161,6 @@ export function writePool({ shares, spent, warned }: Pool, before: unknown): unk
 
 function amountIn(value: unknown): bigint {
   return typeof value === "string" && /^\d{1,40}$/.test(value) ? BigInt(value) : 0n;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function least(one: bigint, other: bigint): bigint {
