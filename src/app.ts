@@ -15,15 +15,13 @@ import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "..
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
-import { meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { dryRunsFor } from "./compose/dry_run.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
-import { auditFor } from "./compose/audit.ts";
-import { capturesFor, tracingFor } from "./compose/tracing.ts";
+import { createObservers, meterFor } from "./compose/observers.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -31,7 +29,6 @@ import { handle } from "./handle.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
-import { Feed } from "./observe/feed.ts";
 import type { LogEntry, StoreWarning, Warning } from "./observe/log.ts";
 import type { Audit } from "./observe/audit.ts";
 import { standardStreams } from "./observe/standard.ts";
@@ -130,7 +127,8 @@ export function createApp(options: AppOptions): App {
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: storeMs, gatherMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
-  if (world.meter) world.meter.gauges = async () => (await import("./pages/worker_report.ts")).gaugesOf(gateway);
+  const { meter } = world.observe;
+  if (meter) meter.gauges = async () => (await import("./pages/worker_report.ts")).gaugesOf(gateway);
   // Open sockets keep the configuration before this one.
   if (options.after) gateway.sockets.loaded?.retire();
   return appOf(gateway, world, ledger);
@@ -154,9 +152,8 @@ function createWorld(options: AppOptions): World {
       () => createShared({ config, platform, env, monotonic, workers, meter }),
     )
     : undefined;
+  const clocks = { now, monotonic };
   const pace = { ...PACE, ...options.pace };
-  const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
-  const captures = capturesFor(config, keep, monotonic);
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, kept.store);
   return {
     ...keeper,
@@ -165,40 +162,28 @@ function createWorld(options: AppOptions): World {
     platform,
     env,
     transports: createTransports(options.fetch, platform, keep),
-    now,
-    monotonic,
+    clocks,
     newId: options.newId ?? randomId,
-    log(entry) {
-      if (!entry.isRepeated) log(entry);
-      meter?.count({ type: "request", entry });
-      usage?.count(entry);
-      feed?.end(entry);
-      captures?.loaded?.end(entry);
-    },
-    warn,
-    meter,
-    audit: auditFor({ config, platform, keep, now }),
-    tracing: tracingFor(config, platform, plugins, keep),
-    usage,
-    feed,
-    dryRuns: feed && dryRunsFor(options, fidelityTables, createApp),
-    captures,
+    observe: createObservers({ config, plugins, platform, keep, clocks, log, warn, meter, usage }),
+    dryRuns: config.console === false ? undefined : dryRunsFor(options, fidelityTables, createApp),
     pace,
     ...kept,
-    shared,
-    areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
-    workers,
+    process: {
+      shared,
+      workers,
+      areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
+      // Aborts whatever still runs under an earlier configuration as well.
+      stop: keep("stop", null, () => new AbortController()),
+      draining: keep("draining", null, () => new AbortController()),
+      renewals: keep("renewals", null, () => ({ count: 0 })),
+    },
     configuration,
-    // Aborts whatever still runs under an earlier configuration as well.
-    stop: keep("stop", null, () => new AbortController()),
-    draining: keep("draining", null, () => new AbortController()),
-    renewals: keep("renewals", null, () => ({ count: 0 })),
   };
 }
 
 function appOf(
   gateway: Gateway,
-  { stop, draining, renewals, store, shared, usage, transports, parts }: World,
+  { process: { stop, draining, renewals, shared }, store, observe: { usage }, transports, parts }: World,
   ledger: Ledger,
 ): App {
   return {
@@ -206,24 +191,24 @@ function appOf(
     metrics: async () => (await import("./pages/metrics_page.ts")).metricsPage({ gateway }),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
-    settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.loaded?.settled()]),
+    settled: async () => void await Promise.all([gateway.state.runs.settled(), gateway.sockets.loaded?.settled()]),
     abort: () => stop.abort(shuttingDown()),
-    running: () => gateway.loadShedder.running(),
+    running: () => gateway.guards.loadShedder.running(),
     async close() {
-      gateway.meter?.close();
-      gateway.tokenizers.close();
+      gateway.observe.meter?.close();
+      gateway.counting.tokenizers.close();
       await Promise.all([
-        gateway.audit?.flush(FLUSH_MS),
+        gateway.observe.audit?.flush(FLUSH_MS),
         ledger.close(),
         usage?.close(),
-        gateway.budgets?.close(),
+        gateway.guards.budgets?.close(),
         shared?.close(),
       ]);
       store.close();
       transports.close();
     },
     report: async (workers) => (await import("./pages/worker_report.ts")).reportOf(gateway, workers),
-    audit: gateway.audit,
+    audit: gateway.observe.audit,
     parts,
   };
 }

@@ -1,5 +1,6 @@
 /** One request up to its operation, and the answer: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
+import type { Observers } from "./context/observers.ts";
 import { finish } from "./context/finish.ts";
 import { listAsRunning } from "./context/running.ts";
 import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
@@ -9,6 +10,7 @@ import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Account } from "./http/admission.ts";
 import type { Caller } from "./http/auth.ts";
+import type { Uploads } from "./http/uploads.ts";
 import { checkHeaders } from "./http/size.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
@@ -35,7 +37,7 @@ export async function handle(
   gateway: Gateway,
   known?: Caller,
 ): Promise<Response> {
-  const loading = loadOnce(gateway);
+  const loading = loadOnce(gateway.observe);
   if (loading) await loading;
   const opened = openContext(request, peer, gateway);
   const { url, requestLog } = opened;
@@ -50,15 +52,18 @@ export async function handle(
       return await service;
     }
 
-    const page = findPage(url, gateway.feed !== undefined);
+    const page = findPage(url, gateway.observe.feed !== undefined);
     if (page) return await servePage(page, withProtocol(opened), known);
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
     context = withProtocol(opened, (match ?? lost)?.protocol);
     entry.protocol = match?.protocol.name;
-    checkHeaders(request.headers, gateway.limits.headerBytes);
+    checkHeaders(request.headers, gateway.guards.limits.headerBytes);
 
-    context = withCaller(context, known ?? await gateway.authenticate(request, peer, context.protocol.keyPlaces));
+    context = withCaller(
+      context,
+      known ?? await gateway.guards.authenticate(request, peer, context.protocol.keyPlaces),
+    );
     if (match?.protocol.operation !== "connect") refuseUpgrade(request);
     if (!match) throw notServed(request, lost, context.caller, gateway);
 
@@ -79,7 +84,7 @@ export async function handle(
 }
 
 /** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
-function loadOnce({ tracing, captures }: Gateway): Promise<unknown> | undefined {
+function loadOnce({ tracing, captures }: Observers): Promise<unknown> | undefined {
   const isTraced = !tracing || tracing.tracer !== undefined;
   const isRecorded = !captures || captures.loaded !== undefined;
   return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), captures?.load()]);
@@ -105,9 +110,9 @@ async function servePage(
   known: Caller | undefined,
 ): Promise<Response> {
   const { request, peer, gateway } = opened;
-  checkHeaders(request.headers, gateway.limits.headerBytes);
+  checkHeaders(request.headers, gateway.guards.limits.headerBytes);
   const isOpen = page.opens === "everybody";
-  const context = isOpen ? opened : withCaller(opened, known ?? await gateway.authenticate(request, peer));
+  const context = isOpen ? opened : withCaller(opened, known ?? await gateway.guards.authenticate(request, peer));
   if (!page.takesAny && request.method !== "GET" && request.method !== "HEAD") {
     throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   }
@@ -129,10 +134,10 @@ async function dispatch<K extends ServedOperation>(
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {
-    if (protocol.body !== "none") requestLog.capture = gateway.captures?.loaded?.begin(context);
+    if (protocol.body !== "none") requestLog.capture = gateway.observe.captures?.loaded?.begin(context);
     if (runsModel(operation)) {
-      gateway.loadShedder.check(gateway.limits);
-      account = gateway.admission(context.caller);
+      gateway.guards.loadShedder.check(gateway.guards.limits);
+      account = gateway.guards.admission(context.caller);
     }
   }
   const body = await readBody(protocol.body, context, account?.receive());
@@ -149,7 +154,7 @@ function runsModel(operation: ServedOperation): boolean {
 
 /** `received` is called when the body is here, or will not come. */
 async function readBody(kind: AnyProtocol["body"], context: RequestContext, received?: () => void): Promise<unknown> {
-  const { request, isServed, caller: { owner }, gateway: { uploads, draining, renewals }, requestLog } = context;
+  const { request, isServed, caller: { owner }, gateway: { guards: { uploads }, process }, requestLog } = context;
   try {
     if (kind === "none") return undefined;
     const { body, isLarge, release } = kind === "json"
@@ -161,14 +166,14 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext, rece
     return body;
   } catch (thrown) {
     // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.
-    const isBrokenOff = draining.aborted || renewals() > context.renewals;
+    const isBrokenOff = process.draining.aborted || process.renewals() > context.renewals;
     throw isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
   } finally {
     received?.();
   }
 }
 
-async function readForm(request: Request, owner: string, uploads: Gateway["uploads"]) {
+async function readForm(request: Request, owner: string, uploads: Uploads) {
   const { fields, release } = await uploads.read(request, owner);
   return { body: fields, isLarge: false, release };
 }
@@ -195,7 +200,7 @@ async function answerError(thrown: unknown, context: RequestContext): Promise<Re
   const { protocol, requestLog, id } = context;
   const error = await describeError(thrown, context);
   requestLog.fail(error);
-  if (context.gateway.audit) auditRefusal(error, context.gateway.audit, context);
+  if (context.gateway.observe.audit) auditRefusal(error, context.gateway.observe.audit, context);
   const response = protocol.serializeError(error, { requestId: id });
   requestLog.close(response.status);
   return response;

@@ -4,7 +4,9 @@ import { standardStreams } from "../observe/standard.ts";
 import type { World } from "./world.ts";
 
 /** The audit log, if the configuration wants one. A change of other settings does not interrupt it. */
-export function auditFor({ config, platform, keep, now }: Pick<World, "config" | "platform" | "keep" | "now">) {
+export function auditFor(
+  { config, platform, keep, now }: Pick<World, "config" | "platform" | "keep"> & { now(): number },
+) {
   const { audit } = config.observe;
   const { say } = standardStreams(platform);
   return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now }));
@@ -12,7 +14,7 @@ export function auditFor({ config, platform, keep, now }: Pick<World, "config" |
 
 /** Wraps `authenticate` so that the first use of a key is reported, once for all gateways on the store. */
 export function reportingFirstUse(authenticate: Authenticate, world: World): Authenticate {
-  const { audit, store, newId } = world;
+  const { observe: { audit }, store, newId } = world;
   if (!audit) return authenticate;
   const known = new Set<string>();
   return async (request, peer, places) => {

@@ -1,6 +1,6 @@
 /** The budgets of the configuration and of stored keys. The code that counts them is loaded when one is first spent from. */
 import type { Config, KeyFacts } from "../config/schema.ts";
-import type { BudgetBook, Payer } from "../context/gateway.ts";
+import type { BudgetBook, Payer } from "../context/guards.ts";
 import type { Caller } from "../http/auth.ts";
 import type { Budget } from "../state/budget/budget.ts";
 import type { Budgets } from "../state/budget/budgets.ts";
@@ -16,7 +16,7 @@ type Holder = Pick<Caller, "name" | "budget" | "team">;
 
 /** `undefined` if there is no budget, and no key can have one. */
 export function createBudgetBook(world: World): BudgetBook | undefined {
-  const { config, keep, store, now } = world;
+  const { config, keep, store, clocks: { now } } = world;
   const has = config.budget ?? config.teams ?? config.keys.find(({ budget }) => budget) ??
     config.oidc?.groups.find(({ budget }) => budget) ?? config.storedKeys;
   if (!has) return undefined;
@@ -99,7 +99,9 @@ function budgetFrom(name: string, config: BudgetConfig): Budget {
 
 interface LoadedBudgets extends Budgets, Pick<Payer, "reservingFor"> {}
 
-async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World): Promise<LoadedBudgets> {
+async function loadBudgets(
+  { store, clocks: { now, monotonic }, pace, observe: { meter, warn } }: World,
+): Promise<LoadedBudgets> {
   const [{ createBudgets }, { reservingFor }] = await Promise.all([
     import("../state/budget/budgets.ts"),
     import("../inference/reserving.ts"),

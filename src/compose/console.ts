@@ -17,7 +17,7 @@ export interface ConsoleHeld {
 }
 
 export async function createConsoleParts(world: World, keys: Lookup, held: ConsoleHeld): Promise<ConsoleParts> {
-  const { store, now, config: { oidc } } = world;
+  const { store, clocks: { now }, config: { oidc } } = world;
   const find = createKeyLookup(keys);
   return {
     sessions: held.sessions ??= new ConsoleSessions({ store, now }),
@@ -57,7 +57,7 @@ async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: 
   };
 }
 
-function keyDeskOf({ config, store, now, platform, env }: World): KeyDesk {
+function keyDeskOf({ config, store, clocks: { now }, platform, env }: World): KeyDesk {
   const why = whyNoKeys(config, placeOfStore(config.store, platform, env));
   return {
     configured: config.keys.map(({ secret: _, ...facts }) => facts),

@@ -2,13 +2,14 @@ import { ExactCounts } from "../tokens/exact.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { createTokenizerFolder } from "../tokens/tokenizer_files.ts";
 import { Tokenizers } from "../tokens/tokenizers.ts";
+import type { Counting } from "../context/gateway.ts";
 import type { Source } from "./catalogs.ts";
 import { placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
 /** The parts that count tokens: the upstreams' counts, the models' own tokenizers, and the calibration of estimates. */
-export function createCounting(world: World, sources: ReadonlyMap<string, Source>) {
-  const { config, keep, monotonic } = world;
+export function createCounting(world: World, sources: ReadonlyMap<string, Source>): Counting {
+  const { config, keep, clocks: { monotonic } } = world;
   return {
     calibration: keep("calibration", null, () => new Calibration()),
     upstreamCounts: keep("upstream counts", config.upstreams, () => new ExactCounts({ now: monotonic })),
@@ -22,7 +23,7 @@ export function createCounting(world: World, sources: ReadonlyMap<string, Source
 }
 
 function keepTokenizers(world: World, sources: ReadonlyMap<string, Source>): Tokenizers {
-  const { config, keep, earlier, now, monotonic, platform, env } = world;
+  const { config, keep, earlier, clocks: { now, monotonic }, platform, env } = world;
   const place = placeOfStore(config.store, platform, env);
   const tokenizers = keep("tokenizers", config.catalogs, () =>
     new Tokenizers({

@@ -11,7 +11,8 @@ import { createOperatorEndpoints } from "../http/operator_endpoints.ts";
 import { Room, uploadBytesOf } from "../http/room.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
-import type { Gateway, Pace } from "../context/gateway.ts";
+import type { ConsolePart, Gateway, Pace, Process, Routing, StoredState } from "../context/gateway.ts";
+import type { Guards } from "../context/guards.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
@@ -60,8 +61,7 @@ export const PACE: Pace = {
 
 /** Creates everything that requests need from the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
-  const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
-  const { pace, newId, shared, renewals, draining } = world;
+  const { config, plugins, keep, env, transports, clocks, process: { draining, stop }, observe, pace, newId } = world;
   const sources = keep(
     "catalogs",
     [config.catalogs, config.transport],
@@ -69,13 +69,13 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       createCatalogs(config, plugins.catalogs, {
         env,
         transport: transports.get(config.transport),
-        now: monotonic,
+        now: clocks.monotonic,
         signal: stop.signal,
       }),
   );
   const upstreams = createUpstreams(world);
-  const guards = createGuards(world, ledger);
-  const room = keep("room for uploads", null, () => new Room());
+  const keys = keysOf(world);
+  const guards = createGuards(world, ledger, keys);
   return {
     answer: handle,
     operatorEndpoints: createOperatorEndpoints({
@@ -87,61 +87,29 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     }),
     registry: createRegistry(plugins.protocols),
     lanes: createLanes(world, sources, upstreams),
-    prices: createListedPrices(world, sources),
-    sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams,
-    secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
-    ...guards,
-    ...createRouting(world),
-    hosted: createHosted(world),
-    hostedLimits: config.hostedTools,
-    ...createMemory(world),
-    ...createCounting(world, sources),
-    limits: { ...config.limits, json: jsonLimitsOf(config) },
+    prices: createListedPrices(world, sources),
+    secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
+    guards,
+    routing: createRouting(world),
+    hosted: { runner: createHosted(world), limits: config.hostedTools },
+    state: createStoredState(world),
+    counting: createCounting(world, sources),
     sockets: createSockets(world, guards.loadShedder),
-    hasSeveralCallers: hasSeveralCallers(config),
-    upgrade: world.platform.upgrade,
-    uploads: createUploads(uploadLimitsOf(config, guards.loadShedder, monotonic), room),
+    observe,
+    console: createConsole(world, keys),
+    process: createProcess(world),
+    clocks,
     pace,
-    now,
-    monotonic,
     newId,
-    ...createWatch(world),
-    workers: world.workers,
-    shared,
-    renewals: () => renewals.count,
-    draining: draining.signal,
-    signal: stop.signal,
-    running: keep("running", null, () => new Dependents(stop.signal)),
   };
 }
 
-type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "dryRuns" | "captures" | "memory";
+type Keys = Parameters<typeof createKeyLookup>[0];
 
-/** The parts that observe the gateway. */
-function createWatch(world: World): Pick<Gateway, Watching> {
-  const { log, meter, audit, tracing, usage, feed, dryRuns, captures, platform } = world;
+function keysOf({ config, keep, env, store, clocks: { now, monotonic }, pace }: World): Keys {
   return {
-    log,
-    meter,
-    audit,
-    tracing,
-    usage,
-    feed,
-    dryRuns,
-    captures,
-    memory: () => platform.memory(),
-  };
-}
-
-/** The parts that decide whether a request is admitted. */
-function createGuards(
-  world: World,
-  ledger: Ledger,
-): Pick<Gateway, "authenticate" | "admission" | "budgets" | "loadShedder" | "console"> {
-  const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
-  const keys = {
     keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
     ...(config.storedKeys && {
       storedKey: keep(
@@ -152,37 +120,59 @@ function createGuards(
     }),
     now,
   };
+}
+
+function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
+  const { config, keep, env, process: { shared, workers, areDescriptorsScarce }, clocks, platform } = world;
+  const loadShedder = keep("load", null, () =>
+    createLoadShedder({
+      memory: () => platform.memory(),
+      limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), workers?.count),
+      collect: collectGarbage,
+      areDescriptorsScarce,
+      now: clocks.monotonic,
+      onShed: () => world.observe.meter?.count({ type: "shed" }),
+    }));
+  const room = keep("room for uploads", null, () => new Room());
   return {
     authenticate: reportingFirstUse(
       createAuth({ ...keys, tokens: createTokens(world), takesTokens: takesTokens(config) }),
       world,
     ),
-    console: createConsole(world, keys),
-    admission: keep("admission", null, () => {
-      const clocks = { now, monotonic };
-      return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);
-    }),
+    admission: keep(
+      "admission",
+      null,
+      () => shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger),
+    ),
     budgets: createBudgetBook(world),
-    loadShedder: keep("load", null, () =>
-      createLoadShedder({
-        memory: () => platform.memory(),
-        limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), world.workers?.count),
-        collect: collectGarbage,
-        areDescriptorsScarce,
-        now: monotonic,
-        onShed: () => world.meter?.count({ type: "shed" }),
-      })),
+    loadShedder,
+    uploads: createUploads(uploadLimitsOf(config, loadShedder, clocks.monotonic), room),
+    limits: { ...config.limits, json: jsonLimitsOf(config) },
+    hasSeveralCallers: hasSeveralCallers(config),
+  };
+}
+
+function createProcess({ keep, platform, process }: World): Process {
+  const { workers, shared, renewals, draining, stop } = process;
+  return {
+    memory: () => platform.memory(),
+    workers,
+    shared,
+    renewals: () => renewals.count,
+    draining: draining.signal,
+    signal: stop.signal,
+    running: keep("running", null, () => new Dependents(stop.signal)),
   };
 }
 
 /** `undefined` if the configuration wants no console. It is loaded for the first operator. */
-function createConsole(world: World, keys: Parameters<typeof createKeyLookup>[0]): Gateway["console"] {
-  const { config, keep } = world;
-  if (config.console === false) return undefined;
+function createConsole(world: World, keys: Keys): ConsolePart | undefined {
+  const { keep, dryRuns } = world;
+  if (!dryRuns) return undefined;
   const held = keep("console", null, (): ConsoleHeld => ({}));
   let loading: Promise<ConsoleParts> | undefined;
   const load = async () => (await import("./console.ts")).createConsoleParts(world, keys, held);
-  return () => loading ??= load();
+  return { dryRuns, parts: () => loading ??= load() };
 }
 
 /** Identifies callers by tokens of the configured issuer. The code that checks tokens is loaded with the first one. */
@@ -196,21 +186,21 @@ function createTokens(world: World): Tokens | undefined {
 }
 
 /** Whether other gateways answer the same clients, as far as this one knows. */
-function hasReplicas({ config: { replicas, store }, workers }: Pick<World, "config" | "workers">): boolean {
+function hasReplicas(
+  { config: { replicas, store }, process: { workers } }: World,
+): boolean {
   return replicas > 1 || store.kind === "redis" || workers !== undefined;
 }
 
-/** The parts that decide which target a request tries next. */
-function createRouting(
-  world: World,
-): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
-  const { config, keep, monotonic, shared } = world;
+function createRouting(world: World): Routing {
+  const { config, plugins, keep, clocks: { monotonic }, process: { shared } } = world;
   return {
     affinity: keep(
       "affinity",
       [hasReplicas(world)],
       () => new SessionAffinity(monotonic, { hasReplicas: hasReplicas(world) }),
     ),
+    sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     breaker: keep("breaker", null, () => {
       const breaker = new Breaker(monotonic, {}, shared && ((target, ms) => shared.rest(target, ms)));
       if (shared) shared.onRest = (target, ms) => breaker.rest(target, ms);
@@ -221,11 +211,8 @@ function createRouting(
   };
 }
 
-/** The parts that keep state from one request of a conversation to the next. */
-function createMemory(
-  world: World,
-): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
-  const { config, keep, env, store, now, monotonic, pace, platform } = world;
+function createStoredState(world: World): StoredState {
+  const { config, keep, env, store, clocks: { now, monotonic }, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
   const storageQuota = keep("storage quota", null, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };

@@ -14,7 +14,7 @@ export function createHosted(world: World): HostedRunner {
       async run(call, work, facts) {
         const result = await (await load()).run(call, work, facts);
         const error = result.kind === "error" ? result.code : undefined;
-        world.meter?.count({ type: "hosted call", tool: call.kind, error });
+        world.observe.meter?.count({ type: "hosted call", tool: call.kind, error });
         return result;
       },
     };

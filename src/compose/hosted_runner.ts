@@ -14,7 +14,7 @@ import type { World } from "./world.ts";
 
 /** Creates the runner of the configured hosted tools. */
 export function createRunner(world: World): Omit<HostedRunner, "runs"> {
-  const { config: { hostedTools, transport: by }, transports, monotonic } = world;
+  const { config: { hostedTools, transport: by }, transports, clocks: { monotonic } } = world;
   const { webSearch, webFetch, mcp } = hostedTools;
   const servers = new Map(Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]));
   return createHostedRunner({
@@ -58,7 +58,7 @@ function fetcherOf(
 function searchOf(
   { backend: name, baseUrl, secret, server, tool, timeoutMs }: NonNullable<Config["hostedTools"]["webSearch"]>,
   servers: ReadonlyMap<string, ConfiguredServer>,
-  { plugins: { searchBackends }, env, transports, config, monotonic: now }: World,
+  { plugins: { searchBackends }, env, transports, config, clocks: { monotonic: now } }: World,
 ): SearchOptions {
   const remote = server === undefined ? undefined : servers.get(server);
   if (name === BY_TOOL && remote && tool !== undefined) {

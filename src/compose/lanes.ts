@@ -12,7 +12,7 @@ export function createLanes(
   sources: ReadonlyMap<string, Source>,
   upstreams: ReadonlyMap<string, Upstream>,
 ): Map<string, Lane> {
-  const { config, plugins, now } = world;
+  const { config, plugins, clocks: { now } } = world;
   const finders = new Map(
     Object.entries(config.upstreams).flatMap(([name, { catalog = "" }]) => {
       const finder = sources.get(catalog)?.finder;
@@ -37,7 +37,7 @@ export function createLanes(
 function offersOf(
   lane: Partial<Record<Task, string>>,
   upstreams: ReadonlyMap<string, Upstream>,
-  { config, keep, monotonic, stop }: World,
+  { config, keep, clocks: { monotonic }, process: { stop } }: World,
 ): CatalogCache[] {
   return [...new Set(Object.values(lane))].flatMap((name) => {
     const upstream = upstreams.get(name);

@@ -15,7 +15,10 @@ const HEADERS = { accept: "application/json", "user-agent": "laneway" };
 
 type Oidc = NonNullable<Config["oidc"]>;
 
-export function openTokenReader(oidc: Oidc, { config, transports, now, monotonic, stop }: World): TokenReader {
+export function openTokenReader(
+  oidc: Oidc,
+  { config, transports, clocks: { now, monotonic }, process: { stop } }: World,
+): TokenReader {
   const fetchJson = jsonFetcher(transports.get(config.transport));
   return createTokenReader({ oidc, fetchJson, now, monotonic, signal: stop.signal });
 }
@@ -24,7 +27,7 @@ export function openTokenReader(oidc: Oidc, { config, transports, now, monotonic
 export async function openLogin(
   oidc: Oidc,
   client: OidcClient,
-  { config, transports, env, now, monotonic, stop }: World,
+  { config, transports, env, clocks: { now, monotonic }, process: { stop } }: World,
 ): Promise<OidcLogin> {
   const { OidcLogin } = await import("../http/oidc_login.ts");
   const transport = transports.get(config.transport);

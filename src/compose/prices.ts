@@ -4,7 +4,10 @@ import type { Source } from "./catalogs.ts";
 import type { World } from "./world.ts";
 
 /** The prices of models that the configuration does not specify. Loaded prices are kept when other settings change. */
-export function createListedPrices({ config, keep, now }: World, sources: ReadonlyMap<string, Source>): Prices {
+export function createListedPrices(
+  { config, keep, clocks: { now } }: World,
+  sources: ReadonlyMap<string, Source>,
+): Prices {
   const { upstreams, catalogs, observe, transport } = config;
   const priced = () =>
     Object.entries(upstreams).map(([name, { baseUrl, providers, prices = "" }]) =>

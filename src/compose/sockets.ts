@@ -4,7 +4,7 @@ import type { World } from "./world.ts";
 
 /** The WebSockets. They are closed when the gateway drains or stops. */
 export function createSockets(
-  { keep, draining, stop, platform, config, now, warn }: World,
+  { keep, process: { draining, stop }, platform, config, clocks: { now }, observe: { warn } }: World,
   loadShedder: LoadShedder,
 ): SocketsPart {
   const kept = keep("sockets", null, () => {
@@ -25,5 +25,8 @@ export function createSockets(
     stop.signal.addEventListener("abort", () => part.loaded?.abort(), { once: true });
     return part;
   });
-  return Object.assign(kept, { limitBytes: () => loadShedder.limitBytes(config.limits) });
+  return Object.assign(kept, {
+    limitBytes: () => loadShedder.limitBytes(config.limits),
+    upgrade: platform.upgrade,
+  });
 }

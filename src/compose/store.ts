@@ -10,7 +10,6 @@ import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
 import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
-import { metered } from "./meter.ts";
 import type { Keep } from "./parts.ts";
 
 /**
@@ -186,5 +185,29 @@ export function serverOf(
     ca: ca === undefined ? undefined : platform.readText(ca),
     isCluster: cluster,
     ...(sentinel && { sentinel: { name: sentinel.name, password } }),
+  };
+}
+
+/** The same store, with its calls counted. */
+function metered(store: Store, meter: Meter): Store {
+  const timed = async <T>(operation: string, call: () => Promise<T>): Promise<T> => {
+    const since = performance.now();
+    let failed = true;
+    try {
+      const result = await call();
+      failed = false;
+      return result;
+    } finally {
+      meter.count({ type: "store", operation, seconds: (performance.now() - since) / 1000, failed });
+    }
+  };
+  return {
+    get: (...args) => timed("get", () => store.get(...args)),
+    getRange: (...args) => timed("getRange", () => store.getRange(...args)),
+    add: (...args) => timed("add", () => store.add(...args)),
+    ensure: (...args) => timed("ensure", () => store.ensure(...args)),
+    update: (...args) => timed("update", () => store.update(...args)),
+    delete: (...args) => timed("delete", () => store.delete(...args)),
+    close: () => store.close(),
   };
 }

@@ -12,7 +12,7 @@ type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "fra
 
 /** The configured upstreams by name. An unchanged upstream keeps what it has learned. */
 export function createUpstreams(world: World): Map<string, Upstream> {
-  const { config, keep, transports, shared } = world;
+  const { config, keep, transports, process: { shared } } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
@@ -41,7 +41,7 @@ function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
   limits: Limits,
-  { plugins: { drivers }, env, monotonic }: World,
+  { plugins: { drivers }, env, clocks: { monotonic } }: World,
 ): Omit<Upstream, "transport"> {
   const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, ...others } = upstream;
   const { propagateTrace, ...rest } = others;

@@ -25,7 +25,7 @@ export function finish(response: Response, context: RequestContext): Response {
   if (target !== undefined) headers.set("x-laneway-target", formatNotes([target]));
   if (ok) describeAnswer(headers, requestLog);
   const allowance = allowanceOf(context);
-  const left = allowance && protocol.serializeAllowance?.(allowance, gateway.now());
+  const left = allowance && protocol.serializeAllowance?.(allowance, gateway.clocks.now());
   if (left) { for (const [name, value] of Object.entries(left)) headers.set(name, value); }
   const isStream = requestLog.entry.stream && ok;
   if (!isStream) requestLog.close(status);
@@ -33,7 +33,9 @@ export function finish(response: Response, context: RequestContext): Response {
 }
 
 /** The requests, tokens and dollars that the caller may still use. */
-function allowanceOf({ gateway: { admission, budgets, now }, caller }: RequestContext): Allowance | undefined {
+function allowanceOf(
+  { gateway: { guards: { admission, budgets }, clocks: { now } }, caller }: RequestContext,
+): Allowance | undefined {
   const quota = admission(caller)?.allowance();
   const dollars = budgets && dollarsLeft(budgets.known(caller), now());
   return dollars ? { ...quota, dollars } : quota;

@@ -52,8 +52,8 @@ export interface OwnRequest {
 
 /** `peer` is the caller's address, absent for calls within the process. */
 export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): OpenedContext {
-  const started = gateway.now();
-  const since = gateway.monotonic();
+  const started = gateway.clocks.now();
+  const since = gateway.clocks.monotonic();
   const url = URL.parse(request.url) ?? undefined;
   const ended = new AbortController();
   let hasLeft = false;
@@ -64,7 +64,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   const { signal } = request;
   if (signal.aborted) leave(signal.reason);
   else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
-  const dependent = gateway.running.add(ended);
+  const dependent = gateway.process.running.add(ended);
   const id = `req_${gateway.newId()}`;
   const hide = hiderFor(gateway.secrets);
   const requestLog = new RequestLog({
@@ -74,12 +74,12 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
       method: request.method,
       path: url?.pathname ?? "",
     },
-    log: gateway.log,
-    elapsedMs: () => Math.round(gateway.monotonic() - since),
+    log: gateway.observe.log,
+    elapsedMs: () => Math.round(gateway.clocks.monotonic() - since),
     hide,
-    trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
+    trace: gateway.observe.tracing?.tracer?.begin(request.method, request.headers),
   });
-  requestLog.atEnd(() => gateway.running.delete(dependent));
+  requestLog.atEnd(() => gateway.process.running.delete(dependent));
   return {
     gateway,
     request,
@@ -88,7 +88,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     isServed: peer !== undefined,
     id,
     started,
-    renewals: gateway.renewals(),
+    renewals: gateway.process.renewals(),
     requestLog,
     signal: ended.signal,
     leave: () => leave(),

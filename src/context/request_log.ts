@@ -9,7 +9,7 @@ import type { LogEntry } from "../observe/log.ts";
 import type { AttemptTrace, RequestTrace } from "../observe/trace.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
-import type { Payer } from "./gateway.ts";
+import type { Payer } from "./guards.ts";
 import { chargeFor } from "./charge.ts";
 import type { Capture } from "./capture.ts";
 

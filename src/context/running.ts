@@ -7,7 +7,7 @@ import type { RequestContext } from "./request_context.ts";
  * dispatcher's scope holds the whole conversation.
  */
 export function listAsRunning(context: RequestContext): void {
-  context.gateway.feed?.begin(context.id, () => factsOf(context));
+  context.gateway.observe.feed?.begin(context.id, () => factsOf(context));
 }
 
 function factsOf({ request: { headers }, requestLog }: RequestContext): RunningFacts {

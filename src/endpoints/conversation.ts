@@ -21,7 +21,7 @@ function isWanted({ index, message }: StoredItem, wanted: WantedItem): boolean {
 async function answer(
   asked: ConversationRequest,
   newId: string,
-  { gateway: { conversations }, caller: { owner } }: RequestContext,
+  { gateway: { state: { conversations } }, caller: { owner } }: RequestContext,
 ): Promise<ConversationAnswer> {
   switch (asked.action) {
     case "create": {

@@ -49,26 +49,26 @@ async function countExactly(
   where: PlannedTarget,
   context: RequestContext,
 ): Promise<Count> {
-  const { gateway, requestLog } = context;
+  const { gateway: { counting, process }, requestLog } = context;
   // The request's log gets no attempt yet: many counts call no upstream, and notes of a call are of no use to this
   // client.
   const attempt = newAttemptRecord(where);
-  const options = { signal: gateway.signal, estimate };
+  const options = { signal: process.signal, estimate };
   const asked = openUnrecordedAttempt("countTokens", input, where, attempt, context, options);
   const text = countedParts(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
-    learn({ inputTokens, outputTokens: 0 }, attempt, gateway);
+    learn({ inputTokens, outputTokens: 0 }, attempt, counting);
     return { inputTokens, by };
   };
   if (asked.target.counter) {
-    const counted = await gateway.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
+    const counted = await counting.upstreamCounts.of(attempt.target, text, () => askForCount(asked));
     requestLog.attempt = { ...attempt, notes: new Set() };
     if (counted !== undefined) return learnt(counted, "upstream");
   }
-  const tokenize = countByTokenizer(asked, gateway.tokenizers);
-  const counted = tokenize && await gateway.tokenizerCounts.of(attempt.target, text, tokenize);
+  const tokenize = countByTokenizer(asked, counting.tokenizers);
+  const counted = tokenize && await counting.tokenizerCounts.of(attempt.target, text, tokenize);
   if (counted !== undefined) return learnt(counted, "tokenizer");
-  return attempt.counted ?? count(input, estimate, attempt.target, gateway);
+  return attempt.counted ?? count(input, estimate, attempt.target, counting);
 }
 
 async function askForCount(asked: Attempt<"countTokens">): Promise<number> {

@@ -54,7 +54,7 @@ function acceptSpeech(speech: Speech, context: RequestContext): Speech {
 function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: RequestContext): Speech {
   const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
-  const { sendStallMs } = gateway.limits;
+  const { sendStallMs } = gateway.guards.limits;
   requestLog.firstEvent();
   requestLog.entry.stream = true;
   return {

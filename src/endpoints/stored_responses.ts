@@ -8,7 +8,7 @@ import { type Incoming, openExchange } from "../inference/incoming.ts";
 export async function getResponse(incoming: Incoming<"getResponse">): Promise<Response> {
   const { protocol, input, context } = incoming;
   if (input.events) {
-    const events = await context.gateway.runs.events(input.id, context.caller.owner);
+    const events = await context.gateway.state.runs.events(input.id, context.caller.owner);
     if (events) return follow(events, input.events.from, context);
     await findResponse(input.id, context);
     const message = `The events of response '${input.id}' are not kept: ask for it without "stream"`;
@@ -19,7 +19,8 @@ export async function getResponse(incoming: Incoming<"getResponse">): Promise<Re
 
 /** Throws `not_found` if the caller has no stored answer with this id. */
 export async function findResponse(id: string, { gateway, caller }: RequestContext): Promise<StoredAnswer> {
-  const stored = await gateway.continuity.find(id, caller.owner) ?? await gateway.runs.find(id, caller.owner);
+  const stored = await gateway.state.continuity.find(id, caller.owner) ??
+    await gateway.state.runs.find(id, caller.owner);
   if (!stored) throw responseNotFound(id);
   return stored;
 }
@@ -31,7 +32,7 @@ export function responseNotFound(id: string): GatewayError {
 /** Ends an answer that is made in the background. An answer that has ended is left unchanged. */
 export async function cancelResponse(incoming: Incoming<"cancelResponse">): Promise<Response> {
   const { protocol, input, context } = incoming;
-  const { gateway: { runs }, caller: { owner } } = context;
+  const { gateway: { state: { runs } }, caller: { owner } } = context;
   const found = await findResponse(input.id, context);
   const run = found.run ?? (await runs.find(input.id, owner))?.run;
   if (!run) throw new GatewayError("invalid_request", "Cannot cancel a response that is not running in the background");
@@ -42,7 +43,7 @@ export async function cancelResponse(incoming: Incoming<"cancelResponse">): Prom
 
 /** Removes a stored answer, and ends it if it is still being made. Answers that continue it are kept. */
 export async function deleteResponse(incoming: Incoming<"deleteResponse">): Promise<Response> {
-  const { protocol, input, context: { gateway: { runs, continuity }, caller: { owner } } } = incoming;
+  const { protocol, input, context: { gateway: { state: { runs, continuity } }, caller: { owner } } } = incoming;
   const { id } = input;
   const wasThere = await continuity.forget(id, owner);
   const running = wasThere ? undefined : (await runs.find(id, owner))?.run;

@@ -1,6 +1,7 @@
 /** What each key uses, as counted by this process. */
 import type { Allowance, Gauge, Quota } from "../contract/allowance.ts";
 import { GatewayError } from "../errors.ts";
+import type { Clocks } from "../util/clocks.ts";
 import type { Account, Admission, Permit } from "./admission.ts";
 import { TokenBucket } from "./token_bucket.ts";
 
@@ -17,12 +18,6 @@ const DAY_MS = 86_400_000;
 const IDLE_MS = 60_000;
 /** When to retry if too many requests are running. One of them may end at any time. */
 const BUSY_MS = 1_000;
-
-/** The time of day in milliseconds since the epoch, and a monotonic clock. */
-export interface Clocks {
-  now(): number;
-  monotonic(): number;
-}
 
 /**
  * Days end by the time of day. Buckets fill by the monotonic clock. Otherwise, setting the clock back would lock out everybody

@@ -8,7 +8,8 @@
 import type { Allowance, Quota } from "../contract/allowance.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Account, Admission, Permit } from "./admission.ts";
-import { accountsBy, type Clocks, type DayUse, KeyAccount, limitReached } from "./quota.ts";
+import type { Clocks } from "../util/clocks.ts";
+import { accountsBy, type DayUse, KeyAccount, limitReached } from "./quota.ts";
 
 /** How many milliseconds it may take until the server knows that a request has ended. */
 const ENDING_MS = 25;

@@ -6,19 +6,19 @@ import type { RequestContext } from "../context/request_context.ts";
  * refused request counts as no use.
  */
 export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
-  const { gateway, caller, requestLog } = context;
-  requestLog.atEnd(gateway.loadShedder.acquire(gateway.limits));
-  if (gateway.budgets || gateway.admission(caller)) return admitLimited(context, tokens);
+  const { gateway: { guards }, caller, requestLog } = context;
+  requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
+  if (guards.budgets || guards.admission(caller)) return admitLimited(context, tokens);
   requestLog.estimate = tokens;
 }
 
 async function admitLimited(
-  { gateway, caller, requestLog, hasLeft }: RequestContext,
+  { gateway: { guards }, caller, requestLog, hasLeft }: RequestContext,
   tokens: number,
 ): Promise<void> {
-  if (gateway.budgets) requestLog.payer = await gateway.budgets.payerOf(caller);
+  if (guards.budgets) requestLog.payer = await guards.budgets.payerOf(caller);
   // A shared counter may fail. The key is then judged by this process's own counts, and the log says why.
-  const asking = gateway.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
+  const asking = guards.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
   const permit = asking instanceof Promise ? await requestLog.waitForStore(asking) : asking;
   requestLog.estimate = tokens;
   requestLog.isMetered = permit !== undefined;

@@ -90,7 +90,7 @@ function createAttempt<K extends ModelOperation>(
 ): Attempt<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
+  attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway.counting) : undefined;
   const isOff = isOffAt(where, { gateway });
   const refusesTool = (tool: HostedTool) => hosted && isOff || isLostOn(tool, where, { gateway });
   const lost = beside.filter(refusesTool).flatMap(({ extra }) => Object.keys(extra.fields));

@@ -22,8 +22,8 @@ type Answer = (asked: Incoming<"generate">) => Promise<Response>;
 export async function runInBackground(asked: Incoming<"generate">, answer: Answer): Promise<Response> {
   const { context, input } = asked;
   const { gateway } = context;
-  if (gateway.draining.aborted) throw shuttingDown();
-  gateway.runs.checkRoom(context.caller.owner, gateway);
+  if (gateway.process.draining.aborted) throw shuttingDown();
+  gateway.state.runs.checkRoom(context.caller.owner, gateway.guards);
   const apart = detach(context);
   const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
   const answering = answer({
@@ -35,7 +35,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
       const { id, created } = exchange;
       const { previous, keep = {} } = input.recall!;
       const facts = { id, previous, created, model: input.model, messages, keep };
-      const run = await gateway.runs.begin(facts, context.caller.owner, input.stream, gateway);
+      const run = await gateway.state.runs.begin(facts, context.caller.owner, input.stream, gateway.guards);
       apart.follow(run);
       begun.resolve({ exchange, run });
     },
@@ -57,19 +57,19 @@ function detach(context: RequestContext): { context: RequestContext; follow(run:
   const { gateway, requestLog, hide } = context;
   const abort = new AbortController();
   let run: Run | undefined;
-  const since = gateway.monotonic();
+  const since = gateway.clocks.monotonic();
   const { time, id, method, path, key, lane, protocol } = requestLog.entry;
   const entry = { time: time!, id: id!, method: method!, path: path! };
   const own = new RequestLog({
     entry,
-    log: (line) => run && gateway.log(line),
-    elapsedMs: () => Math.round(gateway.monotonic() - since),
+    log: (line) => run && gateway.observe.log(line),
+    elapsedMs: () => Math.round(gateway.clocks.monotonic() - since),
     trace: requestLog.trace?.background(),
   });
   Object.assign(own.entry, { key, lane, protocol });
   own.capture = requestLog.capture;
-  const dependent = gateway.running.add(abort);
-  own.atEnd(() => gateway.running.delete(dependent));
+  const dependent = gateway.process.running.add(abort);
+  own.atEnd(() => gateway.process.running.delete(dependent));
   return {
     context: {
       ...context,
@@ -137,7 +137,7 @@ export function follow(
   from: number,
   { requestLog, gateway, isServed }: RequestContext,
 ): Response {
-  const { pace, limits } = gateway;
+  const { pace, guards: { limits } } = gateway;
   requestLog.entry.stream = true;
   let at = from;
   let isOver = false;

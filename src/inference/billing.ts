@@ -4,7 +4,7 @@ import type { HostedResult } from "../canonical/hosted.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
-import type { Payer } from "../context/gateway.ts";
+import type { Payer } from "../context/guards.ts";
 import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";

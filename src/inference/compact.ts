@@ -67,7 +67,7 @@ export function isDue(
   if (when === "now") return true;
   const known = contextLength === undefined ? DEFAULT_THRESHOLD : Math.floor(contextLength * FILLED);
   const { inputTokens: threshold = known } = when;
-  return first !== undefined && count(request, estimate, targetName(first), gateway).inputTokens >= threshold;
+  return first !== undefined && count(request, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
 }
 
 /** A request whose conversation is being shortened. */

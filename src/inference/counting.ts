@@ -3,13 +3,13 @@ import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import type { Count, ReportedUsage } from "../canonical/usage.ts";
-import type { Gateway } from "../context/gateway.ts";
+import type { Counting } from "../context/gateway.ts";
 import type { AttemptRecord, Counted } from "../context/request_log.ts";
 
 /** Counts without waiting. A conversation that was just counted for a client gets the same count here. */
-export function count(input: Input<"countTokens">, estimate: number, target: string, gateway: Gateway): Counted {
+export function count(input: Input<"countTokens">, estimate: number, target: string, counting: Counting): Counted {
   return {
-    ...countKnown(input, target, estimate, gateway),
+    ...countKnown(input, target, estimate, counting),
     estimate,
     isText: !holdsPart(input.messages, "file"),
     used: false,
@@ -20,7 +20,7 @@ function countKnown(
   input: Input<"countTokens">,
   target: string,
   estimate: number,
-  { calibration, upstreamCounts, tokenizerCounts }: Gateway,
+  { calibration, upstreamCounts, tokenizerCounts }: Counting,
 ): Count {
   const text = () => countedParts(input);
   const byUpstream = upstreamCounts.known(target, text);
@@ -39,7 +39,7 @@ export function countedParts({ messages, tools, toolChoice, outputSchema, thinki
 export function learn(
   usage: ReportedUsage | undefined,
   attempt: AttemptRecord | undefined,
-  { calibration }: Gateway,
+  { calibration }: Counting,
 ): void {
   if (!usage?.inputTokens || usage.estimated || usage.compaction || !attempt?.counted?.isText) return;
   calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);

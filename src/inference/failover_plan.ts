@@ -22,11 +22,12 @@ export function planFailover(
   { gateway, signal, caller, requestLog }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
 ): FailoverPlan<PlannedTarget> {
-  const { breaker, retry: policy, hedges, affinity, upstreams, now, monotonic, meter, prices } = gateway;
+  const { upstreams, prices, routing, clocks: { now, monotonic }, observe: { meter } } = gateway;
+  const { breaker, retry: policy, hedges, affinity } = routing;
   /** When each target was last tried. */
   const asked = new Map<PlannedTarget, number>();
   let isHedge = false;
-  gateway.shared?.begin();
+  gateway.process.shared?.begin();
   if (hedgeAfterMs !== undefined) hedges.earn();
   return {
     targets,
@@ -84,8 +85,8 @@ export function withAffinity(
   const policiesOf = (upstream: string) => gateway.upstreams.get(upstream)?.providers?.policies;
   if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
   const scope = [owner, lane.name, input.model];
-  const conversation = conversationKey(scope, input, request.headers, gateway.sessionHeaders);
+  const conversation = conversationKey(scope, input, request.headers, gateway.routing.sessionHeaders);
   const ordered = orderByDraw(targets, drawsOf(conversation));
-  const last = gateway.affinity.of(conversation, targetName(ordered[0]!));
+  const last = gateway.routing.affinity.of(conversation, targetName(ordered[0]!));
   return { ...resolution, conversation, targets: orderByAffinity(ordered, last, policiesOf) };
 }

@@ -62,7 +62,7 @@ export function generate(asked: Incoming<"generate">): Promise<Response> {
 async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
   context.requestLog.entry.stream = asked.input.stream;
-  await checkSize(asked.input, context.gateway.limits);
+  await checkSize(asked.input, context.gateway.guards.limits);
   const recalled = await recall(asked.input, context, asked.conversationCache);
   const { added } = recalled;
   const resolved = await resolve("generate", recalled.input.model, lane, context);
@@ -157,7 +157,7 @@ async function generateWhole(
     output.usage,
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
-  learn(output.usage, requestLog.attempt, gateway);
+  learn(output.usage, requestLog.attempt, gateway.counting);
   await remember(output, exchange, added, context, incoming.conversationCache);
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;

@@ -76,7 +76,7 @@ export function planHosted(
   const asked = [...input.tools ?? [], ...beside].filter(isHosted);
   const [first] = targets;
   if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
-  const own = asked.filter((tool) => context.gateway.hosted.runs(tool.work) && !runsAt(tool, first, context));
+  const own = asked.filter((tool) => context.gateway.hosted.runner.runs(tool.work) && !runsAt(tool, first, context));
   const [one] = own;
   if (!one) return undefined;
   if (input.relay) {
@@ -126,7 +126,7 @@ async function offer(
   context: RequestContext,
 ): Promise<Offered> {
   const added = await listTools(lists, factsOf(context, () => false), context);
-  const opensPages = context.gateway.hosted.runs({ kind: "web-fetch" });
+  const opensPages = context.gateway.hosted.runner.runs({ kind: "web-fetch" });
   const functions = functionsFor(tools, lists.known).filter(({ work, does }) =>
     work.kind !== "web-search" || does === "web-search" || opensPages
   );
@@ -137,10 +137,10 @@ async function offer(
 /** The function as the caller may use it: not at all, or with the client's approval. */
 async function permitted(
   { remote, ...rest }: HostedFunction,
-  { gateway: { hosted }, caller }: RequestContext,
+  { gateway: { hosted: { runner } }, caller }: RequestContext,
 ): Promise<HostedFunction[]> {
   if (rest.work.kind !== "mcp" || !remote) return [rest];
-  const permission = (await hosted.permissions(rest.work, caller.name)).of(remote.name);
+  const permission = (await runner.permissions(rest.work, caller.name)).of(remote.name);
   return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
 }
 
@@ -183,7 +183,7 @@ function factsOf(
 ): CallFacts {
   return {
     key: caller.name,
-    owner: gateway.hasSeveralCallers ? caller.owner : undefined,
+    owner: gateway.guards.hasSeveralCallers ? caller.owner : undefined,
     signal: own,
     onFailure: (reason) => requestLog.explain(reason),
     isNamed,
@@ -234,11 +234,11 @@ function runRounds(
   open: Open,
 ): EventSource<GenerateEvent> {
   const { gateway, signal, caller, requestLog } = context;
-  const { rounds, calls, deadlineMs } = gateway.hostedLimits;
+  const { rounds, calls, deadlineMs } = gateway.hosted.limits;
   const hits = hitsIn(request.messages);
   const named = new NamedAddresses(request.messages);
-  const until = gateway.monotonic() + deadlineMs;
-  const account = gateway.admission(caller);
+  const until = gateway.clocks.monotonic() + deadlineMs;
+  const account = gateway.guards.admission(caller);
   const answer = hostedRounds({
     id: gateway.newId(),
     request,
@@ -248,7 +248,7 @@ function runRounds(
     rounds,
     calls,
     lastHit: lastNumber(request.messages, hits),
-    isLate: () => gateway.monotonic() >= until,
+    isLate: () => gateway.clocks.monotonic() >= until,
     isUnpaid: (thrown) => isUnpaid(thrown, context),
     ask(grown, isLast) {
       const round = open(grown, estimateInputTokens(grown), { functions, isLast });

@@ -22,7 +22,7 @@ export function runsAt(tool: HostedTool, where: PlannedTarget, { gateway }: Surr
   if (tool.work && upstream?.driver.runs?.includes(tool.work.kind)) return true;
   // Few servers of open models run the hosted tools of the wires that they speak, so the gateway runs those that it
   // can.
-  if (tool.work && gateway.hosted.runs(tool.work)) return false;
+  if (tool.work && gateway.hosted.runner.runs(tool.work)) return false;
   return wireOf(where, gateway) === tool.extra.wire && !upstream?.refuses.includes(tool.name);
 }
 

@@ -50,7 +50,7 @@ export function openExchange<K extends OperationName>(
     wire,
     clientWire,
     note,
-    now: () => toSeconds(gateway.now()),
+    now: () => toSeconds(gateway.clocks.now()),
     elapsedMs: () => context.requestLog.elapsedMs(),
     stored: "recall" in input && input.recall?.keep !== undefined,
     frames: { sent: 0 },

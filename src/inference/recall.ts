@@ -52,10 +52,10 @@ async function recallStored(
   asked: Input<"generate">,
   { gateway, caller: { owner } }: RequestContext,
 ): Promise<Recalled> {
-  const recalled = await gateway.continuity.recall(asked, owner);
+  const recalled = await gateway.state.continuity.recall(asked, owner);
   const { at, conversation } = asked.recall ?? {};
   if (conversation === undefined) return recalled;
-  const { items } = await gateway.conversations.get(conversation, owner);
+  const { items } = await gateway.state.conversations.get(conversation, owner);
   const { input, added } = recalled;
   const before = items.map(({ message }) => message);
   const messages = [...input.messages.slice(0, at), ...before, ...input.messages.slice(at)];
@@ -143,7 +143,7 @@ interface OpenedSealing extends Sealing {
 
 /** The sealer. `undefined` if the store cannot provide the key: sealed content is then left out, which is noted. */
 async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise<Sealer | undefined> {
-  const { sealer, failure } = await requestLog.waitForStore(gateway.sealer(requestLog.storeMs));
+  const { sealer, failure } = await requestLog.waitForStore(gateway.state.sealer(requestLog.storeMs));
   if (sealer) return sealer;
   requestLog.explain(failure);
   note("could not read the key that seals reasoning");
@@ -155,7 +155,7 @@ async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise
  * summary as if it were new.
  */
 export async function summarySealer({ gateway }: RequestContext): Promise<Sealer> {
-  const { sealer, failure: cause } = await gateway.sealer();
+  const { sealer, failure: cause } = await gateway.state.sealer();
   if (sealer) return sealer;
   const message = "The gateway cannot read the key that seals summaries: try again later";
   throw new GatewayError("unavailable", message, { cause });
@@ -196,7 +196,7 @@ async function rememberTurn(
     // Each part of the answer becomes an item of the conversation.
     const answer = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
     try {
-      await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...answer] });
+      await gateway.state.conversations.change(conversation, caller.owner, { messages: [...asked, ...answer] });
     } catch (cause) {
       requestLog.entry.cause = cause;
       note("could not add the response to its conversation");
@@ -208,7 +208,7 @@ async function rememberTurn(
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
     await requestLog.waitForStore(
-      gateway.continuity.remember(
+      gateway.state.continuity.remember(
         { ...facts, messages, response, keep },
         target,
         caller.owner,

@@ -32,7 +32,7 @@ export async function respondWithStream<K extends Streamed>(
   context: RequestContext,
   passage: Passage<StreamEvent<K>> = {},
 ): Promise<Response> {
-  const { gateway: { pace, limits, meter }, requestLog, hide, leave } = context;
+  const { gateway: { pace, guards: { limits }, observe: { meter } }, requestLog, hide, leave } = context;
   if (!protocol.stream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
   requestLog.entry.stream = true;
   if (meter) requestLog.atEnd(meter.openStream());
@@ -113,7 +113,7 @@ class Observer {
       if (usage) requestLog.settle(usage, () => requestLog.emittedTokens);
       // An abandoned hedge may end after the answer, and the end of the answer states the cost of both.
       requestLog.closeBills();
-      learn(usage, requestLog.attempt, gateway);
+      learn(usage, requestLog.attempt, gateway.counting);
       this.finished = true;
     }
   }

@@ -43,7 +43,7 @@ export async function runTraced(
 ): ReturnType<HostedRunner["run"]> {
   const end = requestLog.trace?.tool(call.kind);
   requestLog.capture?.event("hosted tool", call.kind);
-  const result = await gateway.hosted.run(call, work, facts);
+  const result = await gateway.hosted.runner.run(call, work, facts);
   requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;

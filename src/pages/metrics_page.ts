@@ -8,9 +8,9 @@ import { ownMetrics } from "./worker_report.ts";
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export async function metricsPage({ gateway }: Pick<RequestContext, "gateway">): Promise<Response> {
-  const { meter } = gateway;
+  const { observe: { meter }, process: { workers } } = gateway;
   if (!meter) throw new GatewayError("not_found", `Metrics are off: the configuration has "metrics": false`);
-  const page = gateway.workers ? await pageOfAll(gateway, gateway.workers) : await ownMetrics(gateway, meter);
+  const page = workers ? await pageOfAll(gateway, workers) : await ownMetrics(gateway, meter);
   return new Response(page, { headers: { "content-type": MEDIA_TYPE } });
 }
 

@@ -3,7 +3,7 @@ import type { RequestContext } from "../context/request_context.ts";
 import { processStatus } from "./worker_report.ts";
 
 export async function statusPage({ gateway }: RequestContext): Promise<Response> {
-  const { workers } = gateway;
+  const { workers } = gateway.process;
   if (!workers) return Response.json({ object: "status", ...processStatus(gateway) });
   const { statusOfAll } = await import("./workers_together.ts");
   return Response.json({ object: "status", ...await statusOfAll(gateway, workers) });

@@ -7,7 +7,7 @@ import { formatDollars } from "../util/dollars.ts";
 const DAYS = 30;
 
 export async function usagePage({ gateway, caller, url }: RequestContext): Promise<Response> {
-  const { usage, budgets } = gateway;
+  const { observe: { usage }, guards: { budgets } } = gateway;
   if (!usage && !budgets) {
     throw new GatewayError("not_found", `Usage is not recorded: add "usage": {} to the configuration`);
   }

@@ -8,23 +8,23 @@ import { sumExpositions } from "../observe/sum_expositions.ts";
 
 /** The report that the other processes read about this one. */
 export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
-  const { meter } = gateway;
+  const { meter } = gateway.observe;
   const metrics = meter ? sumExpositions([inherited, await ownMetrics(gateway, meter)]) : "";
   return { status: processStatus(gateway), metrics };
 }
 
 /** The state of this process alone. */
 export function processStatus(gateway: Gateway): ProcessStatus {
-  const { breaker, upstreams, meter, loadShedder, sockets, memory, draining } = gateway;
+  const { routing: { breaker }, upstreams, observe: { meter }, guards: { loadShedder }, sockets, process } = gateway;
   // A target that is called with callers' own tokens rests for each caller separately. The callers are left out of the
   // page.
   const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
   return {
-    status: draining.aborted ? "draining" : "ready",
+    status: process.draining.aborted ? "draining" : "ready",
     requestsRunning: loadShedder.running(),
     streamsOpen: meter?.openStreams ?? 0,
     webSocketsOpen: sockets.loaded?.size ?? 0,
-    memoryBytes: memory(),
+    memoryBytes: process.memory(),
     upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
@@ -51,8 +51,9 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 
 /** The current values. */
 export function gaugesOf(
-  { loadShedder, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
+  { guards: { loadShedder, budgets }, sockets, observe: { meter }, process, routing: { breaker }, upstreams }: Gateway,
 ): Family[] {
+  const { memory, shared, workers } = process;
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
   );

@@ -3,21 +3,20 @@
  */
 import { GatewayError } from "../errors.ts";
 import { type RequestContext, shuttingDown } from "../context/request_context.ts";
-import type { Gateway } from "../context/gateway.ts";
+import type { Guards } from "../context/guards.ts";
 import { generate } from "../inference/generate.ts";
 import type { Incoming } from "../inference/incoming.ts";
 
 /** Opens a WebSocket. Throws `upgrade_required` if the platform has none. */
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
-  const { gateway, requestLog, caller } = context;
-  const { draining } = gateway;
+  const { gateway: { guards, sockets: part, process: { draining } }, requestLog, caller } = context;
   // These modules are loaded with the first socket.
   const [{ ResponsesSocket }, sockets] = await Promise.all([
     import("./responses_socket.ts"),
-    gateway.sockets.load(),
+    part.load(),
   ]);
   if (draining.aborted) throw shuttingDown();
-  sockets.checkRoom(caller.owner, { total: mostSockets(gateway), isShared: gateway.hasSeveralCallers });
+  sockets.checkRoom(caller.owner, { total: mostSockets(guards), isShared: guards.hasSeveralCallers });
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
@@ -32,7 +31,7 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
 const [MOST_SOCKETS, LEAST_SOCKETS] = [500, 8];
 
 /** How many sockets may be open: as many as messages of the largest size fit into half of the memory. */
-function mostSockets({ limits, loadShedder }: Gateway): number {
+function mostSockets({ limits, loadShedder }: Guards): number {
   const fitting = Math.floor(loadShedder.limitBytes(limits) / 2 / limits.bodyBytes);
   return limits.sockets ?? Math.min(MOST_SOCKETS, Math.max(LEAST_SOCKETS, fitting));
 }
@@ -40,7 +39,7 @@ function mostSockets({ limits, loadShedder }: Gateway): number {
 /** `undefined` if the platform has no WebSockets, or the request did not come over a connection. */
 function upgrade({ gateway, request }: RequestContext) {
   try {
-    return gateway.upgrade?.(request);
+    return gateway.sockets.upgrade?.(request);
   } catch {
     return undefined;
   }

@@ -58,7 +58,7 @@ export class ResponsesSocket implements OpenSocket {
   constructor(upgraded: Upgraded, options: ResponsesSocketOptions) {
     this.#options = options;
     const { sockets, context } = options;
-    const { limits, pace, loadShedder, uploads, hasSeveralCallers } = context.gateway;
+    const { guards: { limits, loadShedder, uploads, hasSeveralCallers }, pace } = context.gateway;
     this.#cache = new SocketConversationCache({
       kept: sockets.kept,
       capacity: { total: limits.socketBytes, isShared: hasSeveralCallers },
@@ -204,10 +204,10 @@ export class ResponsesSocket implements OpenSocket {
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {
-      context = withCaller(context, await gateway.authenticate(request, peer));
-      gateway.loadShedder.check(gateway.limits);
+      context = withCaller(context, await gateway.guards.authenticate(request, peer));
+      gateway.guards.loadShedder.check(gateway.guards.limits);
       const prepared = { ...this.#cache.preparedFor(previous), ...body };
-      requestLog.capture = gateway.captures?.loaded?.begin(context);
+      requestLog.capture = gateway.observe.captures?.loaded?.begin(context);
       requestLog.capture?.body.addText(JSON.stringify(prepared));
       const conversationCache = this.#cache.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
@@ -262,8 +262,8 @@ export class ResponsesSocket implements OpenSocket {
     if (requestLog.asked > 0) return;
     this.#refused++;
     const { caller } = this.#options.context;
-    if (!requestLog.isMetered && status < 500 && status !== 429) void gateway.admission(caller)?.takeCall();
-    const unlogged = this.#options.sockets.countRefusal(caller.owner, gateway.monotonic());
+    if (!requestLog.isMetered && status < 500 && status !== 429) void gateway.guards.admission(caller)?.takeCall();
+    const unlogged = this.#options.sockets.countRefusal(caller.owner, gateway.clocks.monotonic());
     if (unlogged === undefined) requestLog.entry.isRepeated = true;
     else if (unlogged > 0) requestLog.note(`${unlogged} refused messages before this one are not in the log`);
   }

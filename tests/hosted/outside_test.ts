@@ -16,7 +16,7 @@ Deno.test("a server that a request names is reached at public addresses alone, u
   const [byName, byAddress] = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
   const transports = createTransports(undefined, deno, (_name, _from, make) => make());
   const config = configSchema.parse({ hostedTools: { mcp: { allow: [byName, byAddress] } } });
-  const world = { config, transports, monotonic: () => 0, env: () => undefined } as unknown as World;
+  const world = { config, transports, clocks: { monotonic: () => 0 }, env: () => undefined } as unknown as World;
   const runner = createRunner(world);
   const failures: unknown[] = [];
   const list = async (url: string) => {

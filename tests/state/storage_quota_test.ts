@@ -61,7 +61,7 @@ let ids = 0;
 async function turn(continuity: Continuity, owner: string, length: number, previous?: string): Promise<string> {
   const id = `resp_${++ids}`;
   const messages = [text(length)];
-  const input = { model: "m", messages, stream: false, memory: { at: 0, previous, keep: {} } };
+  const input = { model: "m", messages, stream: false, recall: { at: 0, previous, keep: {} } };
   const { added } = await continuity.recall(input, owner);
   const response = { model: "m", content: [], finish: { reason: "stop" as const }, usage: NO_USAGE };
   const answer = { id, previous, created: 1, completed: 2, model: "m", messages, response, keep: {} };
@@ -130,7 +130,7 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     }
     const fork = await turn(continuity, "key:a", 1_000, first);
     for (let count = 0; count < 5; count++) await turn(continuity, "key:a", 30_000);
-    const input = { model: "m", messages: [text(1)], stream: false, memory: { at: 0, previous: fork, keep: {} } };
+    const input = { model: "m", messages: [text(1)], stream: false, recall: { at: 0, previous: fork, keep: {} } };
     assertEquals((await continuity.recall(input, "key:a")).input.messages.length, 3);
     assertEquals((await continuity.find(last, "key:a"))?.id, last);
     assertEquals(await continuity.find(idle, "key:a"), undefined);
@@ -143,7 +143,7 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
       for (let count = 0; count < 20; count++) last = await turn(continuity, "key:a", 100_000, last);
     }, GatewayError);
     assertEquals(error.code, "rate_limit");
-    const input = { model: "m", messages: [text(1)], stream: false, memory: { at: 0, previous: last, keep: {} } };
+    const input = { model: "m", messages: [text(1)], stream: false, recall: { at: 0, previous: last, keep: {} } };
     assert((await continuity.recall(input, "key:a")).input.messages.length > 8);
   });
 

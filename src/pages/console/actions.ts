@@ -21,7 +21,7 @@ export async function runAction(order: Action, context: RequestContext): Promise
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
     throw new GatewayError("unsupported_media_type", "Expected content-type application/json");
   }
-  const limits = { limitBytes: LONGEST_ORDER, timeoutMs: PATIENCE_MS, isServed, json: gateway.limits.json };
+  const limits = { limitBytes: LONGEST_ORDER, timeoutMs: PATIENCE_MS, isServed, json: gateway.guards.limits.json };
   const body = await readJsonBody(request, limits);
   if (!isJsonObject(body)) throw new GatewayError("invalid_request", "Expected a JSON object");
   return await order(known, body);

@@ -1,5 +1,6 @@
 /** Completes names and values in the configuration by its JSON schema. */
-import document from "../../config/gateway.schema.json" with { type: "json" };
+import { z } from "zod";
+import { configSchema } from "../../config/schema.ts";
 
 interface Schema {
   $ref?: string;
@@ -26,7 +27,8 @@ export interface Completion {
   values: string[];
 }
 
-const root: Schema = document as Schema;
+/** The schema is made here, so that the executable need not contain the file for editors. */
+const root = z.toJSONSchema(configSchema, { io: "input" }) as Schema;
 
 export function completionAt(path: readonly (string | number)[]): Completion {
   const branches = path.reduce<Schema[]>(

@@ -96,7 +96,7 @@ async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestCont
 }
 
 async function deskOf({ gateway }: RequestContext): Promise<ConfigurationDesk> {
-  const { configuration } = await gateway.console!();
+  const { configuration } = await gateway.console!.parts();
   if (configuration) return configuration;
   throw new GatewayError("unsupported", "A program gave this gateway its configuration: there is no file");
 }

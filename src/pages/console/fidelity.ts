@@ -34,7 +34,7 @@ export async function fidelity(context: RequestContext): Promise<Response> {
   const { gateway, url } = context;
   const asked = (name: string) => url?.searchParams.get(name) ?? "";
   const [laneName, model, client] = [asked("lane"), asked("model"), asked("client")];
-  const { clients } = await gateway.dryRuns!.tables();
+  const { clients } = await gateway.console!.dryRuns.tables();
   if (client === "") return Response.json({ clients });
   if (!clients.includes(client)) throw new GatewayError("invalid_request", `Cannot find wire "${client}"`);
   const lane = findLane(laneName, context);
@@ -65,7 +65,7 @@ async function tableOf(
   client: string,
   gateway: Gateway,
 ): Promise<Table> {
-  const dryRuns = gateway.dryRuns!;
+  const dryRuns = gateway.console!.dryRuns;
   const { lane, model } = place;
   const driver = target && gateway.drivers.get(target.driver ?? gateway.upstreams.get(target.upstream)!.driver.name);
   const tables = await dryRuns.tables();

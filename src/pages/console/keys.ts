@@ -29,8 +29,8 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
     : Promise.resolve({ keys: [] });
   const [found, used, states] = await reading(Promise.all([
     list,
-    gateway.usage?.read(USAGE_DAYS),
-    gateway.budgets?.read(),
+    gateway.observe.usage?.read(USAGE_DAYS),
+    gateway.guards.budgets?.read(),
   ]));
   const page = found.keys.map(({ digest: _, ...facts }) => ({ ...facts, isStored: true }));
   const fixed = from === undefined ? configured : [];
@@ -42,7 +42,7 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
     })),
     next: found.next,
     ...("why" in stored && { why: stored.why }),
-    usageDays: used && Math.min(USAGE_DAYS, gateway.usage!.retentionDays),
+    usageDays: used && Math.min(USAGE_DAYS, gateway.observe.usage!.retentionDays),
     teams: Object.keys(teams),
     lanes: [...gateway.lanes.keys()],
     budgets: (states ?? []).map(describe),
@@ -75,7 +75,7 @@ export async function createKey(context: RequestContext, order: JsonObject): Pro
   const facts = factsIn(order, desk, context);
   const secret = isTaken(facts.name, desk) ? undefined : await writing(keyring.create(facts));
   if (secret === undefined) throw invalid("name", `Key "${facts.name}" already exists`);
-  context.gateway.audit?.write({ event: "key made", key: facts.name, by: context.caller.name });
+  context.gateway.observe.audit?.write({ event: "key made", key: facts.name, by: context.caller.name });
   return Response.json({ name: facts.name, key: secret }, { status: 201 });
 }
 
@@ -85,7 +85,7 @@ export async function limitKey(context: RequestContext, order: JsonObject): Prom
   const keyring = keyringOf(desk);
   const facts = factsIn(order, desk, context);
   if (!await writing(keyring.limit(facts))) throw unknownKey(facts.name);
-  context.gateway.audit?.write({ event: "key limited", key: facts.name, by: context.caller.name });
+  context.gateway.observe.audit?.write({ event: "key limited", key: facts.name, by: context.caller.name });
   return Response.json({ name: facts.name });
 }
 
@@ -95,12 +95,12 @@ export async function revokeKey(context: RequestContext, order: JsonObject): Pro
   const keyring = keyringOf(await deskOf(context.gateway));
   const { name } = validate(nameSchema, order);
   if (!await writing(keyring.revoke(name))) throw unknownKey(name);
-  context.gateway.audit?.write({ event: "key revoked", key: name, by: context.caller.name });
+  context.gateway.observe.audit?.write({ event: "key revoked", key: name, by: context.caller.name });
   return Response.json({ name });
 }
 
 async function deskOf(gateway: Gateway): Promise<KeyDesk> {
-  return (await gateway.console!()).keys;
+  return (await gateway.console!.parts()).keys;
 }
 
 function keyringOf({ stored }: KeyDesk): Keyring {

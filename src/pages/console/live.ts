@@ -6,7 +6,9 @@ import { processStatus } from "../worker_report.ts";
  * The running requests, and those that ended since `?since=`, which is the `next` of the last answer from the feed
  * `?feed=`.
  */
-export function live({ gateway: { feed, captures, now }, url, hide }: RequestContext): Response {
+export function live(
+  { gateway: { observe: { feed, captures }, clocks: { now } }, url, hide }: RequestContext,
+): Response {
   const isSame = url?.searchParams.get("feed") === feed?.id;
   const since = isSame ? Number(url?.searchParams.get("since")) : 0;
   const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({

@@ -10,7 +10,7 @@ const LIFE_S = 600;
 
 /** Whether there is a login at a provider, and whether the browser has a session. Everybody may know both. */
 export async function loginWays(context: RequestContext): Promise<Response> {
-  const { login } = await context.gateway.console!();
+  const { login } = await context.gateway.console!.parts();
   const session = await holderOf(context) !== undefined;
   return Response.json({ oidc: login !== undefined, session }, { headers: { "cache-control": "no-store" } });
 }
@@ -49,7 +49,7 @@ export async function finishLogin(context: RequestContext): Promise<Response> {
 const WORDS = /^([\w-]{43})\.([\w-]{43})\.([\w-]{43})$/;
 
 async function loginOf({ gateway }: RequestContext) {
-  const { login } = await gateway.console!();
+  const { login } = await gateway.console!.parts();
   if (login) return login;
   throw new GatewayError(
     "not_found",

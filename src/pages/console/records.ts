@@ -25,7 +25,7 @@ interface Shown {
 }
 
 /** The list of records, newest first, and the limits within which requests are recorded. */
-export function records({ gateway: { captures } }: RequestContext): Response {
+export function records({ gateway: { observe: { captures } } }: RequestContext): Response {
   const { loaded } = captures ?? {};
   return Response.json({
     bounds: loaded?.bounds,
@@ -101,7 +101,7 @@ export async function recordedText(context: RequestContext): Promise<Response> {
 }
 
 /** The record that the URL names. Throws `not_found` if it is no longer kept. */
-export function recordOf({ gateway: { captures }, url }: RequestContext): Capture {
+export function recordOf({ gateway: { observe: { captures } }, url }: RequestContext): Capture {
   const found = captures?.loaded?.of(url!.searchParams.get("id") ?? "");
   if (found) return found;
   throw new GatewayError(

@@ -15,7 +15,7 @@ const LIFE_S = 12 * 3600;
 export async function operatorOf(context: RequestContext): Promise<Caller> {
   const { request, peer, gateway } = context;
   const holder = await holderOf(context);
-  return holder ? await operatorHeld(holder, context) : asOperator(await gateway.authenticate(request, peer));
+  return holder ? await operatorHeld(holder, context) : asOperator(await gateway.guards.authenticate(request, peer));
 }
 
 /**
@@ -23,7 +23,7 @@ export async function operatorOf(context: RequestContext): Promise<Caller> {
  * more.
  */
 export async function operatorHeld(holder: SessionHolder, { gateway }: RequestContext): Promise<Caller> {
-  return asOperator(await (await gateway.console!()).callerOf(holder));
+  return asOperator(await (await gateway.console!.parts()).callerOf(holder));
 }
 
 function asOperator(caller: Caller): Caller {
@@ -50,7 +50,7 @@ export async function asCaller(context: RequestContext, path: string): Promise<O
  */
 export async function logIn(context: RequestContext, key: string): Promise<string | undefined> {
   const { request, peer, gateway } = context;
-  const { operator, owner } = await gateway.authenticate(withKey(request, key), peer);
+  const { operator, owner } = await gateway.guards.authenticate(withKey(request, key), peer);
   if (!operator) throw new GatewayError("permission", 'This is not an operator\'s key: it has no "operator": true');
   if (owner === "local") return undefined;
   if (!owner.startsWith("key:")) {
@@ -61,7 +61,7 @@ export async function logIn(context: RequestContext, key: string): Promise<strin
 
 /** Begins a session, and returns its cookie. */
 export async function beginSession(holder: SessionHolder, context: RequestContext, page?: URL): Promise<string> {
-  const { sessions } = await context.gateway.console!();
+  const { sessions } = await context.gateway.console!.parts();
   return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context, page);
 }
 
@@ -70,7 +70,7 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  * provider ends the session there. Throws `unavailable` if the session cannot be ended.
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
-  const { sessions, login } = await context.gateway.console!();
+  const { sessions, login } = await context.gateway.console!.parts();
   const words = wordsIn(context.request);
   const cookie = cookieWith("", 0, context);
   if (words.length === 0) return { cookie };
@@ -97,7 +97,7 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 /** The holder of this browser's session. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
   for (const word of wordsIn(request)) {
-    const holder = await (await gateway.console!()).sessions.find(word);
+    const holder = await (await gateway.console!.parts()).sessions.find(word);
     if (holder) return holder;
   }
 }

@@ -1,0 +1,121 @@
+/** The observers of requests: the log, metrics, spans, and the captures for the console. */
+import manifest from "../../deno.json" with { type: "json" };
+import { TASK_OF } from "../canonical/operations.ts";
+import type { Config } from "../config/schema.ts";
+import type { CaptureStore } from "../context/capture_store.ts";
+import type { CaptureStorePart } from "../context/observers.ts";
+import { targetName } from "../contract/planned_target.ts";
+import type { AnyProtocol } from "../contract/protocol.ts";
+import { Feed } from "../observe/feed.ts";
+import { createMeter, type Meter } from "../observe/meter.ts";
+import type { Tracer, Tracing } from "../observe/trace.ts";
+import type { Platform } from "../platform/platform.ts";
+import { auditFor } from "./audit.ts";
+import type { Keep } from "./parts.ts";
+import type { Plugins } from "./plugins.ts";
+import type { World, WorldObservers } from "./world.ts";
+
+interface ObserverParts
+  extends
+    Pick<World, "config" | "plugins" | "platform" | "keep" | "clocks">,
+    Pick<WorldObservers, "log" | "warn" | "meter" | "usage"> {}
+
+/** Creates the observers. The log passes each entry on to the others. */
+export function createObservers(
+  { config, plugins, platform, keep, clocks, log, warn, meter, usage }: ObserverParts,
+): WorldObservers {
+  const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
+  const captures = capturesFor(config, keep, clocks.monotonic);
+  return {
+    log(entry) {
+      if (!entry.isRepeated) log(entry);
+      meter?.count({ type: "request", entry });
+      usage?.count(entry);
+      feed?.end(entry);
+      captures?.loaded?.end(entry);
+    },
+    warn,
+    meter,
+    audit: auditFor({ config, platform, keep, now: clocks.now }),
+    tracing: tracingFor(config, platform, plugins, keep),
+    usage,
+    feed,
+    captures,
+  };
+}
+
+/** The meter. It keeps counting through every change of the configuration. `undefined` if metrics are disabled. */
+export function meterFor(
+  config: Config,
+  { telemetry }: Pick<Platform, "telemetry">,
+  { protocols }: Pick<Plugins, "protocols">,
+  keep: Keep,
+): Meter | undefined {
+  if (!config.observe.metrics) return undefined;
+  const latest = keep("metered configuration", null, () => ({ config, names: undefined as Set<string> | undefined }));
+  if (latest.config !== config) Object.assign(latest, { config, names: undefined });
+  return keep("meter", null, () =>
+    createMeter({
+      version: manifest.version,
+      operations: new Map(protocols.flatMap(operationOf)),
+      exporter: config.observe.telemetry ? telemetry?.meterProvider : undefined,
+      names: () => latest.names ??= namesIn(latest.config),
+    }));
+}
+
+/** The names of operations in OpenTelemetry's conventions for models. */
+const OPERATION = {
+  chat: "chat",
+  embedding: "embeddings",
+  rerank: "rerank",
+  speech: "speech",
+  transcription: "transcription",
+};
+
+function operationOf({ name, operation }: AnyProtocol): [string, string][] {
+  const task = operation === "countTokens" ? undefined : TASK_OF[operation];
+  return task === undefined ? [] : [[name, OPERATION[task]]];
+}
+
+function namesIn({ lanes }: Config): Set<string> {
+  return new Set(
+    Object.entries(lanes).flatMap(([lane, { models }]) =>
+      Object.entries(models).flatMap(([model, { targets }]) => [`${lane} ${model}`, ...targets.map(targetName)])
+    ),
+  );
+}
+
+/**
+ * Creates spans. Its code is loaded with the first request. `undefined` if the process was started without
+ * OpenTelemetry.
+ */
+function tracingFor(
+  { observe: { telemetry: isWanted, content } }: Config,
+  { telemetry }: Platform,
+  { protocols }: Pick<Plugins, "protocols">,
+  keep: Keep,
+): Tracing | undefined {
+  if (!isWanted || !telemetry) return undefined;
+  return keep("tracing", content, () => {
+    const routes = new Map(protocols.map(({ name, pattern }) => [name, pattern.pathname.replaceAll("\\", "")]));
+    let loading: Promise<Tracer> | undefined;
+    const load = async () => {
+      const { createTracer } = await import("../observe/spans.ts");
+      return tracing.tracer = createTracer(telemetry, { version: manifest.version, routes, content });
+    };
+    const tracing: { tracer?: Tracer; load(): Promise<Tracer> } = { load: () => loading ??= load() };
+    return tracing;
+  });
+}
+
+/** Captures what is sent, if the configuration wants that. Its code is loaded with the first request. */
+function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
+  const bounds = console ? console.record : undefined;
+  return bounds && keep("recording", bounds, () => {
+    let loading: Promise<CaptureStore> | undefined;
+    const load = async () =>
+      part.loaded = new (await import("../context/capture_store.ts")).CaptureStore(bounds, monotonic);
+    const part: CaptureStorePart = { load: () => loading ??= load() };
+    return part;
+  });
+}
