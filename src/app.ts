@@ -15,7 +15,7 @@ import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "..
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
-import { createShared } from "./compose/shared.ts";
+import { createShared, isStoreShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { dryRunsFor } from "./compose/dry_run.ts";
@@ -144,13 +144,9 @@ function createWorld(options: AppOptions): World {
   const meter = meterFor(config, platform, plugins, keep);
   const warn = options.warn ?? standardStreams(platform).warn;
   const kept = keepStore(options.store, { config, platform, env, now, keeper: workers?.keeper, keep, meter, warn });
-  const isShared = (config.store.kind === "redis" || workers?.keeper !== undefined) && !options.store;
+  const isShared = !options.store && isStoreShared(config, workers);
   const shared = isShared
-    ? keep(
-      "shared",
-      null,
-      () => createShared({ config, platform, env, monotonic, workers, meter }),
-    )
+    ? keep("shared", null, () => createShared({ config, platform, env, monotonic, workers, meter }))
     : undefined;
   const clocks = { now, monotonic };
   const pace = { ...PACE, ...options.pace };

@@ -13,6 +13,8 @@ export interface RelayRequest {
   /** The field that makes the request a relay. */
   field: string;
   body: JsonObject;
+  /** The field of `body` that holds the conversation, as far as is known. */
+  conversation?: string;
   /** The limit of each answer in tokens that the gateway sets, since the client set none. */
   maxOutputTokens?: number;
 }
@@ -26,3 +28,9 @@ export type RelayEvent =
   | { type: "frame"; body: JsonObject }
   | { type: "finish"; usage?: ReportedUsage }
   | { type: "error"; error: GatewayError };
+
+/** Nothing that answers the request reads its conversation, and the answer may take long. */
+export function withoutConversation(request: RelayRequest): RelayRequest {
+  const { body, conversation } = request;
+  return conversation === undefined ? request : { ...request, body: { ...body, [conversation]: undefined } };
+}

@@ -5,6 +5,7 @@ import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { allBudgets } from "../compose/budgets.ts";
 import { whyNotName } from "../config/key_name.ts";
+import { kindsThat } from "../config/store_kinds.ts";
 import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
@@ -124,7 +125,7 @@ function readerOf(store: Store): Spending["read"] {
 
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
-    ? 'Keys are kept in a store of kind "kv" or "redis", and this configuration has none'
+    ? `Keys are kept in a store of kind ${kindsThat("isLasting")}, and this configuration has none`
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
 }
 

@@ -3,7 +3,9 @@ import manifest from "../../deno.json" with { type: "json" };
 import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore, risksOfStore } from "../compose/store.ts";
+import { loadServers } from "../state/server_kinds.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import { storeKind } from "../config/store_kinds.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
@@ -89,9 +91,8 @@ async function settleIn(
   program: Program,
 ): Promise<void> {
   const { streams: { say } } = program;
-  if (config.store.kind === "redis") {
-    const { loadClient } = await import("../state/redis/wire.ts");
-    await loadClient();
+  if (storeKind(config.store.kind).isShared) {
+    await (await loadServers(config.store))?.loadClient();
     if (!worker || worker.isFirst) void tellRisks(config, program);
   }
   await warmUp(program, idleWatch.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes

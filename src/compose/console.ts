@@ -1,5 +1,6 @@
 /** Creates the parts that the console needs in addition to those of ordinary requests. */
 import type { Config } from "../config/schema.ts";
+import { kindsThat } from "../config/store_kinds.ts";
 import type { ConsoleLogin, ConsoleParts, KeyDesk } from "../context/console.ts";
 import { GatewayError } from "../errors.ts";
 import { type Caller, createKeyLookup } from "../http/auth.ts";
@@ -74,6 +75,8 @@ function whyNoKeys({ storedKeys, keys }: World["config"], place: ReturnType<type
     return `To create and revoke keys here, set "storedKeys": true in the configuration.${first}`;
   }
   return place === "memory"
-    ? 'To create and revoke keys here, use a store of kind "kv" or "redis": keys in memory are lost when the gateway stops.'
+    ? `To create and revoke keys here, use a store of kind ${
+      kindsThat("isLasting")
+    }: keys in memory are lost when the gateway stops.`
     : undefined;
 }

@@ -1,5 +1,6 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
+import { storeKind } from "../config/store_kinds.ts";
 import { hasSeveralCallers, takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
@@ -42,11 +43,6 @@ import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
-/**
- * How long a store on a server may delay the sealing and the storing of an answer, in milliseconds. A file may take
- * longer while others write to it.
- */
-const SERVER_MS = 950;
 /** The wait before a request's second round, in milliseconds. */
 const RETRY_BASE_MS = 300;
 
@@ -189,7 +185,7 @@ function createTokens(world: World): Tokens | undefined {
 function hasReplicas(
   { config: { replicas, store }, process: { workers } }: World,
 ): boolean {
-  return replicas > 1 || store.kind === "redis" || workers !== undefined;
+  return replicas > 1 || storeKind(store.kind).isShared || workers !== undefined;
 }
 
 function createRouting(world: World): Routing {
@@ -220,7 +216,7 @@ function createStoredState(world: World): StoredState {
     const load = async () => (await import("../state/storage_quota.ts")).createStorageQuota(options);
     return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies StorageQuota;
   });
-  const atMost = (ms: number) => Math.min(pace.storeMs, config.store.kind === "redis" ? ms : Infinity);
+  const waitMs = Math.min(pace.storeMs, storeKind(config.store.kind).waitMs);
   return {
     conversations: createConversations({
       store,
@@ -249,7 +245,7 @@ function createStoredState(world: World): StoredState {
       now,
       retentionMs,
       patienceMs: pace.storeMs,
-      writeMs: atMost(SERVER_MS),
+      writeMs: waitMs,
       // A message has more values in the canonical form than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
@@ -257,7 +253,7 @@ function createStoredState(world: World): StoredState {
       createSealing({
         secret: config.sealing.key && env(config.sealing.key.env),
         store,
-        patienceMs: atMost(SERVER_MS),
+        patienceMs: waitMs,
         now: monotonic,
       })),
   };

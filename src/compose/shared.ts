@@ -1,10 +1,11 @@
 import type { Config } from "../config/schema.ts";
+import { storeKind } from "../config/store_kinds.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Workers } from "../context/workers.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "../state/counts.ts";
-import { serverOf } from "./store.ts";
+import { loadServers } from "../state/server_kinds.ts";
 
 /**
  * The state that gateways share besides the store: the counts of limits, and the targets that rest. Its code is loaded
@@ -33,6 +34,11 @@ export interface SharedOptions {
   meter?: Meter;
 }
 
+/** Whether other gateways use the same store, and count in it. */
+export function isStoreShared({ store }: Config, workers: SharedOptions["workers"]): boolean {
+  return storeKind(store.kind).isShared || workers?.keeper !== undefined;
+}
+
 export function createShared({ config, platform, env, monotonic, workers, meter }: SharedOptions): Shared {
   const expected = Math.max(config.replicas, workers?.count ?? 1);
   return new LoadedLater(
@@ -53,11 +59,10 @@ async function loadCounts(
   env: Env,
   options: Omit<CountsOptions, "counter">,
 ): Promise<CommonCounts> {
-  if (keeper !== undefined && store.kind !== "redis") {
+  if (keeper !== undefined && !storeKind(store.kind).isShared) {
     return (await import("./keeper_client.ts")).openKeeperCounts(keeper, options);
   }
-  const { openRedisCounts } = await import("../state/redis/open.ts");
-  return openRedisCounts(serverOf(store, platform, env), options);
+  return (await loadServers(store))!.at(store, platform, env).openCounts(options);
 }
 
 class LoadedLater implements Shared {

@@ -1,30 +1,21 @@
-import { parseRedisUrl } from "../config/redis_url.ts";
 import type { Config } from "../config/schema.ts";
+import { STORE_KINDS, storeKind } from "../config/store_kinds.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
 import { fileLost, isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
-import type { RedisPlace } from "../state/redis/open.ts";
-import type { StoreRisk } from "../state/redis/risks.ts";
 import type { Store } from "../state/store.ts";
+import { loadServers } from "../state/server_kinds.ts";
+import type { StoreRisk } from "../state/store_server.ts";
 import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Keep } from "./parts.ts";
 
-/**
- * The bytes that one key may store by default. A disk has room for many keys, while a server keeps everything in
- * memory.
- */
-const BYTES_PER_KEY = {
-  kv: 1024 * 1024 * 1024,
-  redis: 256 * 1024 * 1024,
-  memory: MEMORY_STORE_BYTES * 3 / 4,
-};
-
 /** The bytes that each key may store. */
 export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
-  return bytesPerKey ?? BYTES_PER_KEY[kind === "kv" && !hasDatabase ? "memory" : kind];
+  const able = storeKind(kind);
+  return bytesPerKey ?? (able.hasFile && !hasDatabase ? STORE_KINDS.memory : able).bytesPerKey;
 }
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
@@ -57,7 +48,7 @@ export function createStore(
 ): Store {
   const place = placeOfStore(store, platform, env);
   const lost = (path: string) => onLost?.(fileLost(path));
-  if (keeper !== undefined && store.kind !== "redis") {
+  if (keeper !== undefined && !storeKind(store.kind).isShared) {
     const lostThere = () => typeof place === "object" && "path" in place && lost(place.path);
     return loadedLater(async () => (await import("./keeper_client.ts")).openKeeperStore(keeper, lostThere));
   }
@@ -65,9 +56,9 @@ export function createStore(
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
   if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
   return loadedLater(async () => {
-    const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
-    await loadClient(); // before its time limits begin
-    return openRedisStore({ ...serverOf(store, platform, env), now });
+    const servers = (await loadServers(store))!;
+    await servers.loadClient(); // before its time limits begin
+    return servers.at(store, platform, env).openStore(now);
   });
 }
 
@@ -77,13 +68,9 @@ export async function risksOfStore(
   platform: Pick<Platform, "readText">,
   env: Env,
 ): Promise<StoreRisk[]> {
-  if (store.kind !== "redis") return [];
-  const [{ loadClient }, { readRisks }] = await Promise.all([
-    import("../state/redis/open.ts"),
-    import("../state/redis/risks.ts"),
-  ]);
-  await loadClient();
-  return await readRisks(serverOf(store, platform, env));
+  const servers = await loadServers(store);
+  await servers?.loadClient();
+  return await servers?.at(store, platform, env).readRisks() ?? [];
 }
 
 /** The losses of the store since the gateway began. */
@@ -157,35 +144,18 @@ function loadedLater(load: () => Promise<Store>): Store {
  * database, they are in memory.
  */
 export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
-  const { kind, path } = store;
-  if (kind === "redis") return { server: serverName(store, env) };
-  if (kind === "memory" || !hasDatabase) return "memory";
+  const { hasFile, isShared } = storeKind(store.kind);
+  if (isShared) return { server: serverName(store, env) };
+  if (!hasFile || !hasDatabase) return "memory";
   if (isOnDeploy(env)) return "hosted";
-  const file = path ?? defaultStorePath(os, env);
+  const file = store.path ?? defaultStorePath(os, env);
   return file === undefined ? "memory" : { path: file };
 }
 
 /** The hosts of the server, without the credentials that its URL may hold. */
-function serverName({ url }: Config["store"], env: Env): string {
-  const hosts = parseRedisUrl(env(url?.env ?? "") ?? "")?.hosts ?? [];
+function serverName({ kind, url }: Config["store"], env: Env): string {
+  const hosts = storeKind(kind).server?.read(env(url?.env ?? "") ?? "")?.hosts ?? [];
   return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
-}
-
-/** The configured server, and the certificate authority that it may use. */
-export function serverOf(
-  { url, ca, sentinel, cluster }: Config["store"],
-  platform: Pick<Platform, "readText">,
-  env: Env,
-): RedisPlace {
-  const address = parseRedisUrl(env(url?.env ?? "") ?? "");
-  if (!address) throw new Error(`Environment variable "${url?.env}" does not hold the URL of a server`);
-  const password = sentinel?.password && env(sentinel.password.env);
-  return {
-    address,
-    ca: ca === undefined ? undefined : platform.readText(ca),
-    isCluster: cluster,
-    ...(sentinel && { sentinel: { name: sentinel.name, password } }),
-  };
 }
 
 /** The same store, with its calls counted. */

@@ -2,7 +2,8 @@
 import { defaultStorePath } from "../platform/store_path.ts";
 import type { Permission } from "../platform/platform.ts";
 import { isObject } from "../util/merge.ts";
-import { parseRedisUrl, SERVER_FORM } from "./redis_url.ts";
+import { SERVER_FORM } from "./redis_url.ts";
+import { type StoreKind, storeKind } from "./store_kinds.ts";
 
 /** What the gateway may do: hosts with their ports, names of variables, paths. */
 export interface Permissions {
@@ -42,9 +43,6 @@ const OWN_VARIABLES = [
 /** Who runs a command, for the audit log. */
 export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
 
-/** What the client of a Redis server looks at when it is loaded. */
-const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
-
 /** Where the fetcher is that the launcher has started beside the gateway, and what it wants to be shown. */
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
@@ -73,17 +71,18 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
   ];
   const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
   const kept = storePaths(fields(store), env, os, isThere);
-  const server = fields(store).kind === "redis" ? fields(store) : undefined;
+  const { server: reached } = storeKind(fields(store).kind);
+  const server = reached && fields(store);
   return {
     net: unique([
       ...[`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf),
       ...(metrics ? [`${bracketed(metrics.hostname)}:${metrics.port}`] : []),
-      ...serverHosts(server, env),
+      ...(reached ? serverHosts(fields(store), reached, env) : []),
     ]),
     env: unique([
       ...OWN_VARIABLES,
       ...(hasFetcherBeside ? [FETCHER_URL, FETCHER_TOKEN] : []),
-      ...(server ? [REDIS_VARIABLE] : []),
+      ...(reached?.variables ?? []),
       ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
@@ -166,12 +165,16 @@ function hostOf(text: unknown): string[] {
 }
 
 /** The hosts of the store's server, whose URL is a secret: it is in a variable. Sentinels and clusters name further ones. */
-function serverHosts(server: Record<string, unknown> | undefined, env: PermissionSource["env"]): string[] {
-  const [variable] = variablesIn(server?.url);
-  const address = variable === undefined ? undefined : parseRedisUrl(env(variable) ?? "");
+function serverHosts(
+  { url, servers }: Record<string, unknown>,
+  { read }: NonNullable<StoreKind["server"]>,
+  env: PermissionSource["env"],
+): string[] {
+  const [variable] = variablesIn(url);
+  const address = variable === undefined ? undefined : read(env(variable) ?? "");
   const named = address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
   // What the runtime cannot read would keep it from starting; the gateway reports it.
-  const others = list(server?.servers).map(String).filter((one) => SERVER_FORM.test(one));
+  const others = list(servers).map(String).filter((one) => SERVER_FORM.test(one));
   return [...named, ...others];
 }
 
@@ -216,7 +219,7 @@ export function keptStore(
   { config, env, os, isThere }: Pick<PermissionSource, "config" | "env" | "os" | "isThere">,
 ): { file?: string; paths: string[] } | undefined {
   const store = fields(fields(config).store);
-  if (store.kind === "redis") return undefined;
+  if (storeKind(store.kind).isShared) return undefined;
   return { file: storeFile(store, env, os), paths: storePaths(store, env, os, isThere) };
 }
 
@@ -230,7 +233,7 @@ function storeFile(
   env: PermissionSource["env"],
   os: string,
 ): string | undefined {
-  if (kind === "memory" || kind === "redis") return undefined;
+  if (!storeKind(kind).hasFile) return undefined;
   return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);
 }
 

@@ -2,11 +2,12 @@
 import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { SERVER_FORM } from "./redis_url.ts";
+import { DEFAULT_STORE_KIND, STORE_KIND_NAMES, storeKind } from "./store_kinds.ts";
 
 const serverSchema = z.string().regex(SERVER_FORM, "Expected a host or network with a port, such as 10.0.3.0/24:6379");
 
 export const storeSchema = object("Where conversations that clients continue by id are kept.", {
-  kind: z.enum(["kv", "memory", "redis"]).default("kv").meta({
+  kind: z.enum(STORE_KIND_NAMES).default(DEFAULT_STORE_KIND).meta({
     description:
       "With kv they are kept in a file, and all gateways on the same file can continue them. With memory they " +
       "are lost when the gateway ends. With redis they are on a Redis or Valkey server, for gateways on any " +
@@ -49,14 +50,14 @@ export const storeSchema = object("Where conversations that clients continue by 
   }),
 }).superRefine(({ kind, path, url, ca, sentinel, cluster, servers }, { addIssue }) => {
   const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });
-  if (kind !== "kv" && path !== undefined) {
+  const { hasFile, server } = storeKind(kind);
+  if (!hasFile && path !== undefined) {
     refuse("path", `Expected none, because a store of kind "${kind}" has no file`);
   }
-  if (kind === "redis" && url === undefined) refuse("url", 'Missing: expected { "env": "REDIS_URL" }');
-  if (kind !== "redis") {
-    for (const [field, value] of Object.entries({ url, ca, sentinel, cluster, servers })) {
-      if (value !== undefined) refuse(field, `Expected none, because a store of kind "${kind}" has no server`);
-    }
+  if (server && url === undefined) refuse("url", `Missing: expected { "env": "${server.example.variable}" }`);
+  for (const [field, value] of Object.entries({ url, ca, sentinel, cluster, servers })) {
+    if (value === undefined || server?.fields.includes(field)) continue;
+    refuse(field, `Expected none, because a store of kind "${kind}" has no ${server ? "such field" : "server"}`);
   }
   if (cluster && sentinel) refuse("cluster", "Expected none, because the sentinels say which server is used");
 });

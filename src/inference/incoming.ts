@@ -64,10 +64,14 @@ export function forgetConversation(
   exchange: Exchange<"generate">,
   { conversation }: Pick<Protocol<"generate">, "conversation">,
 ): void {
-  const { wire, input } = exchange;
-  exchange.input = { ...input, messages: [] };
-  if (conversation === undefined || !isJsonObject(wire.body)) return;
-  exchange.wire = { ...wire, body: { ...wire.body, [conversation]: undefined } };
+  exchange.input = { ...exchange.input, messages: [] };
+  exchange.wire = withoutField(exchange.wire, conversation);
+}
+
+/** The request as it came, but for one field of its body. */
+export function withoutField(wire: WireRequest, field: string | undefined): WireRequest {
+  if (field === undefined || !isJsonObject(wire.body)) return wire;
+  return { ...wire, body: { ...wire.body, [field]: undefined } };
 }
 
 function toSeconds(ms: number): number {

@@ -1,4 +1,5 @@
 import { estimateInputTokens } from "../canonical/estimate.ts";
+import { withoutConversation } from "../canonical/relay.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -12,7 +13,7 @@ import { openAttempt } from "./attempt.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { type Affinity, planFailover } from "./failover_plan.ts";
-import { type Incoming, openExchange } from "./incoming.ts";
+import { type Incoming, openExchange, withoutField } from "./incoming.ts";
 import { respondWithStream } from "./stream.ts";
 import { wireOf } from "./hosted_tool_policy.ts";
 import { tracedStream } from "./traced.ts";
@@ -21,10 +22,11 @@ import { answerUnary } from "./unary.ts";
 /** Relays a conversation that only its own wire can express. Only upstreams of that wire are tried. */
 export async function relay(
   { protocol, input: asked, wire, context }: Incoming<"generate">,
-  input: Input<"relay">,
+  relayable: Input<"relay">,
   { targets, conversation, ...limits }: Affinity,
 ): Promise<Response> {
   const { gateway, requestLog } = context;
+  const input = { ...relayable, conversation: protocol.conversation };
   const speaking = targets.filter((where) => wireOf(where, gateway) === input.wire);
   if (speaking.length === 0 || !protocol.relay) {
     const message =
@@ -34,8 +36,10 @@ export async function relay(
   const tokens = await runStep(() => estimateInputTokens(asked));
   const room = answerRoom(asked, limits, tokens);
   const bounded = speaking.map((where) => ({ ...where, answerRoom: room }));
-  const relayed = asRelay(protocol, protocol.relay, input);
-  const exchange = openExchange({ protocol: relayed, wire, context }, input);
+  // The writer lives as long as the answer, and needs the other fields only.
+  const answered = withoutConversation(input);
+  const relayed = asRelay(protocol, protocol.relay, answered);
+  const exchange = openExchange({ protocol: relayed, wire: withoutField(wire, input.conversation), context }, answered);
   if (wantsExplanation(wire)) return explainAll("relay", input, bounded, context);
   await admit(context, tokens);
   if (input.stream) {

@@ -78,7 +78,7 @@ export function wayOf<K extends ModelOperation>(
 }
 
 /** Identifies one model at one base URL. */
-export function placeOf<K extends ModelOperation>({ upstream, target }: Attempt<K>): string {
+export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "upstream" | "target">): string {
   return `${upstream.baseUrl} ${target.model}`;
 }
 

@@ -7,8 +7,18 @@ import { type Attempt, placeOf } from "./attempt.ts";
 /** The entry for a refused output schema, whichever field of the wire holds it. */
 export const FORM = "response_format";
 
+/** The facts about a request for a form that are needed while it is answered. */
+export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "context">;
+
+/** These facts hold no conversation, because they live as long as the answer. */
+export function formRequestOf({ input, target, upstream, context }: Attempt<"generate">): FormRequest {
+  return { input: { ...input, messages: [] }, target, upstream, context };
+}
+
 /** Whether this upstream needs the output schema in the prompt. */
-export function needsWords<K extends ModelOperation>(attempt: Attempt<K>): boolean {
+export function needsWords<K extends ModelOperation>(
+  attempt: Pick<Attempt<K>, "input" | "target" | "upstream">,
+): boolean {
   const { input, target, upstream } = attempt;
   if (!("messages" in input) || !input.outputSchema) return false;
   // A request for a token count must be the same as the request itself.
@@ -24,7 +34,7 @@ export function refusesForm(thrown: unknown, { input }: Attempt<"generate">): bo
 }
 
 /** Remembers that the upstream answers without the field. */
-export function rememberWords(attempt: Attempt<"generate">): void {
+export function rememberWords(attempt: FormRequest): void {
   if (!needsWords(attempt)) attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)]);
 }
 

@@ -1,6 +1,7 @@
 /** One operation at one upstream, streamed: bytes are read, split into frames and parsed as events. */
 import type { Message, ToolCallPart } from "../canonical/generate.ts";
 import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
+import { withoutConversation } from "../canonical/relay.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { runSliced, runStep } from "../util/sliced_work.ts";
@@ -74,9 +75,10 @@ async function openCall<K extends ModelOperation>(
 
 /**
  * The part of a request that a reader needs. The reader lives as long as the answer, so it keeps only the
- * conversation's tool calls.
+ * conversation's tool calls, and nothing of a conversation that is relayed.
  */
 function forReader<K extends ModelOperation>(input: Input<K>): Input<K> {
+  if ("body" in input) return withoutConversation(input) as Input<K>;
   return "messages" in input
     ? { ...input, messages: [{ role: "assistant", content: callsIn(input.messages) }] }
     : input;

@@ -7,8 +7,8 @@ import { correction, readForm } from "../transforms/output_form.ts";
 import { replay, replayPart } from "../canonical/replay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Attempt, wayOf } from "./attempt.ts";
-import { needsWords, refusesForm, rememberWords } from "./form_in_words.ts";
-import { type EventSource, opening, orElse, seen, sourceOf } from "../util/event_source.ts";
+import { type FormRequest, formRequestOf, needsWords, refusesForm, rememberWords } from "./form_in_words.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { answer } from "./run.ts";
 import { stream } from "./stream.ts";
 
@@ -40,10 +40,7 @@ async function answerNatively(attempt: Attempt<"generate">): Promise<GenerateRes
 export function streamInForm(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
   if (!isChecked(attempt)) return stream(attempt);
   if (needsWords(attempt)) return new CheckedAnswer(attempt, stream);
-  return orElse(
-    watched(attempt),
-    (thrown) => refusesForm(thrown, attempt) ? new CheckedAnswer(attempt, stream) : undefined,
-  );
+  return new WatchedAnswer(attempt);
 }
 
 /** The embedded upstream always follows the schema. */
@@ -51,19 +48,56 @@ function isChecked(attempt: Attempt<"generate">): boolean {
   return attempt.input.outputSchema !== undefined && !("local" in wayOf(attempt));
 }
 
-/** A streamed answer cannot be taken back. A mismatch is noted, and the next request has the schema in the prompt. */
-function watched(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
-  const collector = new Collector();
-  return seen(stream(attempt), (event) => {
-    const response = collector.add(event);
-    if (!response || !passesOver(response, attempt)) return;
-    attempt.context.note("the answer is not the requested JSON");
-    rememberWords(attempt);
-  });
+/**
+ * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema in the
+ * prompt. A streamed answer cannot be taken back: a mismatch is noted, and the next request has the schema in the prompt.
+ */
+class WatchedAnswer implements EventSource<GenerateEvent> {
+  readonly #asked: FormRequest;
+  #collector: Collector | undefined = new Collector();
+  #source: EventSource<GenerateEvent>;
+  /** Absent once there is content: no refusal comes after it, and the attempt holds the whole conversation. */
+  #attempt: Attempt<"generate"> | undefined;
+
+  constructor(attempt: Attempt<"generate">) {
+    this.#asked = formRequestOf(attempt);
+    this.#attempt = attempt;
+    this.#source = stream(attempt);
+  }
+
+  async next(): Promise<readonly GenerateEvent[] | undefined> {
+    try {
+      const events = await this.#source.next();
+      if (events) this.#see(events);
+      return events;
+    } catch (thrown) {
+      const attempt = this.#attempt;
+      if (!attempt || !refusesForm(thrown, attempt)) throw thrown;
+      this.#attempt = undefined;
+      this.#collector = undefined; // from here on, the answer is checked as a whole
+      this.#source = new CheckedAnswer(attempt, stream);
+      return await this.#source.next();
+    }
+  }
+
+  cancel(): Promise<void> {
+    this.#attempt = undefined;
+    return this.#source.cancel();
+  }
+
+  #see(events: readonly GenerateEvent[]): void {
+    for (const event of events) {
+      if (event.type !== "start") this.#attempt = undefined;
+      const response = this.#collector?.add(event);
+      if (!response || !passesOver(response, this.#asked)) continue;
+      this.#asked.context.note("the answer is not the requested JSON");
+      rememberWords(this.#asked);
+    }
+  }
 }
 
 /** Whether the upstream silently ignored the schema. */
-function passesOver({ content, finish }: GenerateResponse, { input }: Attempt<"generate">): boolean {
+function passesOver({ content, finish }: GenerateResponse, { input }: FormRequest): boolean {
   const text = content.map((part) => part.type === "text" ? part.text : "").join("");
   const isAnswer = finish.reason === "stop" && !content.some(isNoAnswer) && text.trim() !== "";
   // A text that the client's own limit cut off is not JSON either.
@@ -78,15 +112,16 @@ function isNoAnswer({ type }: OutputPart): boolean {
 /** How often a model is asked before it counts as unable to follow the schema. */
 const TRIES = 2;
 
-type AskAgain = (attempt: Attempt<"generate">) => EventSource<GenerateEvent>;
+type Ask = (attempt: Attempt<"generate">) => EventSource<GenerateEvent>;
 
 /**
  * An answer whose schema is in the prompt. Its text is held back until it is complete and valid; reasoning is passed on
  * immediately. An answer that calls tools, refuses, or was cut off is passed on as it is.
  */
 class CheckedAnswer implements EventSource<GenerateEvent> {
-  readonly #attempt: Attempt<"generate">;
-  readonly #askAgain: AskAgain;
+  readonly #asked: FormRequest;
+  /** Absent once the answer is not asked for again: the attempt holds the whole conversation. */
+  #again: { attempt: Attempt<"generate">; ask: Ask } | undefined;
   readonly #out = new Renumbered();
   #source: EventSource<GenerateEvent>;
   #held = new HeldTexts();
@@ -96,10 +131,10 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   /** The error to throw after the pending events. */
   #failure: GatewayError | undefined;
 
-  constructor(attempt: Attempt<"generate">, askAgain: AskAgain) {
-    this.#attempt = attempt;
-    this.#askAgain = askAgain;
-    this.#source = askAgain({ ...attempt, corrections: [] });
+  constructor(attempt: Attempt<"generate">, ask: Ask) {
+    this.#asked = formRequestOf(attempt);
+    this.#again = { attempt, ask };
+    this.#source = ask({ ...attempt, corrections: [] });
   }
 
   async next(): Promise<GenerateEvent[] | undefined> {
@@ -144,33 +179,34 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 
   #take(event: GenerateEvent, passed: GenerateEvent[]): void {
     if (event.type === "start") {
-      rememberWords(this.#attempt);
+      rememberWords(this.#asked);
       this.#out.start(event);
     } else if (!this.#held.take(event)) {
       const released = event.type === "part-start" && isNoAnswer(event.part) ? this.#held.release() : [];
+      if (this.#held.isReleased) this.#again = undefined;
       for (const one of [...this.#out.parts(released), ...this.#out.pass(event)]) passed.push(one);
     }
   }
 
   /** Sends the answer, or requests it once more. */
   #end(ending: GenerateEvent & { type: "finish" }, passed: GenerateEvent[]): void {
-    const attempt = this.#attempt;
     this.#spent = this.#spent ? addUsage(this.#spent, ending.usage) : ending.usage;
-    const read = readHeld(this.#held, ending.finish, attempt);
+    const read = readHeld(this.#held, ending.finish, this.#asked);
     if (!("problem" in read)) {
       this.#isOver = true;
       const rest = [...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent })];
       for (const event of rest) passed.push(event);
-    } else if (this.#tries === TRIES) {
+    } else if (!this.#again) {
       const message = `The model did not answer in the requested format after ${TRIES} tries: ${read.problem}`;
       this.#isOver = true;
       this.#failure = new GatewayError("upstream_error", message, { retryable: false });
     } else {
+      const { attempt, ask } = this.#again;
       attempt.context.note("asked again for the requested format");
       const corrections = correction(this.#held.text, read.problem);
-      this.#tries++;
+      if (++this.#tries === TRIES) this.#again = undefined;
       this.#held = new HeldTexts();
-      this.#source = this.#askAgain({ ...attempt, corrections });
+      this.#source = ask({ ...attempt, corrections });
     }
   }
 }
@@ -179,7 +215,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 function readHeld(
   held: HeldTexts,
   { reason }: Finish,
-  { input, context }: Attempt<"generate">,
+  { input, context }: FormRequest,
 ): { parts: TextPart[] } | { problem: string } {
   if (held.isReleased || reason === "length" || reason === "content-filter") return { parts: held.release() };
   const read = readForm(held.text, input.outputSchema ?? {});

@@ -15,6 +15,7 @@ const LAUNCHER = [
   "cli/terminal.ts",
   "config/permissions.ts",
   "config/redis_url.ts",
+  "config/store_kinds.ts",
 ];
 
 interface Module {

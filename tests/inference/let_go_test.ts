@@ -6,7 +6,7 @@ import { deno } from "../../src/platform/deno.ts";
 import type { Platform, Telemetry } from "../../src/platform/platform.ts";
 import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
-import { ENDING, word } from "../support/chat.ts";
+import { ENDING, frame, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { delay } from "../support/wait.ts";
 import { EventReader } from "../state/continuity/echo.ts";
@@ -168,6 +168,51 @@ for (const client of Object.keys(ASKED)) {
     });
   }
 }
+
+const SCHEMA = { type: "object", properties: { title: { type: "string" } } };
+/** An upstream that takes no schema. */
+const IN_WORDS: ConfigInput = {
+  upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", structuredOutput: "instruct" } },
+};
+const IN_FORM = { response_format: { type: "json_schema", json_schema: { name: "answer", schema: SCHEMA } } };
+
+for (const driver of Object.keys(BEGINNINGS)) {
+  Deno.test(`a conversation is let go once its answer has begun, by who wants it in a schema: ${driver}`, async () => {
+    const { app, held } = watchedApp(driver, (pull) => pull === 0 ? BEGINNINGS[driver] : undefined);
+    const reader = await ask(app, "chat", IN_FORM);
+    await reader.until("Word");
+    assertEquals(await held(), [false, false, false]);
+    await reader.leave();
+  });
+}
+
+Deno.test("a conversation is let go once its answer is a call, by who asks for a schema in words", async () => {
+  const call = { index: 0, id: "c", type: "function", function: { name: "Word", arguments: "" } };
+  const calls = frame({ delta: { tool_calls: [call] } });
+  const { app, held } = watchedApp("chat", (pull) => pull === 0 ? calls : undefined, IN_WORDS);
+  const tools = [{ type: "function", function: { name: "Word", parameters: { type: "object" } } }];
+  const reader = await ask(app, "chat", { ...IN_FORM, tools });
+  await reader.until("Word");
+  assertEquals(await held(), [false, false, false]);
+  await reader.leave();
+});
+
+Deno.test("a conversation is held while an answer in a schema that was asked for in words may be asked for again", async () => {
+  const thought = frame({ delta: { reasoning_content: "Thought" } });
+  const { app, held } = watchedApp("chat", (pull) => pull === 0 ? thought : undefined, IN_WORDS);
+  const reader = await ask(app, "chat", IN_FORM);
+  await reader.until("Thought");
+  assertEquals((await held()).at(-1), true);
+  await reader.leave();
+});
+
+Deno.test("a conversation is let go once its answer has begun, by who relays it", async () => {
+  const { app, held } = watchedApp("chat", (pull) => pull === 0 ? BEGINNINGS.chat : undefined);
+  const reader = await ask(app, "chat", { n: 2 });
+  await reader.until("Word");
+  assertEquals(await held(), [false, false, false]);
+  await reader.leave();
+});
 
 Deno.test("a conversation is held for as long as another target may be asked", async () => {
   const { app, held } = watchedApp("chat", (pull) => pull === 0 ? ": nothing yet\n\n" : undefined);

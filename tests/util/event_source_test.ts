@@ -1,5 +1,5 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { type EventSource, opening, orElse, seen, sourceOf } from "../../src/util/event_source.ts";
+import { assertEquals } from "@std/assert";
+import { type EventSource, opening, sourceOf } from "../../src/util/event_source.ts";
 import { toArray } from "../support/chunks.ts";
 import { eachOf } from "../support/sources.ts";
 import { turnsDuring } from "../support/turns.ts";
@@ -69,20 +69,4 @@ Deno.test("sources: one that is ended while it opens ends what was opened, and g
   resolve(inner);
   await ended;
   assertEquals([await next, inner.isCancelled], [undefined, true]);
-});
-
-Deno.test("sources: another one goes on where one fails, once, and only for what it is meant for", async () => {
-  const failure = new Error("no");
-  const other = (thrown: unknown) => thrown === failure ? batches([[3]], failure) : undefined;
-  const source = orElse(batches([[1, 2]], failure), other);
-  assertEquals([await source.next(), await source.next()], [[1, 2], [3]]);
-  assertEquals(await assertRejects(() => source.next()), failure);
-  await assertRejects(() => orElse(batches([], new Error("else")), other).next(), Error, "else");
-});
-
-Deno.test("sources: whoever looks on sees each event before it is given", async () => {
-  const log: string[] = [];
-  const source = seen(batches([["a", "b"], ["c"]]), (event) => void log.push(`saw ${event}`));
-  for (let batch = await source.next(); batch; batch = await source.next()) log.push(`got ${batch.join()}`);
-  assertEquals(log, ["saw a", "saw b", "got a,b", "saw c", "got c"]);
 });

@@ -1,6 +1,5 @@
 /** The console: pages for operators, and the data of those pages. */
-import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
-import { withCaller } from "../../context/request_context.ts";
+import { type OwnRequest, type RequestContext, withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
 import { LimitedBytesTransformStream } from "../../std/streams/limited_bytes_transform_stream.ts";
@@ -14,12 +13,13 @@ import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
-import { type Action, runAction } from "./actions.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { mayAsk } from "../../inference/resolve.ts";
+import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { readJsonBody } from "../../http/body.ts";
 
 /** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
@@ -172,4 +172,26 @@ async function models({ gateway: { lanes }, caller, hide, note, signal }: Reques
     return Response.json({ data });
   };
   return await runExclusively(caller.owner, () => flushEventLoop().then(write));
+}
+
+/** Runs an action. `context.caller` is the operator. */
+type Action = (context: RequestContext, order: JsonObject) => Response | Promise<Response>;
+
+const LONGEST_ORDER = 2 ** 20;
+/** How long the body of an action may take to arrive, in milliseconds. */
+const PATIENCE_MS = 10_000;
+
+/** Authenticates the operator before it reads the body. */
+async function runAction(order: Action, context: RequestContext): Promise<Response> {
+  const { request, isServed, gateway } = context;
+  checkOrigin(context);
+  const known = withCaller(context, await operatorOf(context));
+  // A form on another site can have other content types, but not this one.
+  if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
+    throw new GatewayError("unsupported_media_type", "Expected content-type application/json");
+  }
+  const limits = { limitBytes: LONGEST_ORDER, timeoutMs: PATIENCE_MS, isServed, json: gateway.guards.limits.json };
+  const body = await readJsonBody(request, limits);
+  if (!isJsonObject(body)) throw new GatewayError("invalid_request", "Expected a JSON object");
+  return await order(known, body);
 }

@@ -1,5 +1,6 @@
 /** What the gateway needs of this machine: permissions, its port, its store, descriptors. */
 import { codeFolder, describePermission, descriptorsOf, permissionsOf } from "../../config/permissions.ts";
+import { storeKind } from "../../config/store_kinds.ts";
 import { isThere } from "../../config/is_there.ts";
 import { createStore, describePlace, placeOfStore, risksOfStore } from "../../compose/store.ts";
 import { scarcityLine } from "../../http/descriptors.ts";
@@ -109,7 +110,7 @@ async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") {
     const message = "Conversations are kept in memory and are lost when the gateway stops";
-    if (config.store.kind === "memory") return well("store", "store", message);
+    if (!storeKind(config.store.kind).isLasting) return well("store", "store", message);
     const cure = 'Set "store": { "path": "..." }: this process has no home folder';
     return problem("warning", "store-in-memory", "store", message, cure);
   }
@@ -123,7 +124,7 @@ async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
     return well("store", "store", `Conversations are stored ${describePlace(place)}`);
   } catch (error) {
     const message = `Cannot use the store ${describePlace(place)}: ${(error as Error).message}`;
-    const cure = config.store.kind === "redis"
+    const cure = storeKind(config.store.kind).isShared
       ? "Start the server, let it accept connections from other machines, or correct the URL in the variable that store.url names"
       : 'Make the folder writable for this user, or set another "store": { "path": "..." }';
     return problem("error", "store-unusable", "store", message, cure);

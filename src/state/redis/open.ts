@@ -7,8 +7,6 @@ import { createLink, type Link, OPEN_MS } from "./link.ts";
 import { createRedisStore } from "./store.ts";
 import { openWire, type Wire } from "./wire.ts";
 
-export { loadClient } from "./wire.ts";
-
 export interface RedisPlace {
   /** Of the server; of the sentinels, or of nodes of the cluster. */
   address: RedisAddress;

@@ -1,13 +1,6 @@
 /** By what a server may lose what it is given, before it expires. */
+import type { StoreRisk } from "../store_server.ts";
 import { openLink, type RedisPlace } from "./open.ts";
-
-export interface StoreRisk {
-  /** What was found, as a name that never changes. */
-  name: "store-evicts" | "store-not-persistent";
-  /** One sentence without a full stop at its end. */
-  message: string;
-  cure: string;
-}
 
 /** What one node of the server says of itself. Throws where it does not answer, or lets nobody ask. */
 export async function readRisks(place: RedisPlace): Promise<StoreRisk[]> {
