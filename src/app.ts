@@ -113,7 +113,7 @@ export interface App {
   report(workers: Workers): Promise<WorkerReport>;
   /** Records which keys were issued or refused, and what was changed. Absent if the configuration has no audit log. */
   readonly audit?: Audit;
-  /** What survives a change of the configuration. */
+  /** The parts that survive a change of the configuration. */
   readonly parts: Parts;
 }
 
@@ -214,7 +214,7 @@ export function pluginFacts(plugins: Partial<Plugins> = {}): ReturnType<typeof f
   return factsOf({ ...builtIn, ...plugins });
 }
 
-/** How to read a configuration: with the plugins and environment that the gateway will have. */
+/** The plugins and the environment that the gateway will have, with which its configuration is read. */
 export type ConfigOptions = Pick<AppOptions, "env" | "plugins" | "platform">;
 
 /** Parses a configuration in the form of `gateway.json`. Throws a `ConfigError` that lists every problem. */

@@ -3,7 +3,7 @@ import { type Audit, createAudit } from "../observe/audit.ts";
 import { standardStreams } from "../observe/standard.ts";
 import type { World } from "./world.ts";
 
-/** The audit log, where the configuration wants one: it goes on through every change of the configuration. */
+/** The audit log, if the configuration wants one. A change of other settings does not interrupt it. */
 export function auditFor(
   { config, platform, keep, now }: Pick<World, "config" | "platform" | "keep"> & { now(): number },
 ) {
@@ -12,7 +12,7 @@ export function auditFor(
   return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now }));
 }
 
-/** The same, which reports a key that is used for the first time, to whichever gateway on the store that is. */
+/** Wraps `authenticate` so that the first use of a key is reported, once for all gateways on the store. */
 export function reportingFirstUse(authenticate: Authenticate, world: World): Authenticate {
   const { observe: { audit }, store, newId } = world;
   if (!audit) return authenticate;

@@ -8,13 +8,13 @@ import { createKeyring } from "../state/keyring.ts";
 import { formatDollars, picoDollars } from "../util/dollars.ts";
 import type { World } from "./world.ts";
 
-/** Of stored keys, on a page for operators. */
+/** The most stored keys whose budgets a page for operators lists. */
 const MOST_SHOWN = 1_000;
 
 type BudgetConfig = NonNullable<KeyFacts["budget"]>;
 type Holder = Pick<Caller, "name" | "budget" | "team">;
 
-/** Nothing where there is no budget, and no key can have one. */
+/** `undefined` if there is no budget, and no key can have one. */
 export function createBudgetBook(world: World): BudgetBook | undefined {
   const { config, keep, store, clocks: { now } } = world;
   const has = config.budget ?? config.teams ?? config.keys.find(({ budget }) => budget) ??
@@ -40,7 +40,7 @@ export function createBudgetBook(world: World): BudgetBook | undefined {
   };
 }
 
-/** Everything that a caller's requests are paid from. */
+/** All budgets that pay for a caller's requests. */
 function budgetsOf(caller: Holder, config: Config): { budgets: Budget[]; refusesUnpriced: boolean } {
   const budgets = ownBudgets(caller, config);
   if (config.budget) budgets.push(budgetFrom("gateway", config.budget));
@@ -48,12 +48,12 @@ function budgetsOf(caller: Holder, config: Config): { budgets: Budget[]; refuses
   return { budgets, refusesUnpriced: all.some((one) => one && one.unpriced !== "allow") };
 }
 
-/** What all callers spend together is the operator's to know. */
+/** The budgets that the caller may see. Only operators see the one for all callers together. */
 function shownTo(caller: Caller, config: Config): Budget[] {
   return caller.operator ? budgetsOf(caller, config).budgets : ownBudgets(caller, config);
 }
 
-/** Without what all others spend, too. */
+/** The budgets of the caller's key and team, without the one for all callers. */
 function ownBudgets(caller: Holder, config: Config): Budget[] {
   const team = teamOf(caller, config)?.budget;
   return [
@@ -78,7 +78,10 @@ export function allBudgets(
   return named.flatMap(([name, one]) => one ? [budgetFrom(name, one)] : []);
 }
 
-/** In pico-dollars; for as long as the configuration stays. Callers of one group have one configuration. */
+/**
+ * The limits in pico-dollars, cached as long as their configuration is in use. Callers of one group share a
+ * configuration.
+ */
 const terms = new WeakMap<BudgetConfig, Omit<Budget, "name">>();
 
 function budgetFrom(name: string, config: BudgetConfig): Budget {

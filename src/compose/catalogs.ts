@@ -1,4 +1,4 @@
-/** The configured catalogs: what each one lists, where it locates a model, and the files that count its tokens. */
+/** The configured catalogs: their lists, where they locate a model, and the files of a model's tokenizer. */
 import type { Config } from "../config/schema.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -13,16 +13,16 @@ import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import { secretPlaceOf } from "./upstreams.ts";
 import { type Callee, readReply, send, type Upstream } from "../upstream/send.ts";
 
-/** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
+/** The longest list of models that is read, in bytes. Lists of hundreds of models have a twentieth of that. */
 const LONGEST_LIST = 8 * 1024 * 1024;
 
 /** How long the files of a tokenizer may take, in milliseconds. */
 const DOWNLOAD_MS = 120_000;
 
-/** The most pages of one list that are asked for. */
+/** The most pages of one list that are requested. */
 const MOST_PAGES = 20;
 
-/** A configured catalog: what it lists, and where it locates a model, if it does. */
+/** A configured catalog. `finder`: present if the catalog can locate models. */
 export interface Source {
   list: CatalogCache;
   finder?: ModelFinder;
@@ -36,7 +36,7 @@ interface World {
   signal: AbortSignal;
 }
 
-/** Catalogs are asked with their own secrets, if they have any, and never with a client's. */
+/** Creates the catalogs. They are called with their own secrets, if they have any, and never with a client's. */
 export function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
   const { env, transport } = world;
   return new Map(
@@ -74,7 +74,10 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
   );
 }
 
-/** What an upstream lists itself; nothing where it lists nothing. It is asked with the gateway's secret, never with a caller's. */
+/**
+ * The list of an upstream's own models. `undefined` if it has no such list. It is requested with the gateway's secret,
+ * never with a caller's.
+ */
 export function createServerList(upstream: Upstream, world: Pick<World, "now" | "signal">): CatalogCache | undefined {
   const { name, driver, secret, takesTokens, baseUrl } = upstream;
   if (!driver.models || baseUrl === undefined) return undefined;
@@ -113,7 +116,7 @@ function createList(who: string, catalog: Catalog, ask: Ask, world: Pick<World, 
   return createCatalogCache({ load, ...world });
 }
 
-/** What of a location is below a base URL; nothing where it is elsewhere. */
+/** The path of a location below a base URL. `undefined` if it is not below it. */
 function pathBelow(baseUrl: string, location: string | null): string | undefined {
   const place = location === null ? null : URL.parse(location, `${baseUrl}/`);
   return place?.href.startsWith(`${baseUrl}/`) ? place.href.slice(baseUrl.length + 1) : undefined;

@@ -1,4 +1,4 @@
-/** What the console needs beside what every request does. */
+/** Creates the parts that the console needs in addition to those of ordinary requests. */
 import type { Config } from "../config/schema.ts";
 import { kindsThat } from "../config/store_kinds.ts";
 import type { ConsoleLogin, ConsoleParts, KeyDesk } from "../context/console.ts";
@@ -12,7 +12,7 @@ import type { World } from "./world.ts";
 type Oidc = NonNullable<Config["oidc"]>;
 type Lookup = Parameters<typeof createKeyLookup>[0];
 
-/** What outlives a change of the configuration. */
+/** The state that outlives a change of the configuration. */
 export interface ConsoleHeld {
   sessions?: ConsoleSessions;
 }
@@ -29,7 +29,10 @@ export async function createConsoleParts(world: World, keys: Lookup, held: Conso
   };
 }
 
-/** Whoever was named to a client that the configuration has no more is nobody. */
+/**
+ * The caller whom the provider named. A session ends if the provider or the client that named its holder is no longer
+ * configured.
+ */
 async function namedBy(holder: Exclude<SessionHolder, { key: string }>, oidc: Oidc | undefined): Promise<Caller> {
   if (!oidc || !isOf(holder, oidc.issuer, oidc.console?.clientId)) {
     throw new GatewayError("authentication", "The session has ended: log in again");

@@ -7,7 +7,7 @@ import type { Source } from "./catalogs.ts";
 import { placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
-/** What counts tokens: the upstreams' counts, the models' own vocabularies, and what corrects the estimates. */
+/** The parts that count tokens: the upstreams' counts, the models' own tokenizers, and the calibration of estimates. */
 export function createCounting(world: World, sources: ReadonlyMap<string, Source>): Counting {
   const { config, keep, clocks: { monotonic } } = world;
   return {

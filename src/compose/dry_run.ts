@@ -1,4 +1,4 @@
-/** Copies of a gateway that call nobody and keep nothing. */
+/** Copies of a gateway that call no upstream and store nothing. */
 import { aliasSchema, laneSchema } from "../config/lane_schema.ts";
 import { type Config, configSchema } from "../config/schema.ts";
 import type { DryRunGateway, DryRuns, DryRunWorld } from "../context/dry_run.ts";
@@ -6,10 +6,10 @@ import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Plugins } from "./plugins.ts";
 
-/** What the clock of copies says. */
+/** The time on the clock of every copy. */
 const NOW = Date.UTC(2027, 0, 1);
 
-/** What a copy is made of. */
+/** The options of a copy. */
 interface Copied extends DryRunWorld {
   config: Config;
   platform?: Platform;
@@ -21,7 +21,10 @@ interface Copied extends DryRunWorld {
   warn(): void;
 }
 
-/** Their clock stands still and their ids count, so that nothing differs but what is asked. */
+/**
+ * Makes copies of the gateway. Their clock stands still and their ids are counted up, so that two copies differ only by
+ * their requests.
+ */
 export function dryRunsFor(
   { config, platform, plugins }: Pick<Copied, "config" | "platform" | "plugins">,
   tables: DryRuns["tables"],
@@ -49,7 +52,7 @@ export function dryRunsFor(
   };
 }
 
-/** A configuration with that model of that lane at that target, as it is configured, and with the defaults for all else. */
+/** A configuration with this model of this lane at this target as configured, and with defaults for everything else. */
 function configFor(
   config: Config,
   lane: string,
@@ -66,7 +69,7 @@ function configFor(
     console: false,
     observe: { ...observe, metrics: false, priceLibrary: false, telemetry: false },
     retry: { ...retry, budgetMs: 0 },
-    // The memory is that of the gateway itself, which looks after it.
+    // The memory is the gateway's own, which the gateway itself limits.
     limits: { ...limits, memoryBytes: Number.MAX_SAFE_INTEGER },
     upstreams: { [upstream]: { ...configured, driver: driver ?? configured.driver } },
     lanes: {

@@ -43,7 +43,7 @@ import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
-/** The wait before a request's second round. */
+/** The wait before a request's second round, in milliseconds. */
 const RETRY_BASE_MS = 300;
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
@@ -55,7 +55,7 @@ export const PACE: Pace = {
   socketMs: 3_600_000,
 };
 
-/** All that requests need, by the configuration. */
+/** Creates everything that requests need from the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
   const { config, plugins, keep, env, transports, clocks, process: { draining, stop }, observe, pace, newId } = world;
   const sources = keep(
@@ -161,7 +161,7 @@ function createProcess({ keep, platform, process }: World): Process {
   };
 }
 
-/** Nothing where the configuration wants no console. Loaded when the first operator comes. */
+/** `undefined` if the configuration wants no console. It is loaded for the first operator. */
 function createConsole(world: World, keys: Keys): ConsolePart | undefined {
   const { keep, dryRuns } = world;
   if (!dryRuns) return undefined;
@@ -171,7 +171,7 @@ function createConsole(world: World, keys: Keys): ConsolePart | undefined {
   return { dryRuns, parts: () => loading ??= load() };
 }
 
-/** Callers by tokens of the configured issuer. What checks them is loaded when the first one comes. */
+/** Identifies callers by tokens of the configured issuer. The code that checks tokens is loaded with the first one. */
 function createTokens(world: World): Tokens | undefined {
   const { config: { oidc, transport }, keep } = world;
   return oidc && keep("tokens", [oidc, transport], () => {
@@ -181,7 +181,7 @@ function createTokens(world: World): Tokens | undefined {
   });
 }
 
-/** Whether other gateways answer the same clients, as far as is known. */
+/** Whether other gateways answer the same clients, as far as this one knows. */
 function hasReplicas(
   { config: { replicas, store }, process: { workers } }: World,
 ): boolean {
@@ -246,7 +246,7 @@ function createStoredState(world: World): StoredState {
       retentionMs,
       patienceMs: pace.storeMs,
       writeMs: waitMs,
-      // In our own form, a message has more values than on its wire.
+      // A message has more values in the canonical form than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
     sealer: keep("sealer", config.sealing, () =>

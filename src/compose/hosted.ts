@@ -3,7 +3,7 @@ import { FETCHER_URL } from "../config/permissions.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { World } from "./world.ts";
 
-/** What runs hosted tools, by the configuration. Its modules are loaded when the first of them runs. */
+/** Runs the configured hosted tools. Its modules are loaded with the first call. */
 export function createHosted(world: World): HostedRunner {
   return world.keep("hosted tools", world.config.hostedTools, () => {
     let loading: Promise<Omit<HostedRunner, "runs">> | undefined;

@@ -12,7 +12,7 @@ import { mayReachHost } from "../platform/guarded_agent.ts";
 import type { Callee } from "../upstream/send.ts";
 import type { World } from "./world.ts";
 
-/** What runs hosted tools, by the configuration. */
+/** Creates the runner of the configured hosted tools. */
 export function createRunner(world: World): Omit<HostedRunner, "runs"> {
   const { config: { hostedTools, transport: by }, transports, clocks: { monotonic } } = world;
   const { webSearch, webFetch, mcp } = hostedTools;
@@ -29,7 +29,8 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
     serverAt(url) {
       const place = URL.parse(url);
       if (!place || place.username + place.password !== "" || !mcp.allow.includes(place.origin)) return undefined;
-      // Who wrote an address into the list knows where it is; a name may stand for anything by now.
+      // An operator who lists an address knows the host. A name may resolve to any host by now, so it may reach public
+      // addresses only.
       const isAddress = !mayReachHost(place.hostname, () => false);
       const transport = isAddress ? transports.get(by) : transports.outside();
       const service = { name: place.host, baseUrl: place.origin, headers: {}, resultsFrom: [], transport };
@@ -42,7 +43,7 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
   });
 }
 
-/** The fetcher of the configuration, or the one that the launcher has started; nothing where there is neither. */
+/** The fetcher of the configuration, or the one that the launcher has started. `undefined` if there is neither. */
 function fetcherOf(
   { url, secret }: NonNullable<Config["hostedTools"]["webFetch"]>,
   { env, transports }: World,
@@ -50,7 +51,7 @@ function fetcherOf(
   const baseUrl = url ?? env(FETCHER_URL);
   if (!baseUrl) return undefined;
   const token = env(url === undefined ? FETCHER_TOKEN : secret?.env ?? "");
-  // No proxy stands between the two.
+  // The transport is `node`, which uses no proxy.
   return { name: "fetcher", baseUrl, secret: token, headers: {}, resultsFrom: [], transport: transports.get("node") };
 }
 

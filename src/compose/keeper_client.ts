@@ -14,7 +14,10 @@ export function openKeeperStore(socket: string, onLost: () => void): Store {
   return createLocalStore(createLocalLink({ connect: () => connectLocal(socket), onLost }));
 }
 
-/** The counts have a connection of their own: a large value on the store's connection would delay them. */
+/**
+ * Opens the counts. They have a connection of their own, because a large value on the store's connection would delay
+ * them.
+ */
 export function openKeeperCounts(socket: string, options: Omit<CountsOptions, "counter">): CommonCounts {
   const counter = createLocalCounter({ connect: () => connectLocal(socket), monotonic: options.monotonic });
   return createCounts({ ...options, counter, pace: { answerMs: ANSWER_MS } });

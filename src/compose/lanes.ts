@@ -30,7 +30,10 @@ export function createLanes(
   );
 }
 
-/** What the upstreams of a lane list themselves, where the lane has no catalog: each under a task that it has there. */
+/**
+ * The models that the upstreams of a lane list themselves, for a lane without a catalog. Each model gets a task that
+ * its upstream has in the lane.
+ */
 function offersOf(
   lane: Partial<Record<Task, string>>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -44,7 +47,7 @@ function offersOf(
   });
 }
 
-/** Servers do not say what a model is for; the lane says what it asks them for. */
+/** Adds the tasks, because servers do not state a model's task. The lane states the tasks of its upstreams. */
 function withTasks(list: CatalogCache, tasks: readonly Task[]): CatalogCache {
   const [first = "chat"] = tasks;
   const withTask = (model: ModelInfo) => tasks.includes(model.task) ? model : { ...model, task: first };

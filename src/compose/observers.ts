@@ -1,4 +1,4 @@
-/** What is told about requests: the log, metrics, spans, and the records for the console. */
+/** The observers of requests: the log, metrics, spans, and the captures for the console. */
 import manifest from "../../deno.json" with { type: "json" };
 import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
@@ -20,7 +20,7 @@ interface ObserverParts
     Pick<World, "config" | "plugins" | "platform" | "keep" | "clocks">,
     Pick<WorldObservers, "log" | "warn" | "meter" | "usage"> {}
 
-/** The log passes each entry on to the others. */
+/** Creates the observers. The log passes each entry on to the others. */
 export function createObservers(
   { config, plugins, platform, keep, clocks, log, warn, meter, usage }: ObserverParts,
 ): WorldObservers {
@@ -44,7 +44,7 @@ export function createObservers(
   };
 }
 
-/** Counts on through every change of the configuration; nothing where the configuration wants nothing counted. */
+/** The meter. It keeps counting through every change of the configuration. `undefined` if metrics are disabled. */
 export function meterFor(
   config: Config,
   { telemetry }: Pick<Platform, "telemetry">,
@@ -63,7 +63,7 @@ export function meterFor(
     }));
 }
 
-/** As the conventions for models call what they are asked for. */
+/** The names of operations in OpenTelemetry's conventions for models. */
 const OPERATION = {
   chat: "chat",
   embedding: "embeddings",
@@ -85,7 +85,10 @@ function namesIn({ lanes }: Config): Set<string> {
   );
 }
 
-/** What makes spans, which is loaded at the first request; nothing where the process was started without OpenTelemetry. */
+/**
+ * Creates spans. Its code is loaded with the first request. `undefined` if the process was started without
+ * OpenTelemetry.
+ */
 function tracingFor(
   { observe: { telemetry: isWanted, content } }: Config,
   { telemetry }: Platform,
@@ -105,7 +108,7 @@ function tracingFor(
   });
 }
 
-/** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
+/** Captures what is sent, if the configuration wants that. Its code is loaded with the first request. */
 function capturesFor({ console }: Config, keep: Keep, monotonic: () => number): CaptureStorePart | undefined {
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {

@@ -1,4 +1,4 @@
-/** What checks callers' tokens, made when the first one comes. */
+/** The readers of callers' tokens and the operators' login, loaded at the first need. */
 import type { TokenReader } from "../http/auth.ts";
 import { IssuerKeys } from "../http/issuer_keys.ts";
 import type { OidcClient, OidcLogin, ProviderFetch } from "../http/oidc_login.ts";
@@ -8,7 +8,7 @@ import type { Config } from "../config/schema.ts";
 import { readBytes } from "../upstream/send.ts";
 import type { World } from "./world.ts";
 
-/** The longest document of an issuer's that is read, in bytes. */
+/** The longest document of an issuer that is read, in bytes. */
 const LONGEST_DOCUMENT = 256 * 1024;
 
 const HEADERS = { accept: "application/json", "user-agent": "laneway" };
@@ -23,7 +23,7 @@ export function openTokenReader(
   return createTokenReader({ oidc, fetchJson, now, monotonic, signal: stop.signal });
 }
 
-/** How operators log in. Its library is loaded with it. */
+/** The login of operators. Its library is loaded with it. */
 export async function openLogin(
   oidc: Oidc,
   client: OidcClient,
@@ -36,7 +36,7 @@ export async function openLogin(
   return new OidcLogin({ oidc, client, secret, fetch, fetchJson, now, monotonic, signal: stop.signal });
 }
 
-/** Why the issuer's keys cannot be read; nothing where they can. */
+/** Resolves to the reason why the issuer's keys cannot be read, or to `undefined` if they can. */
 export function whyNoKeys({ issuer, jwksUrl }: Oidc, transport: Transport, signal: AbortSignal): Promise<unknown> {
   const options = { issuer, jwksUrl, fetchJson: jsonFetcher(transport), now: () => performance.now(), signal };
   return new IssuerKeys(options).open();

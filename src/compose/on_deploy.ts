@@ -1,25 +1,28 @@
 /**
- * What is otherwise where Deno Deploy runs the gateway: processes come and go, each has half a gigabyte, and each is killed five
- * seconds after SIGINT.
+ * The differences on Deno Deploy: processes come and go, each has half a gigabyte, and each is killed five seconds
+ * after SIGINT.
  */
 import type { Pace } from "../context/gateway.ts";
 import type { Platform } from "../platform/platform.ts";
 import { isOnDeploy } from "../state/kv_file.ts";
 import { settleWithin } from "../util/timeout.ts";
 
-/** How long after SIGINT requests may go on, then streams may take to end with a reason, then the store to be written; in milliseconds. */
+/**
+ * The time after SIGINT for requests to go on, then for streams to end with a reason, then for the store to be written,
+ * in milliseconds.
+ */
 const [DRAIN_MS, ABORT_MS, CLOSE_MS] = [2_500, 500, 1_500];
 
 const MEMORY_BYTES = 512 * 2 ** 20;
 
 type Env = Platform["env"];
 
-/** The options of the app there, and none elsewhere. */
+/** The options of the app on Deno Deploy. No options elsewhere. */
 export function optionsFor(env: Env): { env?: Env; pace?: Partial<Pace> } {
   if (!isOnDeploy(env)) return {};
   return {
     env: (name) => env(name) ?? (name === "LANEWAY_MEMORY_LIMIT" ? String(MEMORY_BYTES) : undefined),
-    // A process that nobody asks is frozen, so what was used is written at once.
+    // A process without requests is frozen, so usage is written at once.
     pace: { gatherMs: 0 },
   };
 }
@@ -32,8 +35,8 @@ interface Stoppable {
 }
 
 /**
- * Ends the process in time after SIGINT: what runs may end by itself, or ends with the reason. Returns a function that takes, for
- * each request, the promise of its answer's end.
+ * Ends the process in time after SIGINT. Running requests may end by themselves, or are ended with a reason. The
+ * returned function takes the promise of each answer's end.
  */
 export function stopInTime(
   app: Stoppable,

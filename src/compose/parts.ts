@@ -1,14 +1,17 @@
-/** The parts of an app by name, each with what it was made from, as JSON: what outlives a change of the configuration. */
+/**
+ * The parts of an app that outlive a change of the configuration, by name. `from`: the settings that a part was made
+ * from, as JSON.
+ */
 export type Parts = ReadonlyMap<string, { from: string; part: unknown }>;
 
-/** The part of the app before this one, where it was made from the same; else a new one. */
+/** Returns the part of the earlier app if it was made from the same settings, or else a new part. */
 export type Keep = <T>(name: string, from: unknown, make: () => T) => T;
 
 export interface PartKeeper {
   keep: Keep;
-  /** What the app before this one had under a name, and this one may not go on with. */
+  /** The part of the earlier app under a name, whether or not it was kept. */
   earlier(name: string): unknown;
-  /** Lets go of the app before this one: else every app would hold all those before it. */
+  /** Lets go of the earlier app. Otherwise every app would hold all those before it. */
   forgetEarlier(): void;
   readonly parts: Parts;
 }

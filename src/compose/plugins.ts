@@ -6,19 +6,19 @@ import type { Driver } from "../contract/driver.ts";
 import type { SearchBackend } from "../contract/search.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 
-/** What a gateway can speak and ask. Each list stands in place of the built-in one. */
+/** The plugins of a gateway. Each list replaces the built-in one. */
 export interface Plugins {
-  /** The endpoints for clients. Of two that accept a request, the first serves it. */
+  /** The endpoints for clients. If two accept a request, the first serves it. */
   protocols: readonly AnyProtocol[];
-  /** How upstreams are spoken to. The configuration names one for each upstream. */
+  /** The ways of calling upstreams. The configuration names one for each upstream. */
   drivers: readonly Driver[];
-  /** Where lists of models come from. The configuration names one for each catalog. */
+  /** The sources of lists of models. The configuration names one for each catalog. */
   catalogs: readonly Catalog[];
   /** Services that search the web. The configuration names one. */
   searchBackends: readonly SearchBackend[];
 }
 
-/** What the configuration's checks need to know of the plugins. */
+/** The facts about plugins that the checks of a configuration need. */
 export function pluginFacts(
   { drivers, catalogs, searchBackends }: Plugins,
 ): Pick<Surroundings, "drivers" | "catalogs" | "searchBackends"> {
@@ -41,7 +41,10 @@ export function pluginFacts(
 
 const LANE = "/:lane";
 
-/** The paths below a lane that run a model, by the task that it must have. Those that name the model themselves are no advice. */
+/**
+ * The paths below a lane that run a model, by the task that the model needs. Paths that contain the model's name are
+ * left out, because error messages suggest these paths.
+ */
 export function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task, string[]>> {
   const paths = protocols
     .filter(({ operation, pattern }) =>

@@ -3,7 +3,7 @@ import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import type { Source } from "./catalogs.ts";
 import type { World } from "./world.ts";
 
-/** What models cost where the configuration does not say it. What was loaded is kept when the configuration changes. */
+/** The prices of models that the configuration does not specify. Loaded prices are kept when other settings change. */
 export function createListedPrices(
   { config, keep, clocks: { now } }: World,
   sources: ReadonlyMap<string, Source>,

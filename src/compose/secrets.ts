@@ -6,14 +6,14 @@ import { isSecretHeader, isSecretParameter, secretsInUrl, splitBaseUrl } from ".
 type Env = (name: string) => string | undefined;
 
 interface Secret {
-  /** The variable that holds it, or the header's place in the configuration. */
+  /** The variable that holds it, or the path of the setting in the configuration. */
   name: string;
   value: string;
 }
 
 /**
- * All that is secret: what the configuration names, what of headers and base URLs has a name that says so, and what an MCP server's
- * address holds.
+ * All secrets: those that the configuration names, headers and URL parameters whose names say that they are secret, and
+ * those in the addresses of MCP servers.
  */
 export function secretsOf(
   { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
@@ -51,9 +51,9 @@ function parametersOf(path: string, services: Record<string, { baseUrl?: string 
   );
 }
 
-/** The names of secrets that are not masked in what upstreams send, because they are as short as plain words. */
+/** The names of secrets that are not masked in the answers of upstreams, because they are as short as plain words. */
 export function unmaskedSecrets(config: Config, env: Env): string[] {
-  // Of a header the last word counts: the others say what kind it is.
+  // Only the last word of a header counts, because the words before it name its scheme.
   const last = new Map(secretsOf(config, env).map(({ name, value }) => [name, value]));
   return [...last].filter(([, value]) => value.length < SHORTEST_MASKED).map(([name]) => name);
 }

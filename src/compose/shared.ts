@@ -7,13 +7,16 @@ import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "../state/counts.ts";
 import { loadServers } from "../state/server_kinds.ts";
 
-/** What gateways share besides the store: counts of limits, and which targets rest. Its code is loaded when first used. */
+/**
+ * The state that gateways share besides the store: the counts of limits, and the targets that rest. Its code is loaded
+ * when first used.
+ */
 export interface Shared extends SharedCounts {
-  /** From now on the others know this gateway. */
+  /** Announces this gateway to the others. */
   begin(): void;
-  /** A target rests: the others are to know it. */
+  /** Tells the others that a target rests. */
   rest(target: string, ms: number): void;
-  /** Whoever is to know of targets that rest, as any gateway found out. */
+  /** Called when any gateway reports a target that rests. */
   onRest?: (target: string, ms: number) => void;
   close(): Promise<void>;
 }
@@ -26,7 +29,7 @@ export interface SharedOptions {
   env: Env;
   /** Milliseconds by a monotonic clock. */
   monotonic(): number;
-  /** The processes that this one is one of. */
+  /** The processes that serve together with this one. */
   workers?: Pick<Workers, "count" | "keeper">;
   meter?: Meter;
 }
@@ -67,7 +70,7 @@ class LoadedLater implements Shared {
   readonly #load: (shared: Shared) => Promise<CommonCounts>;
   #counts: CommonCounts | undefined;
   #loading: Promise<CommonCounts> | undefined;
-  /** Why it cannot be loaded. */
+  /** Why loading failed. */
   #failure: Error | undefined;
   #isReported = false;
   onRest?: (target: string, ms: number) => void;
@@ -130,7 +133,7 @@ class LoadedLater implements Shared {
 
   #loaded(): Promise<CommonCounts> {
     this.#loading ??= this.#load(this).then((counts) => this.#counts = counts);
-    // What was wrong may be put right, such as a file that is not there yet.
+    // The next call tries again: the fault may be gone by then, such as a file that is missing.
     this.#loading.catch((failure) => {
       this.#loading = undefined;
       this.#failure = failure;

@@ -2,7 +2,7 @@ import type { SocketsPart } from "../context/gateway.ts";
 import type { LoadShedder } from "../http/load_shedding.ts";
 import type { World } from "./world.ts";
 
-/** The WebSockets, which the gateway's end closes. */
+/** The WebSockets. They are closed when the gateway drains or stops. */
 export function createSockets(
   { keep, process: { draining, stop }, platform, config, clocks: { now }, observe: { warn } }: World,
   loadShedder: LoadShedder,

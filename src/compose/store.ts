@@ -12,7 +12,7 @@ import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Keep } from "./parts.ts";
 
-/** What each key may keep, in bytes. */
+/** The bytes that each key may store. */
 export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
   const able = storeKind(kind);
   return bytesPerKey ?? (able.hasFile && !hasDatabase ? STORE_KINDS.memory : able).bytesPerKey;
@@ -20,7 +20,7 @@ export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase:
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
-/** For people: `in memory`. */
+/** Describes the place for people, such as `in memory`. */
 export function describePlace(place: StorePlace): string {
   if (place === "memory") return "in memory";
   if (place === "hosted") return "in the host's database";
@@ -32,13 +32,13 @@ type Kind = Pick<Platform, "os" | "hasDatabase">;
 type Runtime = Kind & Pick<Platform, "readText">;
 
 interface StoreOptions {
-  /** The socket of the keeper, which opens the store for several workers; not used where the store is on a server. */
+  /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
   keeper?: string;
-  /** Is told what the store lost. */
+  /** Called with a sentence when the store has lost data. */
   onLost?(message: string): void;
 }
 
-/** The configured store. It opens when the first conversation is to be stored. */
+/** The configured store. It is opened at its first use. */
 export function createStore(
   { store }: Config,
   platform: Runtime,
@@ -57,12 +57,12 @@ export function createStore(
   if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
   return loadedLater(async () => {
     const servers = (await loadServers(store))!;
-    await servers.loadClient(); // before its limits of time begin
+    await servers.loadClient(); // before its time limits begin
     return servers.at(store, platform, env).openStore(now);
   });
 }
 
-/** By what the configured store may lose what it is given. Throws where its server cannot be asked. */
+/** The settings by which the configured store may lose data. Throws if its server does not answer. */
 export async function risksOfStore(
   { store }: Config,
   platform: Pick<Platform, "readText">,
@@ -73,9 +73,9 @@ export async function risksOfStore(
   return await servers?.at(store, platform, env).readRisks() ?? [];
 }
 
-/** What the store has lost since the gateway began. */
+/** The losses of the store since the gateway began. */
 export interface StoreLosses {
-  /** One sentence for operators; absent where it has lost nothing. */
+  /** The latest loss, in one sentence for operators. Absent if nothing was lost. */
   last?: string;
   add(message: string): void;
 }
@@ -93,7 +93,7 @@ interface StoreParts {
   warn(warning: StoreWarning): void;
 }
 
-/** The store of a gateway, or `given` in its place, and what it loses from now on. */
+/** The store of a gateway, or `given` in its place, and its losses from now on. */
 export function keepStore(
   given: Store | undefined,
   { config, platform, env, now, keeper, keep, meter, warn }: StoreParts,
@@ -121,7 +121,7 @@ function loadedLater(load: () => Promise<Store>): Store {
   const loaded = async () => {
     if (isClosed) throw new Error("Cannot use the store: it is closed");
     loading ??= load();
-    // What was wrong may be put right, such as a file that is not there yet.
+    // The next call tries again: the fault may be gone by then, such as a file that is missing.
     loading.catch(() => loading = undefined);
     return await loading;
   };
@@ -140,8 +140,8 @@ function loadedLater(load: () => Promise<Store>): Store {
 }
 
 /**
- * Where conversations are stored: what hosts the gateway has a place of its own, and without a home or a database there is no
- * file.
+ * The place where conversations are stored. Deno Deploy has a database of its own. Without a home directory or a
+ * database, they are in memory.
  */
 export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
   const { hasFile, isShared } = storeKind(store.kind);
@@ -152,7 +152,7 @@ export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, 
   return file === undefined ? "memory" : { path: file };
 }
 
-/** Without the credentials that the URL may hold. */
+/** The hosts of the server, without the credentials that its URL may hold. */
 function serverName({ kind, url }: Config["store"], env: Env): string {
   const hosts = storeKind(kind).server?.read(env(url?.env ?? "") ?? "")?.hosts ?? [];
   return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;

@@ -7,15 +7,15 @@ import type { Keep } from "./parts.ts";
 type TransportName = Config["transport"];
 
 export interface Transports {
-  /** The transport by its name. One that nobody asks for is not loaded. */
+  /** The transport of this name. It is loaded at its first use. */
   get(name: TransportName): Transport;
-  /** A transport for servers that strangers name: it connects to public addresses alone. */
+  /** A transport for servers that clients name. It connects to public addresses only. */
   outside(): Transport;
-  /** Closes the connections that are kept. */
+  /** Closes the idle connections. */
   close(): void;
 }
 
-/** Each transport with the connections of its own; a `fetch` that is given stands in for all of them. */
+/** Creates the transports. Each has connections of its own. A given `fetch` replaces all of them. */
 export function createTransports(fetch: Fetch | undefined, platform: Platform, keep: Keep): Transports {
   const byFetch = fetchTransport(fetch ?? platform.fetch);
   let byNode: Transport | undefined;
@@ -41,7 +41,7 @@ const loadOutsideTransport = () =>
     ) => nodeTransport({ mayReach: isPublicAddress })),
   );
 
-/** Its modules take longer to load than a gateway to start. */
+/** A transport that is usable while it loads: its modules take longer to load than a gateway to start. */
 function loadedLater(loading: Promise<Transport>): Transport {
   let loaded: Transport | undefined;
   loading.then((transport) => loaded = transport);

@@ -10,7 +10,7 @@ import type { World } from "./world.ts";
 
 type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "concurrency">;
 
-/** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
+/** The configured upstreams by name. An unchanged upstream keeps what it has learned. */
 export function createUpstreams(world: World): Map<string, Upstream> {
   const { config, keep, transports, process: { shared } } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
@@ -19,7 +19,7 @@ export function createUpstreams(world: World): Map<string, Upstream> {
     Object.entries(config.upstreams).map(([name, upstream]) => {
       const { concurrency: limits } = upstream;
       const transport = transports.get(upstream.transport ?? config.transport);
-      // What runs there goes on, whatever else of the upstream has changed.
+      // Running calls stay counted even if other settings of the upstream have changed.
       const concurrency = limits &&
         keep(
           `concurrency ${name}`,
@@ -32,7 +32,7 @@ export function createUpstreams(world: World): Map<string, Upstream> {
   );
 }
 
-/** How much JSON is made of a body or an answer. */
+/** The limits for the JSON of a body or an answer. */
 export function jsonLimitsOf({ limits: { jsonDepth, jsonValues, jsonNumbers, jsonNames } }: Config): Upstream["json"] {
   return { depth: jsonDepth, values: jsonValues, numbers: jsonNumbers, names: jsonNames };
 }
@@ -61,7 +61,7 @@ function createUpstream(
   return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
 }
 
-/** Where a service's secret goes, from the configuration or else the driver. Absent: a bearer token. */
+/** The header for a service's secret, from the configuration or else the driver. Absent for a bearer token. */
 export function secretPlaceOf(secret: { header?: string } | undefined, driver?: Driver): SecretPlace | undefined {
   const header = secret?.header?.toLowerCase();
   if (header === undefined) return driver?.secret;

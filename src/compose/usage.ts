@@ -5,12 +5,12 @@ import type { Config } from "../config/schema.ts";
 import type { Keep } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 
-/** What keys used. Who keeps it is loaded when the first answer has ended, or somebody asks. */
+/** The usage of keys. Its code is loaded when the first answer has ended, or when somebody reads it. */
 export interface UsageKeeper {
-  /** Counts a request that is over, if an upstream answered it. */
+  /** Counts a finished request, if an upstream answered it. */
   count(entry: LogEntry): void;
   read(days: number, key?: string): Promise<UsageRow[]>;
-  /** How far back it goes, in days. */
+  /** How long usage is kept, in days. */
   retentionDays: number;
   close(): Promise<void>;
 }
@@ -24,14 +24,14 @@ interface Wanted {
 }
 
 interface Held {
-  /** Until there is a book. */
+  /** The entries counted before the book is loaded. */
   entries: CountedEntry[];
   loading?: Promise<UsageBook>;
   book?: UsageBook;
   add?(entry: CountedEntry): void;
 }
 
-/** Nothing where the configuration does not want it kept. */
+/** `undefined` if the configuration does not want usage kept. */
 export function createUsageKeeper(
   { config, plugins, now, pace, keep }: Wanted,
   store: Store,
@@ -39,7 +39,7 @@ export function createUsageKeeper(
   const { usage } = config;
   if (!usage) return undefined;
   const { retentionDays } = usage;
-  // Who only counts tokens uses no model, whoever counts them.
+  // Counting tokens does not use a model.
   const counting = new Set(
     plugins.protocols.filter(({ operation }) => operation === "countTokens").map(({ name }) => name),
   );
@@ -64,7 +64,7 @@ export function createUsageKeeper(
   };
 }
 
-/** Whether an upstream answered it, and may charge for it. */
+/** Whether an upstream answered the request, and may charge for it. */
 function isCounted(entry: LogEntry): entry is LogEntry & CountedEntry {
   const { key, model, target, status, cost } = entry;
   return key !== undefined && model !== undefined && target !== undefined && (status < 400 || cost !== undefined);

@@ -15,7 +15,7 @@ import type { Shared } from "./shared.ts";
 import type { Transports } from "./transports.ts";
 import type { UsageKeeper } from "./usage.ts";
 
-/** What every part of a gateway is made from. */
+/** Everything that the parts of a gateway are made from. */
 export interface World extends PartKeeper {
   config: Config;
   plugins: Plugins;
@@ -32,19 +32,19 @@ export interface World extends PartKeeper {
   store: Store;
   storeLosses: StoreLosses;
   process: ProcessControls;
-  /** The file of the configuration; absent where a program gave it. */
+  /** The configuration file. Absent if a program passed the configuration. */
   configuration?: () => Promise<ConfigurationDesk>;
 }
 
 export interface WorldObservers extends Observers {
-  /** Tells operators what they should look at. */
+  /** Reports a problem to operators. */
   warn(warning: Warning | StoreWarning): void;
   usage?: UsageKeeper;
 }
 
-/** What ends this process's gateway, and what it shares with others. */
+/** The end of this process's gateway, and the state that it shares with others. */
 export interface ProcessControls {
-  /** What it has in common with other gateways. Absent if it has nothing. */
+  /** The state shared with other gateways. Absent if this gateway shares none. */
   shared?: Shared;
   /** The processes beside this one. Absent if it serves alone. */
   workers?: Workers;

@@ -138,7 +138,7 @@ async function askWays() {
 logout.addEventListener("click", async () => {
   try {
     const response = await post("logout");
-    // Who has logged in at a provider ends the session there, too.
+    // An operator who logged in at a provider ends the session there as well.
     if (response.status === 200) return location.assign((await response.json()).next);
     failure = "";
     logout.hidden = true;

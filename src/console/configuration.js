@@ -14,7 +14,7 @@ const SETTLE_MS = 400;
  * @typedef {{ problems: { path: string, message: string }[] } | { paths: string[], restart?: string, warning?: string }} Checked
  */
 
-/** What was written and not applied: it outlives a look at another page. */
+/** A text that was written and not applied. It is kept while other pages are shown. */
 /** @type {{ text: string, of: File } | undefined} */
 let draft;
 

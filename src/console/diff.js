@@ -1,7 +1,7 @@
 // @ts-check
-/** What differs between two texts, line by line. */
+/** The differences between two texts, line by line. */
 
-/** Above that many pairs of lines, what is between the first and the last difference counts as changed. */
+/** Above this many pairs of lines, everything between the first and the last difference counts as changed. */
 const MOST_PAIRS = 4_000_000;
 
 const LINE_END = /\r\n?|\n/;

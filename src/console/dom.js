@@ -40,8 +40,8 @@ function listen(element, name, listener) {
 }
 
 /**
- * What a place shows from now on. What is the same there stays, with what a reader has opened, selected, scrolled or reached by
- * the keyboard; of a text that has grown, its beginning.
+ * Replaces the content of a place. Unchanged nodes stay, so that a reader keeps what is opened, selected, scrolled or
+ * focused. If a text has grown, its beginning stays.
  * @param {Node} place
  * @param {readonly Node[]} wanted
  */
@@ -90,7 +90,7 @@ function write(node, text) {
   node.replaceData(same, data.length - same, text.slice(same));
 }
 
-/** What stands behind the page in the address: a filter, or an id. */
+/** The part of the address after the page: a filter, or an id. */
 export function queryInAddress() {
   try {
     return decodeURIComponent(location.hash.split("?")[1] ?? "");
@@ -102,7 +102,7 @@ export function queryInAddress() {
 /** How long the gateway may take to tell something, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/** Whoever looks has to show a key. */
+/** The browser has no session, so its user has to log in. */
 export class LoginNeeded extends Error {}
 
 /**
@@ -117,7 +117,7 @@ export function send(path, init) {
 }
 
 /**
- * What the gateway answers below `api/`. Throws `LoginNeeded`, and an error with a sentence for people.
+ * The gateway's answer to a path below `api/`. Throws `LoginNeeded`, or an error with a sentence for people.
  * @param {string} path
  * @param {RequestInit} [more]
  * @returns {Promise<any>}

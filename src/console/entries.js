@@ -1,5 +1,5 @@
 // @ts-check
-/** What the pages know of requests: those that ended, as they came in, and their sums for the charts. */
+/** The requests that the pages know: those that ended, in the order of their arrival, and their sums for the charts. */
 
 /**
  * @typedef {{ number?: number, feed?: string, id: string, time: string, path: string, key?: string, lane?: string,
@@ -44,7 +44,7 @@ export class Entries {
   #next = new Map();
   #feed = "";
 
-  /** What the next question names, so that nothing comes twice and nothing is missed. */
+  /** The query of the next poll, so that no entry comes twice and none is missed. */
   get query() {
     return `feed=${encodeURIComponent(this.#feed)}&since=${this.#next.get(this.#feed) ?? 0}`;
   }

@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What is known of a request, in words. */
+/** The facts about a request, in words. */
 import { count, duration, h } from "./dom.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */

@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What each wire keeps on its way to a model, and what of its answers comes back. */
+/** The fields that each wire keeps on the way to a model, and those of the answers that come back. */
 import { ask, count, h } from "./dom.js";
 import { keeping } from "./side.js";
 
@@ -8,7 +8,7 @@ const EVERY_MS = 60_000;
 
 /** @typedef {{ field: string, is: string, words: string }} Row */
 
-/** What a row of each kind is shown as. */
+/** The words for each kind of row. */
 const KINDS = [
   ["carried", "carried unchanged"],
   ["mapped", "carried in another form"],

@@ -49,7 +49,7 @@ function openList(main) {
       drawn = text;
       const href = document.activeElement?.getAttribute("href");
       body.replaceChildren(...data.map(rowOf));
-      // Who is at a row with the keyboard stays there.
+      // The focus of the keyboard stays on its row.
       const links = [...body.querySelectorAll("a")];
       links.find((link) => link.getAttribute("href") === href)?.focus({ preventScroll: true });
     },
@@ -223,7 +223,7 @@ function statusOf(status) {
 }
 
 /**
- * What each transform changed, and the form that they begin with.
+ * The changes by each transform, and the form that they begin with.
  * @param {any} understood
  * @param {{ target: string, isFollowUp?: boolean } | undefined} call
  * @param {boolean | undefined} isAsExplained

@@ -99,13 +99,13 @@ export function valueOf(value, notes = []) {
  * @param {string | undefined} more
  */
 function block(content, more) {
-  // Who uses the keyboard scrolls it, too.
+  // It can be scrolled by keyboard as well.
   const pre = h("pre", { tabindex: 0 }, ...typeof content === "string" ? [content] : content);
   return h("div", {}, pre, more === undefined ? undefined : h("p", { class: "quiet" }, more));
 }
 
 /**
- * What one transform changed.
+ * The changes by one transform.
  * @param {{ step: string, notes: string[], changes: { path: string, before?: unknown, after?: unknown }[] }} step
  */
 export function stepOf({ step, notes, changes }) {

@@ -2,14 +2,14 @@
 /** JSON as lines, and the lines that notes are about. */
 
 /**
- * What begins on a line: a field, or an item of a list, `key` being the name of the field that it stands in.
+ * The value that begins on a line: a field, or an item of a list. `key`: the name of its field.
  * @typedef {{ key: string, value: unknown, text: string }} Line
  */
 
 /** Texts are cut within a line, in characters: a picture is one of a megabyte. */
 const LONGEST = 2_000;
 
-/** What is nested deeper is not written out: each level takes a longer margin. */
+/** Values nested deeper than this are not written out, because each level takes a longer margin. */
 const DEEPEST = 100;
 
 /**
@@ -57,7 +57,7 @@ function write(value, key, before, after, lines) {
   lines.push({ key: "", value: undefined, text: margin + close + after });
 }
 
-/** What notes call a thing that has other names on some wires. @type {Record<string, readonly string[]>} */
+/** The other names on some wires of a field that notes name. @type {Record<string, readonly string[]>} */
 const OTHER_NAMES = {
   max_tokens: ["max_completion_tokens", "max_output_tokens"],
   effort: ["reasoning_effort", "effort", "budget_tokens", "thinking", "reasoning"],

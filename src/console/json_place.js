@@ -34,7 +34,8 @@ function* walk(text) {
 }
 
 /**
- * What is written at a place of the text: the word under the cursor, and the path of its value, or of the object whose name it is.
+ * The token at an offset of the text: the word under the cursor, and the path of its value, or of the object that it
+ * names a field of.
  * @param {string} text
  * @param {number} offset
  * @returns {Token & { taken: string[] }}

@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What a key is called and may do, as a form. */
+/** The name and the permissions of a key, as a form. */
 import { h } from "./dom.js";
 
 /** @typedef {import("./keys.js").Key} Key */

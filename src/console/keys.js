@@ -157,7 +157,7 @@ function confirm(dialog, name, onYes) {
 }
 
 /**
- * Whoever is on a button of a row stays there.
+ * Replaces the rows. The focus stays on the button that has it.
  * @param {HTMLElement} body
  * @param {readonly HTMLElement[]} rows
  */

@@ -102,7 +102,7 @@ export const live = {
 };
 
 /**
- * What the words of the filter are looked for in.
+ * The texts that are searched for the words of the filter.
  * @type {WeakMap<Entry, string>}
  */
 const texts = new WeakMap();

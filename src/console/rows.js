@@ -38,7 +38,7 @@ export class Rows {
   }
 
   /**
-   * Whoever reads further down, or is in a row with the keyboard, keeps the place.
+   * Shows the items. The scroll position and the focused row stay as they are.
    * @param {readonly Item[]} items
    */
   show(items) {

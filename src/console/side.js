@@ -5,7 +5,7 @@ import { count, duration, h, messageIn } from "./dom.js";
 import { eventsIn, noAnswer, WIRES } from "./wires.js";
 
 /**
- * What was written stays while other pages are looked at.
+ * The inputs of the pages, which are kept while other pages are shown.
  * @type {Map<string, string>}
  */
 const kept = new Map();

@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What may stand where the cursor is in the configuration. */
+/** Suggestions for the position of the cursor in the configuration. */
 import { ask, h } from "./dom.js";
 import { placeAt } from "./json_place.js";
 

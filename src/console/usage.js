@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What keys used, and what is left of their budgets. */
+/** The usage of keys, and what is left of their budgets. */
 import { ask, count, h } from "./dom.js";
 
 const EVERY_MS = 10_000;

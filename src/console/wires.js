@@ -223,7 +223,7 @@ function isObject(value) {
 }
 
 /**
- * The text of a body, piece by piece. Whoever stops reading ends the request.
+ * The text of a body, piece by piece. Leaving the loop early ends the request.
  * @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} body
  */
 export async function* textsIn(body) {

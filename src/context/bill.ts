@@ -55,7 +55,7 @@ export class Bill {
     this.#close(usage, costOf(usage, this.price, this.listed));
   }
 
-  /** The same for audio that is priced by its length. */
+  /** Like `settle`, for audio that is priced by its length. */
   settleSound(seconds: number): void {
     if (!this.#isOver) this.#close(undefined, this.price && costOfSound(seconds, this.price));
   }

@@ -1,4 +1,4 @@
-/** What was sent for one request: by its client, to upstreams, and back. */
+/** A capture of everything that was sent for one request: by its client, to upstreams, and back. */
 import type { AttemptReason } from "../observe/happening.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
@@ -9,11 +9,14 @@ import { CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./masking.ts";
 
-/** What a record and a call use besides their texts, in bytes: the heads of answers, and the objects themselves. */
+/**
+ * The memory that a capture and a call use besides their texts, in bytes: the heads of answers, and the objects
+ * themselves.
+ */
 const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
 const MOST_EVENTS = 200;
 
-/** What is known about a request when it is admitted. */
+/** The facts about a request when it is admitted. */
 export interface CaptureOptions {
   id: string;
   /** Milliseconds since the epoch. */
@@ -34,7 +37,10 @@ export interface CapturedCall {
   upstream: string;
   driver: string;
   reason: AttemptReason;
-  /** Whether an earlier call was answered: then it may hold more than the client sent, such as the result of a hosted tool. */
+  /**
+   * Whether an earlier call was answered. This one may then hold more than the client sent, such as the result of a
+   * hosted tool.
+   */
   isFollowUp?: true;
   method: string;
   url: string;
@@ -42,7 +48,7 @@ export interface CapturedCall {
   body: CapturedBytes;
   headAt?: number;
   status?: number;
-  /** As received. They must be masked before they are shown. */
+  /** The headers as received. They must be masked before they are shown. */
   answerHeaders?: Headers;
   answer: CapturedBytes;
   endAt?: number;
@@ -56,7 +62,7 @@ export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "d
   secretHeader?: string;
 }
 
-/** What happened between the calls. */
+/** An event between the calls. */
 export interface CapturedEvent {
   at: number;
   what: "served" | "failed" | "hosted tool" | "hosted tool ended";
@@ -73,7 +79,7 @@ export class Capture {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderList;
-  /** Without the caller's token. */
+  /** The caller, with its token replaced. */
   readonly caller: Caller;
   readonly body: CapturedBytes;
   readonly calls: CapturedCall[] = [];
@@ -112,7 +118,7 @@ export class Capture {
     this.events.push({ at: this.#elapsedMs(), what, name, detail });
   }
 
-  /** Records a form from a client. Of files, only names and sizes are kept. */
+  /** Records a form from a client. Only the names, types and sizes of files are kept. */
   captureForm(fields: readonly FormField[]): void {
     this.body.describe(
       fields.map(({ name, value, file }) =>
@@ -231,7 +237,7 @@ function endCall(call: CapturedCall, at: number, thrown?: unknown): void {
   if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
 }
 
-/** Of a form, the fields are kept, but not the files. */
+/** Captures a body. A form's fields are kept, but not the contents of its files. */
 function capture(body: TransportRequest["body"], into: CapturedBytes): void {
   if (typeof body === "string") into.addText(body);
   else if (body instanceof Uint8Array) into.add(body);

@@ -46,7 +46,7 @@ class Entry implements Room {
 
 export class CaptureStore {
   readonly bounds: CaptureLimits;
-  /** From oldest to newest. */
+  /** The entries from oldest to newest. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
   readonly #most: number;
@@ -67,7 +67,10 @@ export class CaptureStore {
     return this.#bytes;
   }
 
-  /** `undefined` if requests arrive faster than they are recorded. Nobody could open each of them before it is forgotten. */
+  /**
+   * Starts a capture. `undefined` if requests arrive faster than `perMinute`: people could not open each of them before
+   * it is dropped.
+   */
   begin(facts: CaptureOptions): Capture | undefined {
     if (!facts.requestLog.isFromConsole && !this.#isInPace()) {
       this.passed++;
@@ -88,7 +91,7 @@ export class CaptureStore {
     return true;
   }
 
-  /** The request is over. */
+  /** Completes the capture of a request that is over. */
   end({ cause: _, ...line }: LogEntry): void {
     const entry = this.#entries.get(line.id);
     if (!entry) return;
@@ -103,7 +106,7 @@ export class CaptureStore {
     return this.#entries.get(id)?.capture;
   }
 
-  /** From newest to oldest. */
+  /** The captures from newest to oldest. */
   all(): { capture: Capture; bytes: number }[] {
     return [...this.#entries.values()].reverse();
   }

@@ -65,7 +65,7 @@ export class CapturedBytes {
   }
 
   addText(text: string): void {
-    // Of a huge text, only as much is encoded as can be kept.
+    // Only as much of a huge text is encoded as can be kept.
     const most = this.#room.mostBytes;
     if (text.length <= most) return this.add(encoder.encode(text), true);
     this.add(encoder.encode(text.slice(0, most)), true);

@@ -1,4 +1,4 @@
-/** What the console needs in addition to ordinary requests. */
+/** The parts that the console needs in addition to those of ordinary requests. */
 import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";
@@ -65,7 +65,7 @@ export interface ConsoleLogin {
   readonly page: URL;
   begin(): Promise<{ url: string; begun: LoginBegun }>;
   finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
-  /** Where the browser goes after its session here has ended. `undefined` if it stays. */
+  /** The page for the browser after its session here has ended. `undefined` if it stays. */
   end(holder: SessionHolder): Promise<string | undefined>;
 }
 

@@ -1,4 +1,4 @@
-/** What every answer has: headers and a log line. */
+/** Finishes every answer with headers and a log line. */
 import type { Allowance, DollarGauge } from "../contract/allowance.ts";
 import { formatCost } from "../observe/cost.ts";
 import { formatNotes } from "../http/notes.ts";
@@ -32,7 +32,7 @@ export function finish(response: Response, context: RequestContext): Response {
   return request.method === "HEAD" ? withoutBody(response) : response;
 }
 
-/** What the caller may still use. */
+/** The requests, tokens and dollars that the caller may still use. */
 function allowanceOf(
   { gateway: { guards: { admission, budgets }, clocks: { now } }, caller }: RequestContext,
 ): Allowance | undefined {
@@ -41,7 +41,7 @@ function allowanceOf(
   return dollars ? { ...quota, dollars } : quota;
 }
 
-/** Of several budgets, the one with the least remaining is the relevant one. */
+/** The budget with the least remaining, because it is exhausted first. */
 function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge | undefined {
   const left = states.map(({ budget: { limit }, spent, period: { endsAt } }) => ({
     limit,

@@ -36,7 +36,7 @@ export interface Gateway {
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
   upstreams: ReadonlyMap<string, Upstream>;
-  /** By name. For providers behind an upstream, which may need a different driver. */
+  /** The drivers by name, for providers behind an upstream that need a different driver. */
   drivers: ReadonlyMap<string, Driver>;
   /** The prices of models that the configuration does not specify. */
   prices: Prices;
@@ -58,7 +58,7 @@ export interface Gateway {
   newId(): string;
 }
 
-/** What decides which target a request goes to next. */
+/** The parts that decide which target a request tries next. */
 export interface Routing {
   /** The target that answered each conversation last. */
   affinity: SessionAffinity;
@@ -77,7 +77,7 @@ export interface HostedTools {
   limits: { rounds: number; calls: number; deadlineMs: number };
 }
 
-/** What the store keeps of earlier requests. */
+/** The state of earlier requests in the store. */
 export interface StoredState {
   /** Responses, for requests that continue one. */
   continuity: Continuity;
@@ -88,7 +88,7 @@ export interface StoredState {
   sealer: LoadSealer;
 }
 
-/** What counts the tokens of requests. */
+/** The parts that count the tokens of requests. */
 export interface Counting {
   /** Corrects the estimates. */
   calibration: Calibration;
@@ -107,7 +107,7 @@ export interface SocketsPart {
   upgrade?: Platform["upgrade"];
 }
 
-/** What only the console needs. */
+/** The parts that only the console needs. */
 export interface ConsolePart {
   parts(): Promise<ConsoleParts>;
   /** Finds out what the gateway would do. */

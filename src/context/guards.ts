@@ -11,7 +11,7 @@ import type { Reservation } from "../state/budget/page.ts";
 import type { Reserving, Wanted } from "../state/budget/wanted.ts";
 import type { RunLimits } from "../state/runs.ts";
 
-/** What decides whether a request is admitted, and how much it may use. */
+/** The parts that decide whether a request is admitted, and how much it may use. */
 export interface Guards {
   authenticate: Authenticate;
   admission: Admission;
@@ -33,11 +33,14 @@ export interface Limits extends LoadLimits, SizeLimits, RunLimits {
   socketBytes: number;
 }
 
-/** What pays for a request. */
+/** The budgets that pay for a request. */
 export interface Payer {
   /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
-  /** How much to reserve for an answer. A payer has it, because it is loaded with the first budget that is spent from. */
+  /**
+   * How much to reserve for an answer. It is a member of the payer because its code is loaded with the first budget
+   * that is spent from.
+   */
   reservingFor<K extends ModelOperation>(
     operation: K,
     input: Input<K>,

@@ -7,7 +7,7 @@ export type HeaderList = (readonly [name: string, value: string])[];
 /** Keeps the scheme of a credential and hides the credential itself. */
 const CREDENTIAL = /^(?:(Bearer|Basic|Token|Digest)\s+)?.*$/is;
 
-/** `secretHeader`: a header that is secret whatever its name. */
+/** `secretHeader`: a header that is always secret. */
 export function maskedHeaders(headers: Headers | Readonly<Record<string, string>>, secretHeader?: string): HeaderList {
   const list: HeaderList = [];
   const add = (value: string, name: string) =>

@@ -6,7 +6,7 @@ import type { Tracing } from "../observe/trace.ts";
 import type { UsageRow } from "../state/usage_book.ts";
 import type { CaptureStore } from "./capture_store.ts";
 
-/** What is told about requests. Each but the log is absent if the configuration disables it. */
+/** The observers of requests. Each but the log is absent if the configuration disables it. */
 export interface Observers {
   log(entry: LogEntry): void;
   /** Counts events for metrics. */
@@ -19,7 +19,7 @@ export interface Observers {
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
   /** Running and finished requests for the console. */
   feed?: Feed;
-  /** Records of what was sent, for the console. Loaded with the first request. */
+  /** Captures of requests, for the console. Their code is loaded with the first request. */
   captures?: CaptureStorePart;
 }
 

@@ -1,4 +1,4 @@
-/** One request: its facts, which never change, and the requestLog of its progress. */
+/** One request: its facts, which never change, and the log of its progress. */
 import type { Context } from "../contract/context.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -153,7 +153,7 @@ export function clientClosed(): GatewayError {
   return new GatewayError("client_closed", "The client closed the connection");
 }
 
-/** For a client that has stopped reading its answer. The log distinguishes it from one that disconnected. */
+/** The error for a client that has stopped reading its answer. The log distinguishes it from one that disconnected. */
 export function clientStalled(limitMs: number): GatewayError {
   const cause = new Error(`The client read nothing of the response for ${limitMs / 1000} s`);
   return new GatewayError("client_closed", "The client stopped reading the response", { cause });

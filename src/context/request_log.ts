@@ -23,7 +23,7 @@ export interface Counted extends Count {
   used: boolean;
 }
 
-/** What is known about one target while it is tried. Changes made for it do not apply to any other. */
+/** The record of one target while it is tried. Changes made for this target do not apply to any other. */
 export interface AttemptRecord {
   /** `upstream/model`. */
   target: string;
@@ -56,7 +56,7 @@ export function addNote(notes: Set<string>, text: string): void {
 }
 
 export interface RequestLogOptions {
-  /** What is known about the request when it arrives. */
+  /** The facts about the request when it arrives. */
   entry: Pick<LogEntry, "time" | "id" | "method" | "path">;
   log(entry: LogEntry): void;
   /** Milliseconds since the request arrived. */
@@ -66,7 +66,7 @@ export interface RequestLogOptions {
   hide?(text: string): string;
 }
 
-/** One for each request. */
+/** The log of one request. */
 export class RequestLog {
   /** The known parts of the log line. */
   readonly entry: Partial<LogEntry>;
@@ -84,7 +84,7 @@ export class RequestLog {
   capture?: Capture;
   /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;
-  /** Whether its body is so large that it is sent in turn. */
+  /** Whether its body is so large that it takes turns with other large bodies when it is sent. */
   isLarge = false;
   /** The estimate of the request's tokens at admission. */
   estimate = 0;
@@ -101,7 +101,7 @@ export class RequestLog {
   /** How long the request has waited for the store so far, in milliseconds. */
   storeMs = 0;
   readonly #notes = new Set<string>();
-  /** The latest attempt at each destination. */
+  /** The latest attempt at each target. */
   readonly #attempts = new Map<PlannedTarget, AttemptRecord>();
   readonly elapsedMs: RequestLogOptions["elapsedMs"];
   readonly #log: RequestLogOptions["log"];
@@ -201,9 +201,9 @@ export class RequestLog {
   }
 
   /**
-   * What the request is charged at its end. A request that failed before anything was emitted is free, because the failure was
-   * not the caller's fault. A client that disconnects pays for its request and for what was emitted, because disconnecting must
-   * not be a way to avoid paying.
+   * The tokens that the request is charged at its end. A request that failed before anything was emitted is free,
+   * because the failure was not the caller's fault. A client that disconnects pays for its request and for what was
+   * emitted, because disconnecting must not be a way to avoid paying.
    */
   charge(hasLeft: boolean): number {
     if (this.#charge !== undefined) return this.#charge;

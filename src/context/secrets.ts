@@ -4,7 +4,8 @@ import { addPlace, NOTHING_READ, WordFinder } from "../util/word_finder.ts";
 import { runUnsliced } from "../util/sliced_work.ts";
 
 /**
- * Shorter ones are placeholders for local servers, such as "none". Nobody keeps them secret, and ordinary text is full of them.
+ * Shorter secrets are not masked. They are placeholders for local servers, such as "none", and ordinary text is full of
+ * such words.
  */
 export const SHORTEST_MASKED = 8;
 

@@ -6,7 +6,10 @@ import { BEARER, endOf, maskPlaces } from "./secrets.ts";
 
 /** The number of characters in a slice. */
 const SLICE_LENGTH = 262_144;
-/** The most characters of secrets that one request may bring, in all spellings: each takes 30 bytes while they are looked for. */
+/**
+ * The most characters of secrets that one request may bring, in all spellings. Each character takes 30 bytes during the
+ * search.
+ */
 const MOST_CHARACTERS = 2_000_000;
 
 const BEARER_WORD = /Bearer\s/gi;
@@ -29,14 +32,14 @@ export function* finderFor(spellings: Iterable<string>): SlicedWork<WordFinder> 
   return yield* WordFinder.of([...words]);
 }
 
-/** The text without what the finders find and without bearer tokens. */
+/** The text without the words of the finders and without bearer tokens. */
 export function* hideInSlices(text: string, finders: readonly WordFinder[], length = SLICE_LENGTH): SlicedWork<string> {
   let hidden = text;
   for (const finder of finders) hidden = yield* hideFound(hidden, finder, length);
   return yield* replaceBearers(hidden, length);
 }
 
-/** The text without what the finder finds. */
+/** The text without the words of the finder. */
 export function* hideFound(text: string, finder: WordFinder, length = SLICE_LENGTH): SlicedWork<string> {
   const end = endOf(text);
   const places: number[] = [];

@@ -38,14 +38,14 @@ export interface OtherWorker extends WorkerReport {
   isFresh: boolean;
 }
 
-/** What one process knows about the others. */
+/** One process's view of the others. */
 export interface Workers {
   /** Its own number, starting at 1. */
   worker: number;
   pid: number;
   /** The number of processes. */
   count: number;
-  /** The socket of the keeper, which opens the store for all; not used where the store is on a server. */
+  /** The socket of the keeper, which opens the store for all processes. Not used if the store is on a server. */
   keeper?: string;
   /** A metrics page with the counts of earlier processes that this one has replaced. */
   inherited: string;

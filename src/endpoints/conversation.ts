@@ -4,7 +4,7 @@ import { GatewayError } from "../errors.ts";
 import { stepsIn } from "../transforms/approvals.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 
-/** What is asked of a conversation that the gateway keeps. */
+/** Reads or changes a conversation that the gateway keeps. */
 export async function conversation(incoming: Incoming<"conversation">): Promise<Response> {
   const { protocol, input, context } = incoming;
   const exchange = openExchange(incoming, input);

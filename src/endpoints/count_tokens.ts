@@ -1,4 +1,4 @@
-/** How many tokens a conversation has, for a client that asks before it sends it. */
+/** Counts the tokens of a conversation that its client has not sent to a model yet. */
 import type { Input } from "../canonical/operations.ts";
 import { countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/estimate.ts";
 import type { Count, CountedBy } from "../canonical/usage.ts";
@@ -11,7 +11,7 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { askQuietly } from "../inference/attempt.ts";
+import { openUnrecordedAttempt } from "../inference/attempt.ts";
 import { count, countedParts, learn } from "../inference/counting.ts";
 import { withAffinity } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
@@ -34,7 +34,7 @@ export async function countTokens(incoming: Incoming<"countTokens">): Promise<Re
   return protocol.serialize({ inputTokens }, openExchange(incoming, input));
 }
 
-/** As it would be asked for an answer. What would be refused then is counted as it is. */
+/** Prepares the conversation as for an answer. One that would be refused is counted unchanged. */
 function prepareQuietly(input: Input<"countTokens">, limits: Resolution): ModelRequest {
   try {
     return prepareForModel(input, limits, () => {});
@@ -43,17 +43,18 @@ function prepareQuietly(input: Input<"countTokens">, limits: Resolution): ModelR
   }
 }
 
-/** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
+/** The most exact count that is available soon. If an exact count fails, the client gets an estimate. */
 async function countExactly(
   { request: input, estimate }: ModelRequest,
   where: PlannedTarget,
   context: RequestContext,
 ): Promise<Count> {
   const { gateway: { counting, process }, requestLog } = context;
-  // What an upstream could not be asked is no news to a client that only counts, and many counts ask nobody.
+  // The request's log gets no attempt yet: many counts call no upstream, and notes of a call are of no use to this
+  // client.
   const attempt = newAttemptRecord(where);
   const options = { signal: process.signal, estimate };
-  const asked = askQuietly("countTokens", input, where, attempt, context, options);
+  const asked = openUnrecordedAttempt("countTokens", input, where, attempt, context, options);
   const text = countedParts(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
     learn({ inputTokens, outputTokens: 0 }, attempt, counting);
@@ -75,7 +76,10 @@ async function askForCount(asked: Attempt<"countTokens">): Promise<number> {
   return (await answer({ ...asked, upstream: { ...asked.upstream, timeouts } })).inputTokens;
 }
 
-/** How the model itself would count, where its tokenizer can be had. What a picture costs stands in no template. */
+/**
+ * Counts with the model's own tokenizer, if that is available. The chat template says nothing about the cost of files,
+ * so it is added.
+ */
 function countByTokenizer(asked: Attempt<"countTokens">, tokenizers: Tokenizers): (() => Promise<number>) | undefined {
   const { input, target, upstream, context } = asked;
   const { tokenizers: service, driver } = upstream;

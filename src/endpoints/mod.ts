@@ -1,4 +1,4 @@
-/** Every operation that clients can ask for, and what answers it. */
+/** Every operation that clients can ask for, and its handler. */
 import { generate } from "../inference/generate.ts";
 import { type Handler, openExchange, type ServedOperation } from "../inference/incoming.ts";
 import { serveInputs } from "../inference/unary.ts";

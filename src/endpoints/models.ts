@@ -3,10 +3,10 @@ import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { flushEventLoop, runExclusively, yieldToEventLoop } from "../util/sliced_work.ts";
 import { findModel, mayAsk } from "../inference/resolve.ts";
 
-/** A longer list takes milliseconds to write. */
+/** The length from which a list takes milliseconds to write. */
 const LONG_LIST = 1_000;
 
-/** The lane's models, as far as the caller may ask for them. */
+/** The lane's models that the caller may use. */
 export async function listModels(incoming: Incoming<"listModels">): Promise<Response> {
   const { protocol, input, lane, context: { caller, hide, note, signal } } = incoming;
   await yieldToEventLoop();

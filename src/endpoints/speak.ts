@@ -19,7 +19,7 @@ import type { Quirks } from "../contract/quirks.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
 
-/** Text as speech: its bytes as the upstream makes them, or events where the client asked for a stream. */
+/** Answers text with speech: bytes as the upstream makes them, or events if the client asked for a stream. */
 export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   const { protocol, input, wire, lane, context } = incoming;
   const exchange = openExchange(incoming, input);
@@ -31,7 +31,7 @@ export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   const attempt = (target: PlannedTarget) => speakAt(openAttempt("speak", input, target, context));
   const asked = traced(attempt, context);
   const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), asked), context);
-  // No server reports how many tokens its speech was; what it was made of is known.
+  // No server reports the tokens of its speech. The tokens of the text are known.
   const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
   if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);
   const speech = await start();
@@ -39,18 +39,18 @@ export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   return protocol.serialize(deliverSpeech(speech, context), exchange);
 }
 
-/** Speech that is not what was wanted is refused where the client is strict. */
+/** Accepts speech. Throws if it differs from the request and the client is strict. */
 function acceptSpeech(speech: Speech, context: RequestContext): Speech {
   try {
     refuseIfStrict(context);
     return { ...speech, mediaType: context.hide(speech.mediaType) };
   } catch (refusal) {
-    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody reads it any more
+    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // it is not read any more
     throw refusal;
   }
 }
 
-/** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
+/** Streams speech while the upstream makes it. The log entry is written at the end. */
 function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: RequestContext): Speech {
   const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
@@ -68,7 +68,7 @@ function deliverSpeech(speech: Speech, { gateway, requestLog, leave, hasLeft }: 
       },
       onLeave: leave,
       onFailure(thrown) {
-        // What ends because the client left is no failure.
+        // An answer that ends because the client left has not failed.
         if (!hasLeft()) requestLog.fail(toGatewayError(thrown));
       },
       onEnd: () => requestLog.close(hasLeft() ? clientClosed().status : 200),

@@ -4,7 +4,7 @@ import { GatewayError } from "../errors.ts";
 import { follow } from "../inference/background.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 
-/** An answer that was stored, or is made in the background; or the events of one. */
+/** Returns an answer that is stored or made in the background, or its events. */
 export async function getResponse(incoming: Incoming<"getResponse">): Promise<Response> {
   const { protocol, input, context } = incoming;
   if (input.events) {
@@ -17,7 +17,7 @@ export async function getResponse(incoming: Incoming<"getResponse">): Promise<Re
   return protocol.serialize(await findResponse(input.id, context), openExchange(incoming, input));
 }
 
-/** Throws `not_found` where the caller has no stored answer of this id. */
+/** Throws `not_found` if the caller has no stored answer with this id. */
 export async function findResponse(id: string, { gateway, caller }: RequestContext): Promise<StoredAnswer> {
   const stored = await gateway.state.continuity.find(id, caller.owner) ??
     await gateway.state.runs.find(id, caller.owner);
@@ -29,7 +29,7 @@ export function responseNotFound(id: string): GatewayError {
   return new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
 }
 
-/** Ends an answer that is made in the background. Of one that is over, it changes nothing. */
+/** Ends an answer that is made in the background. An answer that has ended is left unchanged. */
 export async function cancelResponse(incoming: Incoming<"cancelResponse">): Promise<Response> {
   const { protocol, input, context } = incoming;
   const { gateway: { state: { runs } }, caller: { owner } } = context;
@@ -41,16 +41,16 @@ export async function cancelResponse(incoming: Incoming<"cancelResponse">): Prom
   return protocol.serialize(isOver ? found : await findResponse(input.id, context), openExchange(incoming, input));
 }
 
-/** Removes a stored answer, and ends it where it is made still; what was built on it goes on without. */
+/** Removes a stored answer, and ends it if it is still being made. Answers that continue it are kept. */
 export async function deleteResponse(incoming: Incoming<"deleteResponse">): Promise<Response> {
   const { protocol, input, context: { gateway: { state: { runs, continuity } }, caller: { owner } } } = incoming;
   const { id } = input;
   const wasThere = await continuity.forget(id, owner);
   const running = wasThere ? undefined : (await runs.find(id, owner))?.run;
-  // Another gateway may work on it.
+  // Another gateway may be making it.
   if (running?.status === "in_progress") await runs.cancel(id, owner);
   const hasRun = await runs.forget(id, owner);
-  // It may have come to its end meanwhile.
+  // It may have ended meanwhile.
   const wasStored = wasThere || await continuity.forget(id, owner);
   if (!hasRun && !wasStored) throw responseNotFound(id);
   return protocol.serialize(input, openExchange(incoming, input));

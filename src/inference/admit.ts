@@ -1,8 +1,9 @@
 import type { RequestContext } from "../context/request_context.ts";
 
 /**
- * Lets a request run a model, which all requests that do may take too much of: the gateway's room, and what the caller's key
- * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
+ * Admits a request to a model: it takes one of the gateway's places for requests, and its tokens count against the
+ * limits of the caller's key. `tokens`: those that the request is sure to use. Throws `unavailable` or `rate_limit`. A
+ * refused request counts as no use.
  */
 export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
   const { gateway: { guards }, caller, requestLog } = context;
@@ -16,7 +17,7 @@ async function admitLimited(
   tokens: number,
 ): Promise<void> {
   if (guards.budgets) requestLog.payer = await guards.budgets.payerOf(caller);
-  // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
+  // A shared counter may fail. The key is then judged by this process's own counts, and the log says why.
   const asking = guards.admission(caller)?.admit(tokens, (failure) => requestLog.explain(failure));
   const permit = asking instanceof Promise ? await requestLog.waitForStore(asking) : asking;
   requestLog.estimate = tokens;

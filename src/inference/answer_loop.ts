@@ -1,4 +1,7 @@
-/** The loop of a streamed answer: it pulls events, has them changed and written, and gives what one read brought as one chunk. */
+/**
+ * The loop of a streamed answer. It pulls events, has them transformed and written, and returns the text of one read as
+ * one chunk.
+ */
 import type { Frame } from "../contract/frame.ts";
 import type { StreamTransform, StreamWriter } from "../contract/stream.ts";
 import type { Chunks } from "../http/respond.ts";
@@ -6,28 +9,31 @@ import { apply } from "../transforms/apply.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 
-/** What the events of an answer pass on their way to the writer. */
+/** The steps between the events of an answer and their writer. */
 export interface Passage<E> {
   transforms?: readonly StreamTransform<E>[];
-  /** What is to be done before an event goes on, if anything: it begins once all that comes before that event has been taken. */
+  /**
+   * Returns the work that must be done before an event goes on, if any. It starts once the client has taken everything
+   * that comes before that event.
+   */
   before?(event: E): (() => Promise<void>) | undefined;
 }
 
 export interface LoopOptions {
   format(frame: Frame): string;
-  /** What became known too late for the head of the response; it goes out before the frames of the end. */
+  /** Notes that became known too late for the head of the response. They go out before the frames of the end. */
   lateNotes(): readonly Frame[];
   /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
 }
 
-/** What is to be done before the first of these events goes on. */
+/** Work that must be done before the first of these events goes on. */
 interface Due<E> {
   work(): Promise<void>;
   events: readonly E[];
 }
 
-/** It runs when it is asked for a chunk, so a slow client slows the upstream down. */
+/** Reads the source only when a chunk is asked for, so a slow client slows the upstream down. */
 export class AnswerLoop<E extends { type: string }> implements Chunks {
   readonly #source: EventSource<E>;
   readonly #writer: StreamWriter<E>;
@@ -46,16 +52,16 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   next(): Promise<string | undefined> {
-    return this.#at < this.#ready.length || this.#due ? this.#goOn() : this.#source.next().then(this.#take);
+    return this.#at < this.#ready.length || this.#due ? this.#pull() : this.#source.next().then(this.#take);
   }
 
-  /** What one read gave, as text: most often there is nothing else to wait for. */
+  /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
   readonly #take = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
     const ready = this.#change(events);
-    if (ready instanceof Promise) return this.#goOn(ready);
+    if (ready instanceof Promise) return this.#pull(ready);
     this.#begin(ready);
-    return this.#write() || this.#goOn();
+    return this.#write() || this.#pull();
   };
 
   #begin(ready: readonly E[]): void {
@@ -63,12 +69,12 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     this.#at = 0;
   }
 
-  async #goOn(changing?: Promise<readonly E[]>): Promise<string | undefined> {
+  async #pull(changing?: Promise<readonly E[]>): Promise<string | undefined> {
     if (changing) this.#begin(await changing);
     for (;;) {
       if (this.#at < this.#ready.length) await yieldToEventLoop();
       else {
-        const events = this.#due ? await this.#later(this.#due) : await this.#source.next();
+        const events = this.#due ? await this.#release(this.#due) : await this.#source.next();
         if (!events) return undefined;
         this.#begin(await this.#change(events));
       }
@@ -81,13 +87,13 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return this.#source.cancel();
   }
 
-  /** The events that were kept back, once what is due before the first of them is done. */
-  async #later({ work, events }: Due<E>): Promise<readonly E[]> {
+  /** The events that were kept back, once the work before the first of them is done. */
+  async #release({ work, events }: Due<E>): Promise<readonly E[]> {
     await work();
     return events;
   }
 
-  /** The events as the transforms change them, up to the next one before which something is to be done: it is kept back. */
+  /** Transforms the events up to the next one that needs work first. That one and those after it are kept back. */
   #change(events: readonly E[]): readonly E[] | Promise<readonly E[]> {
     const { before, transforms = [] } = this.#passage;
     const from = this.#due ? 1 : 0;
@@ -104,8 +110,8 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   /**
-   * What is ready, as text; of much of it a slice. Nothing is awaited between writing a frame and sending it, because keep-alives
-   * may be numbered with the frames.
+   * Writes the events that are ready; if they are many, one slice of them. Nothing is awaited between writing a frame
+   * and sending it, because keep-alives may be numbered with the frames.
    */
   #write(): string {
     const { format, lateNotes } = this.#options;

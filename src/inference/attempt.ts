@@ -1,4 +1,4 @@
-/** One target that is asked: how it is spoken to, and what is noted of it. */
+/** One attempt at a target: how the target is called, and what is recorded about it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { addNote, type AttemptRecord, type Counted, type RequestLog } from "../context/request_log.ts";
@@ -26,15 +26,15 @@ export interface AttemptOptions {
   signal?: AbortSignal;
   /** The tokens of a conversation, estimated. */
   estimate?: number;
-  /** How hosted tools are offered that the gateway runs. */
+  /** How the model is offered the hosted tools that the gateway runs. */
   hosted?: HostedOffer;
   /** Hosted tools that the request asks for by fields of their own. */
   beside?: readonly HostedTool[];
-  /** What each transform of the input does, for an explanation. */
+  /** Receives what each transform of the input does, for an explanation. */
   steps?: Step[];
 }
 
-/** Asks the operation of a target, which is the request's attempt from now on. */
+/** Opens an attempt at a target, which is the request's current attempt from now on. */
 export function openAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
@@ -46,24 +46,24 @@ export function openAttempt<K extends ModelOperation>(
   const attempt = context.requestLog.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
-  const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
+  const created = createAttempt(operation, input, { where, upstream, attempt }, context, options);
   return {
-    ...asked,
+    ...created,
     onDescribed: () => refuseIfStrict(context, attempt),
-    bill: () => openBill(asked, where, attempt, options.estimate || context.requestLog.estimate, context),
+    bill: () => openBill(created, where, attempt, options.estimate || context.requestLog.estimate, context),
   };
 }
 
-/** Apart, because it lives as long as the answer, and the attempt holds the whole conversation. */
+/** A function of its own: its closure lives as long as the answer, and the attempt holds the whole conversation. */
 function listedPrice(where: PlannedTarget, attempt: AttemptRecord, { prices }: Gateway): ListedPrice {
   return (inputTokens) => prices.of(pricedTarget(where, attempt), inputTokens);
 }
 
-/** How long an answer waits for the first list of prices, once its head is there: in milliseconds. */
+/** How long an answer whose head has come waits for the first list of prices, in milliseconds. */
 const PRICES_MS = 500;
 
-/** The same, of which nothing is reported: `attempt` alone has what is noted. */
-export function askQuietly<K extends ModelOperation>(
+/** Opens an attempt that is not recorded as one of the request's. Its notes go to `attempt` only. */
+export function openUnrecordedAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   where: PlannedTarget,
@@ -71,20 +71,20 @@ export function askQuietly<K extends ModelOperation>(
   context: RequestContext,
   options: AttemptOptions = {},
 ): Attempt<K> {
-  return askOf(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
+  return createAttempt(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
 }
 
-/** A target, how it is spoken to, and what is known of asking it. */
-interface Asked {
+/** A target, its upstream, and the record of the attempt. */
+interface AttemptParts {
   where: PlannedTarget;
   upstream: Upstream;
   attempt: AttemptRecord;
 }
 
-function askOf<K extends ModelOperation>(
+function createAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  { where, upstream, attempt }: Asked,
+  { where, upstream, attempt }: AttemptParts,
   { gateway, clientWire, caller, hide, request, requestLog, signal: ended }: RequestContext,
   { estimate = 0, steps, hosted, beside = [], signal = ended }: AttemptOptions,
 ): Attempt<K> {
@@ -114,7 +114,7 @@ function askOf<K extends ModelOperation>(
     context: new AttemptAnswer(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
-      if (!("messages" in input)) return asItIs(input, attempt, target, note) as Input<K>;
+      if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
       const offer = isOff ? undefined : hosted;
       const facts: TargetFacts = {
         target: attempt.target,
@@ -142,8 +142,8 @@ function askOf<K extends ModelOperation>(
   };
 }
 
-/** Prepares a request that is no conversation in canonical form: it only gets the limit of its budget. */
-function asItIs<T extends Input<ModelOperation>>(
+/** Prepares a request that is not a conversation in canonical form: only the limit of its budget is applied. */
+function withBudgetOnly<T extends Input<ModelOperation>>(
   input: T,
   { answerLimit }: AttemptRecord,
   target: Target,
@@ -154,7 +154,7 @@ function asItIs<T extends Input<ModelOperation>>(
     : input;
 }
 
-/** The upstream, whose calls are kept where the configuration wants that. */
+/** The upstream. Its calls are captured if the configuration wants that. */
 function withCapture(upstream: Upstream, { target }: AttemptRecord, { capture, reason }: RequestLog): Upstream {
   if (!capture) return upstream;
   const { name, driver, transport, secretPlace } = upstream;
@@ -162,7 +162,7 @@ function withCapture(upstream: Upstream, { target }: AttemptRecord, { capture, r
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
-/** It lives as long as the answer, and so holds nothing of what was asked. */
+/** Lives as long as the answer, so it holds nothing of the request. */
 class AttemptAnswer implements AnswerContext {
   readonly clientWire: string;
   readonly note: (text: string) => void;
@@ -182,13 +182,16 @@ class AttemptAnswer implements AnswerContext {
   }
 }
 
-/** Who served, as an upstream that chooses among providers says it: an id, and nothing that would not fit into a model's name. */
+/**
+ * The provider that served, as named by an upstream that chooses among several. Only an id that would fit into a
+ * model's name is taken.
+ */
 function providerIn(headers: Headers, { providers }: Upstream): string | undefined {
   const provider = providers && headers.get(providers.servedBy);
   return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
 }
 
-/** How the target takes conversations. */
+/** How the target's driver takes conversations. */
 export function intakeAt(
   where: PlannedTarget,
   { gateway: { upstreams, drivers } }: RequestContext,
@@ -198,7 +201,7 @@ export function intakeAt(
   return upstream && driver?.intake?.({ ...upstream.quirks, ...where, model: where.pinned ?? where.model });
 }
 
-/** The upstream, spoken to as the place behind it is. Throws where the caller may not use it. */
+/** The upstream with the driver, the base URL and the errors of this target. Throws if the caller may not use it. */
 function upstreamOf(
   { upstream: name, driver: spoken, path, guessed, pinned }: PlannedTarget,
   { gateway: { upstreams, drivers }, caller }: RequestContext,
@@ -216,18 +219,18 @@ function upstreamOf(
     throw new GatewayError("authentication", message, { tryNextTarget: true });
   }
   const own = upstream.takesTokens ? withCallersToken(driver) : driver;
-  if (pinned !== undefined) return { ...upstream, driver: lenient(own) };
+  if (pinned !== undefined) return { ...upstream, driver: withOtherProviders(own) };
   if (path === undefined) return own === driver ? upstream : { ...upstream, driver: own };
-  return { ...upstream, driver: guessed ? unsure(own) : own, baseUrl: `${upstream.baseUrl}/${path}` };
+  return { ...upstream, driver: guessed ? withGuessedPath(own) : own, baseUrl: `${upstream.baseUrl}/${path}` };
 }
 
-/** The same driver, whose errors are changed. */
+/** The driver, with its errors changed. */
 function withErrors(driver: Driver, change: (error: GatewayError) => GatewayError): Driver {
   return { ...driver, parseError: (reply) => change(driver.parseError(reply)) };
 }
 
-/** Of a place that was only guessed, "no such model" says nothing of the model. */
-function unsure(driver: Driver): Driver {
+/** The path was guessed, so "no such model" from there does not prove that the model does not exist. */
+function withGuessedPath(driver: Driver): Driver {
   const message = "Cannot locate the model: the catalog does not answer, and the default place does not have the model";
   return withErrors(
     driver,
@@ -235,15 +238,15 @@ function unsure(driver: Driver): Driver {
   );
 }
 
-/** What one provider refuses may be well with another one. */
-function lenient(driver: Driver): Driver {
+/** Another provider may accept a request that this one refuses. */
+function withOtherProviders(driver: Driver): Driver {
   return withErrors(
     driver,
     ({ code, message, details }) => new GatewayError(code, message, { ...details, tryNextTarget: true }),
   );
 }
 
-/** A token that is refused is the caller's. */
+/** A refusal of the token is the caller's error, because the token is the caller's. */
 function withCallersToken(driver: Driver): Driver {
   return withErrors(driver, (error) => {
     const { upstreamStatus: status, ...details } = error.details;

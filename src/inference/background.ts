@@ -1,4 +1,4 @@
-/** Answers that are made while their client does something else: as a streamed answer, which the gateway reads itself. */
+/** Answers in the background. Each is a streamed answer that the gateway itself reads. */
 import type { GenerateEvent, GenerateRequest, Message } from "../canonical/generate.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { RequestLog } from "../context/request_log.ts";
@@ -15,17 +15,20 @@ import type { Incoming } from "./incoming.ts";
 
 type Answer = (asked: Incoming<"generate">) => Promise<Response>;
 
-/** What is answered once the request is let in: the response that is queued, or its events from the first one on. */
+/**
+ * Starts the answer in the background. The client gets the queued response at once, or its events if it asked for a
+ * stream.
+ */
 export async function runInBackground(asked: Incoming<"generate">, answer: Answer): Promise<Response> {
   const { context, input } = asked;
   const { gateway } = context;
   if (gateway.process.draining.aborted) throw shuttingDown();
   gateway.state.runs.checkRoom(context.caller.owner, gateway.guards);
-  const apart = setApart(context);
+  const apart = detach(context);
   const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
   const answering = answer({
     ...asked,
-    protocol: recorded(asked.protocol),
+    protocol: withoutKeepAlive(asked.protocol),
     input: { ...input, stream: true },
     context: apart.context,
     async begin(exchange, messages) {
@@ -37,10 +40,10 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
       begun.resolve({ exchange, run });
     },
   });
-  // What fails before it has begun is the client's to know; after that, it is the run's.
+  // A failure before the run has begun is the client's error. A later one is recorded in the run.
   const started = await Promise.race([begun.promise, answering.then(() => begun.promise)]).catch((thrown) => {
     apart.context.requestLog.fail(toGatewayError(thrown));
-    apart.context.requestLog.close(0); // gives back what it holds; the request's own line is the only one
+    apart.context.requestLog.close(0); // gives back what it holds, and writes no second log line
     throw thrown;
   });
   const { exchange, run } = started;
@@ -49,8 +52,8 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   return asked.protocol.serializeQueued!(pending(exchange, input), exchange);
 }
 
-/** The request's context for what goes on without it: a line in the log, a signal and an end of its own. */
-function setApart(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
+/** A context for work that outlives the request. It has its own log line, signal and end. */
+function detach(context: RequestContext): { context: RequestContext; follow(run: Run): void } {
   const { gateway, requestLog, hide } = context;
   const abort = new AbortController();
   let run: Run | undefined;
@@ -86,12 +89,12 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
   };
 }
 
-/** The protocol whose events are numbered by their places: nothing stands between them. */
-function recorded(protocol: Protocol<"generate">): Protocol<"generate"> {
+/** The protocol without keep-alives: events are numbered by their positions, so nothing may stand between them. */
+function withoutKeepAlive(protocol: Protocol<"generate">): Protocol<"generate"> {
   return { ...protocol, keepAlive: undefined };
 }
 
-/** Reads the answer to its end, whoever else does. */
+/** Reads the answer to its end, whether or not a client follows it. */
 async function finishRun(
   answering: Promise<Response>,
   run: Run,
@@ -128,7 +131,7 @@ async function* blocksOf({ body }: Response): AsyncGenerator<string> {
   }
 }
 
-/** The events from one on, those that are there and those that come, in the client's own connection. */
+/** Sends a client the events from number `from` on: those that are stored, then those that still come. */
 export function follow(
   log: EventSeries,
   from: number,
@@ -178,7 +181,7 @@ function pending({ id, created }: Exchange<"generate">, input: GenerateRequest):
   };
 }
 
-/** The source whose start needs no upstream: a client that comes back needs the response's id. */
+/** A source whose start does not wait for an upstream, because a client needs the response's id to come back to it. */
 export function startedAtOnce(
   source: EventSource<GenerateEvent>,
   { model }: GenerateRequest,

@@ -1,4 +1,4 @@
-/** What the answers of upstreams cost a request: each is priced where it ends, by who gave it. */
+/** The cost of the answers of upstreams. Each is priced when it ends, by the target that gave it. */
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { HostedResult } from "../canonical/hosted.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
@@ -19,11 +19,11 @@ import { weighRelayed } from "./mask_secrets.ts";
 
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The bill of one answer, as who asks for it sees it. */
+/** The bill of one answer, as the code that makes the attempt sees it. */
 function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {
   return {
     follow(text) {
-      // Of what is relayed or transcribed there is one answer, whose events are weighed on their way.
+      // A relay or a transcription has a single answer, whose tokens are estimated as its events pass.
       bill.emitted = operation === "generate"
         ? () => text.length / CHARACTERS_PER_TOKEN
         : () => requestLog.emittedTokens;
@@ -34,10 +34,10 @@ function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: 
   };
 }
 
-/** What an answer says of its own cost. */
+/** The figures of an answer that its cost depends on. */
 interface Report {
   usage?: ReportedUsage;
-  /** The length of sound that was transcribed. */
+  /** The length of the transcribed sound. */
   seconds?: number;
   /** The tokens of the answer, estimated. */
   weigh?(): number;
@@ -66,7 +66,7 @@ function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Re
     case "rerank":
       return { usage: { ...(output as Output<"embed" | "rerank">).usage, outputTokens: 0 } };
     default:
-      // No server reports how many tokens its speech was; what it was made of is known.
+      // No server reports the tokens of its speech. The tokens of the text are known.
       return { usage: { outputTokens: 0 } };
   }
 }
@@ -89,7 +89,7 @@ function unpriced(where: PlannedTarget): GatewayError {
 /** How long a request waits for the first list of prices, in milliseconds. */
 const PRICES_MS = 500;
 
-/** The place that is asked, as lists of prices know it: with the provider that serves there, as soon as it is known. */
+/** The target as price lists name it, with the provider that serves it as soon as that is known. */
 export function pricedTarget(
   { upstream, path, pinned, model, provider }: PlannedTarget,
   attempt?: Pick<AttemptRecord, "provider">,
@@ -97,8 +97,11 @@ export function pricedTarget(
   return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
 }
 
-/** Whoever brings a token of its own pays for itself, and what the gateway answers by itself costs nothing. */
-function paysItself({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
+/**
+ * A caller with its own token pays the upstream directly. An upstream inside the gateway costs nothing unless it has a
+ * price.
+ */
+function needsNoBudget({ upstream, price }: PlannedTarget, { upstreams }: RequestContext["gateway"]): boolean {
   const { takesTokens, baseUrl } = upstreams.get(upstream) ?? {};
   return takesTokens === true || (baseUrl === undefined && !price);
 }
@@ -106,9 +109,9 @@ function paysItself({ upstream, price }: PlannedTarget, { upstreams }: RequestCo
 const NOTHING: Wanted = { most: 0n, least: 0n };
 
 /**
- * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Where a budget pays, and the
- * request sets no limit, the attempt has how long the answer may be. Throws `budget_exceeded` where
- * that is more than is left, and `permission` where nobody knows what it may cost.
+ * Opens the bill of an answer before the upstream is called, once the most it may cost is reserved. If a budget pays
+ * and the request sets no limit, the attempt gets the limit of the answer's length. Throws `budget_exceeded` if the
+ * budget has less left, and `permission` if the price is not known.
  */
 export function openBill<K extends ModelOperation>(
   asked: Pick<Attempt<K>, "operation" | "input" | "target" | "signal">,
@@ -119,7 +122,7 @@ export function openBill<K extends ModelOperation>(
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
   const { operation, input, target, signal } = asked;
   const { price } = where;
-  const payer = paysItself(where, gateway) ? undefined : requestLog.payer;
+  const payer = needsNoBudget(where, gateway) ? undefined : requestLog.payer;
   const open = (reserved?: Reserved) =>
     billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
   if (!payer) return open();
@@ -142,7 +145,7 @@ export function openBill<K extends ModelOperation>(
   });
 }
 
-/** Sets an amount aside for what is opened then. */
+/** Reserves an amount, then opens the bill with the reservation. */
 function reserved<T>(
   payer: Payer,
   wanted: Wanted,
@@ -158,14 +161,14 @@ function reserved<T>(
   });
 }
 
-/** Apart, because it lives as long as the answer, and who opens its bill holds what was asked. */
+/** A function of its own: its closure lives as long as the answer, and its caller holds the request. */
 function heldBy(reservation: Reservation): Reserved {
   return { amount: reservation.amount, settle: (cost) => reservation.settle(cost) };
 }
 
 const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses: { webSearch: 1 } };
 
-/** A search that the gateway runs for the model that was asked last. One that fails costs nothing. */
+/** Runs a search for the model of the current attempt, and bills it. A search that fails costs nothing. */
 export async function billSearch(
   run: () => Promise<HostedResult>,
   { requestLog }: Pick<RequestContext, "requestLog">,
@@ -190,7 +193,7 @@ export async function billSearch(
   return result;
 }
 
-/** Whether it was a budget that let an answer go on no further. */
+/** Whether a budget ended the answer. */
 export function isUnpaid(thrown: unknown, { note }: Pick<RequestContext, "note">): boolean {
   const { code, message } = toGatewayError(thrown);
   if (code !== "budget_exceeded") return false;

@@ -1,4 +1,4 @@
-/** Conversations that a client wants shortened: the model that is asked writes the summary, and goes on from it. */
+/** Conversations that a client wants shortened: the requested model writes a summary, and continues from it. */
 import { collectFrom } from "../canonical/collect.ts";
 import type { CompactionRequest } from "../canonical/compaction.ts";
 import { estimateInputTokens } from "../canonical/estimate.ts";
@@ -17,15 +17,18 @@ import { intakeAt } from "./attempt.ts";
 import { count } from "./counting.ts";
 import { summarySealer, summaryWire } from "./recall.ts";
 
-/** A request whose conversation may be shortened, who may answer it, and what the gateway is to do about it. */
+/** A request whose conversation may be shortened, the targets that may answer it, and what the gateway has to do. */
 export interface Shortening {
   input: Input<"generate">;
   targets: readonly PlannedTarget[];
-  /** Present where no target shortens conversations itself. */
+  /** Present if no target shortens conversations itself. */
   compaction?: CompactionRequest;
 }
 
-/** Targets that shorten conversations for their own wire's clients are left to do so; else the gateway does. */
+/**
+ * Leaves it to targets of the client's wire that shorten conversations themselves. If there are none, the gateway does
+ * it.
+ */
 export function planCompaction(
   { summary, wire }: Protocol<"generate">,
   input: Input<"generate">,
@@ -45,12 +48,15 @@ export function planCompaction(
   return { input: plain, targets, ...(summary && { compaction }) };
 }
 
-/** The tokens from which on a conversation is shortened where neither the client nor the model's window says it. */
+/**
+ * The length in tokens from which a conversation is shortened, if neither the client nor the model's context length
+ * sets it.
+ */
 const DEFAULT_THRESHOLD = 100_000;
-/** How much of the window a conversation fills by then. */
+/** The part of the model's context length that a conversation fills by then. */
 const FILLED = 0.8;
 
-/** Whether the conversation has become so long that it is to be shortened now. */
+/** Whether the conversation is long enough to be shortened now. */
 export function isDue(
   { when }: CompactionRequest,
   request: GenerateRequest,
@@ -64,7 +70,7 @@ export function isDue(
   return first !== undefined && count(request, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
 }
 
-/** What it takes to shorten one request's conversation. */
+/** A request whose conversation is being shortened. */
 export interface Compacting {
   compaction: CompactionRequest;
   protocol: Protocol<"generate">;
@@ -72,13 +78,13 @@ export interface Compacting {
   context: RequestContext;
 }
 
-/** The whole answer: the summary, and what the model says next unless the client wants to ask for that itself. */
+/** The whole answer: the summary, then the model's continuation, unless the client wants to ask for that itself. */
 export async function compactWhole(
   compacting: Compacting,
   ask: (request: GenerateRequest, estimate: number) => Promise<GenerateResponse>,
 ): Promise<GenerateResponse> {
   const { exchange: { input }, compaction } = compacting;
-  const before = await begin(compacting, () => {
+  const before = await summarize(compacting, () => {
     const request = askForSummary(input, compaction);
     return ask(request, estimateInputTokens(request));
   });
@@ -87,10 +93,10 @@ export async function compactWhole(
   if (isAlone(compaction)) return { model, content: [part], finish: PAUSED, usage };
   const next = goOnFrom(input, summary, compaction.covers);
   const answer = await ask(next, estimateInputTokens(next));
-  return { ...answer, content: [part, ...answer.content], usage: together(usage, answer.usage) };
+  return { ...answer, content: [part, ...answer.content], usage: withSummary(usage, answer.usage) };
 }
 
-/** The same as a stream. */
+/** Like `compactWhole`, as a stream. */
 export function compactStream(
   compacting: Compacting,
   open: (request: GenerateRequest, estimate: number) => EventSource<GenerateEvent>,
@@ -102,7 +108,7 @@ class CompactedStream implements EventSource<GenerateEvent> {
   readonly #compacting: Compacting;
   readonly #open: (request: GenerateRequest) => EventSource<GenerateEvent>;
   #source: EventSource<GenerateEvent> | undefined;
-  /** What came of asking for the summary; nothing yet, or nothing at all. */
+  /** The summary. Absent before it is written, and if it could not be. */
   #before: Summarized | undefined;
   #hasBegun = false;
   #isCancelled = false;
@@ -138,7 +144,7 @@ class CompactedStream implements EventSource<GenerateEvent> {
 
   async #summarize(): Promise<readonly GenerateEvent[] | undefined> {
     const { compaction, exchange: { input } } = this.#compacting;
-    const before = await begin(this.#compacting, () => collectFrom(this.#open(askForSummary(input, compaction))));
+    const before = await summarize(this.#compacting, () => collectFrom(this.#open(askForSummary(input, compaction))));
     if (this.#isCancelled) return undefined;
     if (!before) {
       this.#open(input);
@@ -165,7 +171,7 @@ class CompactedStream implements EventSource<GenerateEvent> {
       case "part-end":
         return [{ ...event, index: event.index + 1 }];
       case "finish":
-        return [{ ...event, usage: together(usage, event.usage) }];
+        return [{ ...event, usage: withSummary(usage, event.usage) }];
       default:
         return [event];
     }
@@ -176,7 +182,7 @@ interface Summarized {
   part: OpaquePart;
   summary: string;
   model: string;
-  /** Of the summary alone, which is in it once more. */
+  /** The usage of the summary alone. Its `compaction` repeats it. */
   usage: Usage;
 }
 
@@ -186,17 +192,17 @@ function isAlone({ when, pauses }: CompactionRequest): boolean {
   return when === "now" || pauses === true;
 }
 
-function together(before: Usage, usage: Usage): Usage {
+function withSummary(before: Usage, usage: Usage): Usage {
   return { ...addUsage(before, usage), compaction: before.compaction };
 }
 
-/** Asks for the summary. Nothing where there is none and the conversation can go on without it. */
-async function begin(
+/** Asks for the summary. Returns `undefined` if that failed and the conversation can go on without one. */
+async function summarize(
   { compaction, protocol, exchange, context }: Compacting,
   ask: () => Promise<GenerateResponse>,
 ): Promise<Summarized | undefined> {
   try {
-    const sealer = await summarySealer(context); // before a model works for nothing
+    const sealer = await summarySealer(context); // first, so that no model works in vain
     const response = await ask();
     const keepsUsers = compaction.when === "now" && compaction.covers === "answers";
     const summary = summaryIn(response, exchange.input, keepsUsers);

@@ -1,4 +1,4 @@
-/** How many tokens a conversation has for a target: at once, as far as the gateway knows. */
+/** How many tokens a conversation has for a target, by what the gateway knows without asking. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import { holdsPart } from "../canonical/part_types.ts";
@@ -6,7 +6,7 @@ import type { Count, ReportedUsage } from "../canonical/usage.ts";
 import type { Counting } from "../context/gateway.ts";
 import type { AttemptRecord, Counted } from "../context/request_log.ts";
 
-/** At once. A client that had the same conversation counted a moment ago is given the same. */
+/** Counts without waiting. A conversation that was just counted for a client gets the same count here. */
 export function count(input: Input<"countTokens">, estimate: number, target: string, counting: Counting): Counted {
   return {
     ...countKnown(input, target, estimate, counting),
@@ -30,12 +30,12 @@ function countKnown(
   return calibration.count(target, estimate);
 }
 
-/** What of a request goes into its count. */
+/** The fields of a request that its count depends on. */
 export function countedParts({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
   return [messages, tools, toolChoice, outputSchema, thinking] as JsonValue;
 }
 
-/** What an upstream counted makes the next counts of the same model better. */
+/** Calibrates later counts of the same model by what an upstream counted. */
 export function learn(
   usage: ReportedUsage | undefined,
   attempt: AttemptRecord | undefined,

@@ -1,8 +1,8 @@
-/** What is different between two values of JSON, in a few lines for a person to read. */
+/** The differences between two JSON values, in a few lines for a person to read. */
 import type { JsonValue } from "../canonical/json.ts";
 import { isObject } from "../util/merge.ts";
 
-/** At one place. What was not there before has no `before`, and what is there no more has no `after`. */
+/** The difference at one path. An added value has no `before`, and a removed one has no `after`. */
 export interface Difference {
   /** `messages[3].content[0].text`. */
   path: string;
@@ -10,12 +10,15 @@ export interface Difference {
   after?: JsonValue;
 }
 
-/** More are not listed. */
+/** The most differences that are listed. */
 const MOST = 20;
-/** Longer values are cut, in characters. */
+/** The length in characters at which values are cut off. */
 const LONGEST = 200;
 
-/** The places where `after` is not what `before` is; of lists, what is between the beginning and the end that they share. */
+/**
+ * The paths at which `after` differs from `before`. In lists, only the part between their common beginning and end is
+ * compared.
+ */
 export function differences(before: unknown, after: unknown): Difference[] {
   const found: Difference[] = [];
   compare(before, after, "", found);
@@ -44,7 +47,7 @@ function compareLists(before: readonly unknown[], after: readonly unknown[], pat
   while (start < shorter && isSame(before[start], after[start])) start++;
   let end = 0;
   while (end < shorter - start && isSame(before.at(-1 - end), after.at(-1 - end))) end++;
-  // As many in their place are the same ones, changed; else some came or went.
+  // Lists of equal length are taken to have changed items. Otherwise items were added or removed.
   const paired = before.length === after.length ? before.length - end : start;
   for (let at = start; at < paired; at++) compare(before[at], after[at], `${path}[${at}]`, found);
   for (let at = paired; at < before.length - end; at++) compare(before[at], undefined, `${path}[${at}]`, found);

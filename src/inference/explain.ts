@@ -1,4 +1,4 @@
-/** Requests whose client wants to know what would become of them. */
+/** Requests whose client wants them explained instead of served. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
@@ -9,7 +9,7 @@ import { type AttemptOptions, openAttempt } from "./attempt.ts";
 import type { Step } from "./prepare.ts";
 
 interface ExplainOptions extends Pick<AttemptOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
-  /** What was changed for the model. */
+  /** The changes by the transforms for the model. */
   steps?: readonly Step[];
 }
 
@@ -18,9 +18,9 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
 }
 
 /**
- * What a request would become: what was changed for its model and its targets in their order, each with what is
- * changed for it, step by step, the calls that it would get, and what they leave out.
- * Throws the error that a strict request would get, where no target would serve it.
+ * Explains a request: what was changed for its model and, for each target in order, the changes step by step, the calls
+ * that would be made, and what they leave out. Throws the error that a strict request would get if no target would
+ * serve it.
  */
 export async function explainAll<K extends ModelOperation>(
   operation: K,
@@ -44,7 +44,7 @@ export async function explainAll<K extends ModelOperation>(
   });
   const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
-  // The notes of a target stand beside it.
+  // Each target lists its own notes, so the response header does not repeat them.
   requestLog.attempt = undefined;
   const { lane } = requestLog.entry;
   const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
@@ -59,7 +59,7 @@ async function hideCredentials(text: string, credentials: readonly string[], con
   return await withoutCredentials(text, credentials, context);
 }
 
-/** What a request gives the gateway for servers that hosted tools call. */
+/** The credentials in a request that are meant for servers that hosted tools call. */
 function credentialsIn(input: unknown): string[] {
   const { tools, extra } = input as Partial<Input<"generate">>;
   const hosted = tools?.filter(({ type }) => type === "hosted");

@@ -1,12 +1,12 @@
-/** Hides credentials in what is explained of a request. Only requests that bring some need it. */
+/** Hides credentials in the explanation of a request. Only requests that bring some need it. */
 import type { RequestContext } from "../context/request_context.ts";
 import { finderFor, hideFound } from "../context/secrets_in_slices.ts";
 import { Slots } from "../util/shares.ts";
 import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 
-/** Looking for fewer characters of credentials takes little memory. */
+/** Finding credentials of fewer characters than this takes little memory. */
 const FEW_CHARACTERS = 10_000;
-/** Many credentials take much memory, so those of one request are looked for at a time. */
+/** Finding many credentials takes much memory, so only one request does so at a time. */
 const slots = new Slots(1);
 
 /** The explanation without the credentials that the request brought. Throws `request_too_large` if they are too many. */

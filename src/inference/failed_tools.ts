@@ -15,7 +15,7 @@ import { remember, remembering } from "./recall.ts";
 import { respondWithStream } from "./stream.ts";
 import { runsAt } from "./hosted_tool_policy.ts";
 
-/** The targets that run what the request needs; all where it needs nothing. */
+/** The targets that run one of these tools; all targets if there are no tools. */
 export function targetsThatRun(
   tools: readonly HostedTool[],
   targets: readonly PlannedTarget[],
@@ -24,7 +24,7 @@ export function targetsThatRun(
   return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runsAt(tool, where, context)));
 }
 
-/** The hosted tools without which the request is not to be answered. */
+/** The hosted tools without which the request must not be answered. */
 export function toolsNeeded(
   protocol: Protocol<"generate">,
   input: Input<"generate">,
@@ -33,7 +33,7 @@ export function toolsNeeded(
   return neededTools(input, protocol.toolsBeside?.(wire));
 }
 
-/** Notes the tools that fail. Throws where the request is to be served as it is or not at all. */
+/** Notes the tools that fail. Throws if the request is strict. */
 export function noteFailed(tools: readonly HostedTool[], context: RequestContext): void {
   for (const { name } of tools) context.note(`dropped tool ${name}`);
   refuseIfStrict(context);

@@ -1,4 +1,4 @@
-/** Which targets a request asks, in which order, and what is learnt of them on the way. */
+/** Which targets a request tries, in which order, and what is learned about them on the way. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
@@ -10,13 +10,13 @@ import { drawsOf, orderByDraw } from "../routing/rendezvous.ts";
 import { conversationKey, orderByAffinity } from "../routing/session_affinity.ts";
 
 export interface PlanOptions {
-  /** After what silence of a stream the next target is asked too, in milliseconds. */
+  /** How long a stream may be silent before the next target is tried as well, in milliseconds. */
   hedgeAfterMs?: number;
-  /** Tells the conversation from others, where it matters which target answers it. */
+  /** Identifies the conversation, if its targets depend on that. */
   conversation?: string;
 }
 
-/** The plan for a request's targets: who is asked, who answers, and who is not to be asked first again. */
+/** The plan for a request's targets. It counts and records each attempt, and keeps the session affinity. */
 export function planFailover(
   targets: readonly PlannedTarget[],
   { gateway, signal, caller, requestLog }: RequestContext,
@@ -24,7 +24,7 @@ export function planFailover(
 ): FailoverPlan<PlannedTarget> {
   const { upstreams, prices, routing, clocks: { now, monotonic }, observe: { meter } } = gateway;
   const { breaker, retry: policy, hedges, affinity } = routing;
-  /** When each was asked last. */
+  /** When each target was last tried. */
   const asked = new Map<PlannedTarget, number>();
   let isHedge = false;
   gateway.process.shared?.begin();
@@ -36,7 +36,7 @@ export function planFailover(
     now,
     signal,
     hedge: hedgeAfterMs === undefined ? undefined : { afterMs: hedgeAfterMs, spend: () => isHedge = hedges.spend() },
-    // What a caller's own token fails with says nothing of the next caller's.
+    // A failure with one caller's own token says nothing about the tokens of other callers.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
     acquire: (where, until) => upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until),
@@ -48,7 +48,7 @@ export function planFailover(
       isHedge = false;
       requestLog.reason = reason;
       meter?.count({ type: "attempt", upstream: where.upstream, reason });
-      // What it costs is wanted when the answer is there.
+      // The price is needed when the answer has come.
       if (!where.price) void prices.load(where);
     },
     onServed(where) {
@@ -71,7 +71,10 @@ export interface Affinity extends Resolution {
   conversation?: string;
 }
 
-/** The targets in the order in which this conversation asks them. One that has no choice needs no memory of its last one. */
+/**
+ * The targets in the order in which this conversation tries them. If there is only one to choose, its last target is
+ * not looked up.
+ */
 export function withAffinity(
   resolution: Resolution,
   input: Pick<GenerateRequest, "model" | "cacheKey" | "messages">,

@@ -40,17 +40,17 @@ import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
 import { traced, tracedStream } from "./traced.ts";
 
-/** One conversation that is to be answered: its turn's own messages, and where it is asked. */
+/** A conversation to be answered, with the messages that this turn added and its targets. */
 interface Turn {
   incoming: Incoming<"generate">;
   exchange: Exchange<"generate">;
   added: AddedTurn;
   plan: Affinity;
-  /** Its tokens. */
+  /** The conversation's tokens, estimated. */
   estimate: number;
-  /** Present where the gateway runs tools for the model. */
+  /** Present if the gateway runs tools for the model. */
   hosted?: Hosted;
-  /** Present where the conversation is to be shortened first. */
+  /** Present if the conversation is shortened first. */
   compacting?: Compacting;
 }
 
@@ -108,7 +108,10 @@ function withTargets(plan: Affinity, targets: Affinity["targets"]): Affinity {
   return targets === plan.targets ? plan : { ...plan, targets };
 }
 
-/** What is asked, as its model takes it. A conversation that may be shortened first leaves other room for its answer. */
+/**
+ * The request as its model takes it. The limit of the answer is not clamped if the conversation may still be shortened,
+ * because the room for the answer is not known yet.
+ */
 function prepareExchange(
   incoming: Incoming<"generate">,
   chosen: Affinity,
@@ -190,7 +193,7 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting,
   return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added, hosted));
 }
 
-/** The same plan, by which an answer that begins needs nothing of the conversation. */
+/** The plan, changed so that the conversation is let go of once an answer begins. */
 function forgetting(
   plan: FailoverPlan<PlannedTarget>,
   exchange: Exchange<"generate">,
@@ -205,7 +208,10 @@ function forgetting(
   };
 }
 
-/** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
+/**
+ * The steps that events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning
+ * is sealed.
+ */
 function passageOf(
   { protocol, context, conversationCache }: Incoming<"generate">,
   exchange: Exchange<"generate">,
@@ -227,7 +233,10 @@ function passageOf(
   };
 }
 
-/** Apart, because what the events of every answer pass holds nothing of the conversation. */
+/**
+ * A function of its own: its closure holds the conversation, and `passageOf` must not hold it for answers that are not
+ * stored.
+ */
 function rememberingIn(
   exchange: Exchange<"generate">,
   added: AddedTurn,

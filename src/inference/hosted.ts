@@ -1,4 +1,4 @@
-/** Hosted tools in a conversation: who runs them, and what the gateway is to do where it does. */
+/** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens } from "../canonical/estimate.ts";
 import type {
@@ -33,28 +33,28 @@ import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
 import { runTraced } from "./traced.ts";
 
-/** What the gateway runs in one answer. */
+/** The hosted tools that the gateway runs in one answer. */
 export interface Hosted {
-  /** Whether something is to run before the model is asked. */
+  /** Whether something has to run before the model is called. */
   isBegun: boolean;
-  /** Whether the client can be left to go on later with an answer that took long. */
+  /** Whether an answer that took too long may end early, for the client to continue. */
   canPause: boolean;
-  /** How the model is offered it. Servers that the conversation has not listed yet are asked for their tools, once. */
+  /** The tools to offer the model. The first call asks servers whose tools are not known for them. */
   offer(): Promise<Offered>;
 }
 
-/** What there is to offer; nothing where the gateway runs nothing. */
+/** The tools to offer; no fields if the gateway runs none. */
 export async function offeredBy(hosted: Hosted | undefined): Promise<Partial<Offered>> {
   return hosted ? await hosted.offer() : {};
 }
 
 interface Offered {
   functions: readonly HostedFunction[];
-  /** What the answer begins with. */
+  /** Parts that the answer begins with. */
   before: readonly HostedPart[];
 }
 
-/** A request of which the gateway runs hosted tools. */
+/** A request, and the hosted tools that the gateway runs for it. */
 interface Planned {
   input: Input<"generate">;
   hosted: Hosted;
@@ -65,7 +65,7 @@ export function toolsBeside(protocol: Protocol<"generate">, wire: WireRequest): 
   return protocol.toolsBeside?.(wire)?.tools ?? [];
 }
 
-/** What the gateway runs of the request's hosted tools, and the request as it is then; nothing where it runs none of them. */
+/** The hosted tools that the gateway runs, and the request without their fields. `undefined` if it runs none. */
 export function planHosted(
   protocol: Protocol<"generate">,
   { input, targets, compaction }: Shortening,
@@ -88,7 +88,7 @@ export function planHosted(
   return compaction?.when === "now" ? { ...planned, hosted: withNothingBefore(planned.hosted) } : planned;
 }
 
-/** All of them are asked for their tools at once. */
+/** The most remote servers of one request. All are asked for their tools at once. */
 const MOST_SERVERS = 32;
 
 function plan(
@@ -144,7 +144,7 @@ async function permitted(
   return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
 }
 
-/** The same for a summary: it only knows the tools. */
+/** The plan for a request that only wants a summary: no tool runs before the model. */
 function withNothingBefore(hosted: Hosted): Hosted {
   const offer = async () => ({ ...await hosted.offer(), before: [] });
   return { ...hosted, isBegun: false, offer };
@@ -156,7 +156,7 @@ function isHosted(tool: { type: string }): tool is RunnableTool {
   return tool.type === "hosted" && (tool as HostedTool).work !== undefined;
 }
 
-/** The request without the fields that asked for a tool which stands among the others now. */
+/** The request without the fields that asked for tools which are now in its list of tools. */
 function withoutFields(
   input: Input<"generate">,
   added: readonly HostedTool[],
@@ -190,7 +190,7 @@ function factsOf(
   };
 }
 
-/** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */
+/** The calls without a result at the very end of the conversation: the answer was cut off before they ran. */
 function unfinished(messages: readonly Message[]): HostedPart[] {
   const last = messages.at(-1);
   if (last?.role !== "assistant") return [];
@@ -203,7 +203,7 @@ function unfinished(messages: readonly Message[]): HostedPart[] {
   }));
 }
 
-/** The same whole. */
+/** Like `streamHosted`, for an answer that comes whole. */
 export function answerHosted(
   hosted: Hosted,
   request: GenerateRequest,
@@ -216,7 +216,7 @@ export function answerHosted(
 
 type Open = (request: GenerateRequest, estimate: number, offer: HostedOffer) => EventSource<GenerateEvent>;
 
-/** The answer, in which the gateway runs hosted tools, as the events of one. `open` asks the model. */
+/** Runs hosted tools between rounds of the model. All rounds are one answer. `open` starts a round. */
 export function streamHosted(
   { offer, canPause }: Hosted,
   request: GenerateRequest,
@@ -264,7 +264,7 @@ function runRounds(
       return result;
     },
   });
-  // Numbers in brackets that a schema asks for cite nothing.
+  // Numbers in brackets are no citations if the answer follows a schema.
   return request.outputSchema ? answer : transformed(answer, citing(hits), signal);
 }
 
@@ -273,7 +273,7 @@ function hitsIn(messages: readonly Message[]): Map<number, SearchHit> {
   return new Map(found.map((hit) => [hit.number, hit]));
 }
 
-/** The addresses that users and tools have named: no page is opened that the model alone has thought of. */
+/** The addresses that users and tools have named. The gateway opens no page that only the model has named. */
 class NamedAddresses {
   readonly #texts: string[];
 

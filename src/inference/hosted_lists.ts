@@ -7,16 +7,16 @@ import { stepsIn } from "../transforms/approvals.ts";
 import { runTraced } from "./traced.ts";
 
 export interface Lists {
-  /** By server. */
+  /** The tools of each server whose tools are known. */
   known: Map<string, readonly RemoteTool[]>;
-  /** The servers that are to be asked for their tools. */
+  /** The servers whose tools have to be asked for. */
   unknown: readonly RemoteWork[];
-  /** The lists that the conversation has, believed or not: the client does not get the same one again. */
+  /** The lists in the conversation, trusted or not. The client gets none of them a second time. */
   brought: ReadonlySet<string>;
 }
 
 /**
- * The lists in the conversation. What a client says of a server of the configuration is not believed: a tool that it makes up
+ * The lists in the conversation. A client's list for a configured server is not trusted: a tool that the client made up
  * would be called with the gateway's secret.
  */
 export function listsIn(messages: readonly Message[], servers: readonly RemoteWork[]): Lists {
@@ -33,7 +33,7 @@ export function listsIn(messages: readonly Message[], servers: readonly RemoteWo
   return { known, unknown: servers.filter(({ server }) => !known.has(server)), brought };
 }
 
-/** Asks servers for their tools, which are known then. Returns what is new to the client. */
+/** Asks the other servers for their tools, and adds these to `known`. Returns the lists that are new to the client. */
 export async function listTools(
   { known, unknown, brought }: Lists,
   facts: CallFacts,

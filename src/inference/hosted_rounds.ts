@@ -1,6 +1,7 @@
 /**
- * An answer in which hosted tools run: the model is asked, what it calls of them runs, it is asked again with the results, until
- * it answers or calls a tool of the client's. All of it is one answer, with one beginning and one end.
+ * An answer in which hosted tools run. The model is called, the hosted tools that it calls run, and it is called again
+ * with their results, until it answers or calls a tool of the client. All rounds are one answer with one beginning and
+ * one end.
  */
 import type { GenerateEvent, GenerateRequest, HostedPart, OutputPart } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
@@ -10,31 +11,31 @@ import type { EventSource } from "../util/event_source.ts";
 import { type ReadCall, Renumbered, type Running, Turn, Uses } from "./hosted_turn.ts";
 
 export interface HostedRoundsOptions {
-  /** The answer's, without a prefix: what the ids of its hosted calls begin with. */
+  /** The answer's id without a prefix. The ids of its hosted calls begin with it. */
   id: string;
   request: GenerateRequest;
   functions: readonly HostedFunction[];
-  /** Asks the model. `isLast`: hosted tools are not offered any more. */
+  /** Calls the model. `isLast`: hosted tools are no longer offered. */
   ask(request: GenerateRequest, isLast: boolean): EventSource<GenerateEvent>;
-  /** Runs one call. Throws only where `signal` is aborted. */
+  /** Runs one call. Throws only if `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, signal: AbortSignal): Promise<HostedResult>;
-  /** What the answer begins with: steps that are done, and calls of earlier turns that are to run now. */
+  /** Parts that the answer begins with: steps that are done, and calls of earlier turns that run now. */
   before?: readonly HostedPart[];
-  /** The greatest number of a hit in the conversation; 0 where there is none. */
+  /** The greatest number of a hit in the conversation; 0 if there is none. */
   lastHit: number;
-  /** How often the model may be asked with hosted tools. */
+  /** How often the model may be called with hosted tools. */
   rounds: number;
-  /** How many calls the answer may make, whatever the request says. */
+  /** The most hosted calls of the answer, even if the request allows more. */
   calls: number;
-  /** Whether the time for all of it is over. */
+  /** Whether the time for the whole answer is over. */
   isLate(): boolean;
-  /** Whether a round was not asked for because nobody pays for it: then the answer ends with what there is of it. */
+  /** Whether a budget refused a round. The answer then ends with what it has so far. */
   isUnpaid?(thrown: unknown): boolean;
-  /** Whether the client's wire has an end for an answer that is to be continued: one that is late ends so. */
+  /** Whether the client's wire can end an answer that is to be continued. A late answer ends that way. */
   canPause: boolean;
 }
 
-/** The whole of it as the events of one answer. */
+/** Runs all rounds, and returns their events as those of one answer. */
 export function hostedRounds(options: HostedRoundsOptions): EventSource<GenerateEvent> {
   const answer = new HostedAnswer(options);
   const batches = answer.run();
@@ -49,7 +50,7 @@ export function hostedRounds(options: HostedRoundsOptions): EventSource<Generate
     },
     async cancel() {
       await answer.cancel();
-      await batches.return(undefined).catch(() => {}); // whoever called `next` learns of it
+      await batches.return(undefined).catch(() => {}); // the caller of `next` gets the error
     },
   };
 }
@@ -73,7 +74,7 @@ class HostedAnswer {
     return this.#stop.signal.aborted;
   }
 
-  /** Ends the round and the calls that run. */
+  /** Ends the current round and the calls that run. */
   async cancel(): Promise<void> {
     this.#stop.abort(new GatewayError("upstream_error", "The answer was abandoned"));
     await this.#asked?.cancel();
@@ -108,12 +109,12 @@ class HostedAnswer {
     return `${this.#options.id}_${this.#count++}`;
   }
 
-  /** An answer that is late is left to the client where that can go on with it, and nothing else is for it to do. */
+  /** A late answer is left to the client if its wire allows that and the client has nothing else to do first. */
   #isPaused({ running, isForClient }: Turn): boolean {
     return this.#options.canPause && running.length > 0 && !isForClient && this.#options.isLate();
   }
 
-  /** What the round brought, with the results of its calls. */
+  /** The parts of the round, with the results of its calls. */
   async *#finishAll({ content, running }: Turn): AsyncGenerator<GenerateEvent[], OutputPart[]> {
     const parts: OutputPart[] = [...content];
     for (const one of running) {
@@ -124,7 +125,7 @@ class HostedAnswer {
     return parts;
   }
 
-  /** What stands before the model's first word. */
+  /** Emits the parts that come before the model's first word. */
   async *#begin(before: readonly HostedPart[]): AsyncGenerator<GenerateEvent[], HostedPart[]> {
     yield this.#out.begin(this.#options.request.model);
     const parts: HostedPart[] = [];
@@ -141,7 +142,7 @@ class HostedAnswer {
     try {
       while (!turn.end) {
         const events = await source.next();
-        // It just stopped, which is an error like that of any other stream.
+        // A stream that stops without a finish is an error, which later stages report as for any other stream.
         if (!events) return;
         const passed = events.flatMap((event) => turn.take(event)).flatMap((event) => this.#out.pass(event));
         if (passed.length > 0) yield passed;
@@ -166,7 +167,7 @@ class HostedAnswer {
     }
   }
 
-  /** Begins a call, unless there may be no more of it. */
+  /** Starts a call, unless the limit of calls is reached. */
   #start({ id, call }: ReadCall, of: HostedFunction, isLast: boolean): Running {
     const allowed = !call ? "yes" : isLast ? "ignored" : this.#uses.take(of.work);
     const part: HostedPart = { type: "hosted", id, call: call ?? emptyCall(of) };
@@ -174,7 +175,7 @@ class HostedAnswer {
     if (!call) return { part, result: fail("invalid_input"), isHidden: isLast };
     if (allowed !== "yes") return { part, result: fail("too_many_uses"), isHidden: allowed === "ignored" };
     const result = this.#options.run(call, of.work, this.#stop.signal);
-    result.catch(() => {}); // whoever waits for it learns of it
+    result.catch(() => {}); // `#finish` gets the error
     return { part, result, isHidden: false };
   }
 
@@ -185,7 +186,10 @@ class HostedAnswer {
   }
 }
 
-/** The conversation with what this answer has brought so far. The choice of a tool was for the first of its rounds. */
+/**
+ * The conversation with the parts of this answer so far. A tool choice that forces a call holds for the first round
+ * only.
+ */
 function grown(request: GenerateRequest, content: OutputPart[], isChosen: boolean): GenerateRequest {
   const { toolChoice, ...rest } = request;
   const keeps = !isChosen || toolChoice?.type === "allowed" || toolChoice?.type === "none";

@@ -1,4 +1,4 @@
-/** Who runs a hosted tool: the server of a target, the gateway for it, or nobody. */
+/** Decides who runs a hosted tool: the server of a target, the gateway for it, or nobody. */
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Gateway } from "../context/gateway.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -11,13 +11,17 @@ export function wireOf({ upstream, driver }: PlannedTarget, { upstreams, drivers
   return (driver === undefined ? upstreams.get(upstream)?.driver : drivers.get(driver))?.wire;
 }
 
-/** Whether a target is left to run the tool: one of its own wire that is not known to refuse it, or that is said to. */
+/**
+ * Whether the target runs the tool: its configuration says so, or it speaks the tool's wire and is not known to refuse
+ * the tool.
+ */
 export function runsAt(tool: HostedTool, where: PlannedTarget, { gateway }: Surroundings): boolean {
   const upstream = gateway.upstreams.get(where.upstream);
   const mode = modeOf(where, gateway);
   if (mode !== undefined) return mode === "upstream";
   if (tool.work && upstream?.driver.runs?.includes(tool.work.kind)) return true;
-  // Few servers of open models run the tools of the wires that they speak: what the gateway can run, it runs.
+  // Few servers of open models run the hosted tools of the wires that they speak, so the gateway runs those that it
+  // can.
   if (tool.work && gateway.hosted.runner.runs(tool.work)) return false;
   return wireOf(where, gateway) === tool.extra.wire && !upstream?.refuses.includes(tool.name);
 }
@@ -28,12 +32,12 @@ export function mayRunFor(where: PlannedTarget, { gateway }: Surroundings): bool
   return mode === undefined || mode === "gateway";
 }
 
-/** Whether a target's model is offered no hosted tool, whoever could run it. */
+/** Whether the target's model is offered no hosted tool at all. */
 export function isOffAt(where: PlannedTarget, { gateway }: Surroundings): boolean {
   return modeOf(where, gateway) === "off";
 }
 
-/** Whether the tool would go to a target that speaks its wire, and does not run it. */
+/** Whether the tool would reach a target that speaks its wire but does not run it. */
 export function isLostOn(tool: HostedTool, where: PlannedTarget, context: Surroundings): boolean {
   return wireOf(where, context.gateway) === tool.extra.wire && !runsAt(tool, where, context);
 }

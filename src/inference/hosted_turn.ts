@@ -1,4 +1,4 @@
-/** The pieces of an answer in which hosted tools run: one round of it, its calls, and how its events become those of one answer. */
+/** The pieces of an answer in which hosted tools run: one round, its calls, and the renumbering of its events. */
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, HostedPart, OutputPart, ToolCallPart } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
@@ -12,23 +12,23 @@ type Finish = GenerateEvent & { type: "finish" };
 export interface Running {
   part: HostedPart;
   result: Promise<HostedResult>;
-  /** The client does not hear of it: it was one call more than the answer may have. */
+  /** Whether the client gets no sign of the call, because it exceeds the limit of the answer. */
   isHidden: boolean;
 }
 
-/** A call as the model wrote it; nothing where it cannot be read. */
+/** A call that the model wrote. `call` is undefined if it cannot be read. */
 export interface ReadCall {
   id: string;
   call: HostedCall | undefined;
 }
 
-/** What the model does in one round. */
+/** One round of the model: reads its events, and starts the hosted calls in them. */
 export class Turn {
   readonly running: Running[] = [];
-  /** Without the results of hosted calls. */
+  /** The parts of the round. Hosted calls have no results yet. */
   readonly content: OutputPart[] = [];
   end: Finish | undefined;
-  /** Whether it is the client's turn: a tool of its own is called, or a call waits for its approval. */
+  /** Whether the client has to act: one of its own tools is called, or a call waits for its approval. */
   isForClient = false;
   readonly #byName: ReadonlyMap<string, HostedFunction>;
   readonly #newId: () => string;
@@ -36,7 +36,7 @@ export class Turn {
   #collector = new Collector();
   #open: { call: ToolCallPart; of: HostedFunction } | undefined;
 
-  /** `newId` names a call: models' own names for theirs are not unique in a conversation. */
+  /** `newId` makes the id of a call. Models' own ids are not unique in a conversation. */
   constructor(
     functions: readonly HostedFunction[],
     newId: () => string,
@@ -47,13 +47,19 @@ export class Turn {
     this.#start = start;
   }
 
-  /** Whether the answer ends with it: no hosted tool was called, or the model was stopped, or it is the client's turn. */
+  /**
+   * Whether the answer ends with this round: no hosted tool was called, the model was stopped, or the client has to
+   * act.
+   */
   get isOver(): boolean {
     const reason = this.end?.finish.reason;
     return this.isForClient || this.running.length === 0 || reason === "length" || reason === "content-filter";
   }
 
-  /** The event as the client gets it. A hosted call is emitted when it is whole, and runs from then on. */
+  /**
+   * Returns the events that the client gets for this one. A hosted call is emitted when it is complete, and starts
+   * then.
+   */
   take(event: GenerateEvent): GenerateEvent[] {
     if (event.type === "part-start" && event.part.type === "tool-call") {
       const of = this.#byName.get(event.part.name);
@@ -122,7 +128,10 @@ export class Uses {
     return this.#left <= 0;
   }
 
-  /** `ignored`: beyond what the whole answer may have, of which the client is told nothing. */
+  /**
+   * Counts a call. `no`: beyond the limit of the tool. `ignored`: beyond the limit of the whole answer, which the
+   * client does not see.
+   */
   take(work: HostedWork): "yes" | "no" | "ignored" {
     if (this.#left <= 0) return "ignored";
     const used = this.#byWork.get(work) ?? 0;
@@ -137,7 +146,7 @@ export class Uses {
 
 const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp" } as const;
 
-/** The events of several rounds as those of one answer. */
+/** Turns the events of several rounds into those of one answer. */
 export class Renumbered {
   #hasBegun = false;
   #index = -1;
@@ -166,7 +175,7 @@ export class Renumbered {
     this.#usage = { ...spent, ...(Object.keys(counted).length > 0 && { hostedUses: counted }) };
   }
 
-  /** The end of an answer that cannot go on; nothing where nothing of it has come yet. */
+  /** The end of an answer that cannot go on. `undefined` before the first round has ended. */
   cut(canPause: boolean): Finish | undefined {
     const finish = { reason: canPause ? "paused" as const : "length" as const };
     return this.#usage && { type: "finish", finish, usage: this.#usage };

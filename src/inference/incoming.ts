@@ -1,4 +1,4 @@
-/** A request that was read, on its way to the operation that answers it. */
+/** A request that has been read, on its way to its operation. */
 import { isJsonObject } from "../canonical/json.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
 import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
@@ -13,9 +13,9 @@ export type ServedOperation = AnyProtocol["operation"];
 
 /** The conversations that a WebSocket keeps, for one of its requests. */
 export interface ConversationCache {
-  /** The request with the conversation that it goes on from. `fromStore` looks where answers are stored. */
+  /** Returns the request with the conversation that it continues. `fromStore` reads stored answers. */
   recall(input: GenerateRequest, fromStore: () => Promise<Recalled>): Promise<Recalled>;
-  /** Keeps an answer that is not stored. `target`: who gave it; a warm-up has none. */
+  /** Keeps an answer that is not stored. `target`: the one that gave it; a warm-up has none. */
   keep(id: string, response?: GenerateResponse, target?: string): void;
 }
 
@@ -25,19 +25,19 @@ export interface Incoming<K extends OperationName> {
   readonly input: Input<K>;
   readonly lane: Lane;
   readonly context: RequestContext;
-  /** Present where the request came over a WebSocket. */
+  /** Present if the request came over a WebSocket. */
   readonly conversationCache?: ConversationCache;
   /**
-   * Present where the answer is made in the background: called once the request is let in, before any upstream is asked, with
-   * what its client adds.
+   * Present if the answer is made in the background. Called once the request is admitted, before any upstream is
+   * called. `messages`: those that the client added.
    */
   begin?(exchange: Exchange<"generate">, messages: Message[]): Promise<void>;
 }
 
-/** Answers one operation. Throws a `GatewayError` where it cannot. */
+/** Answers one operation. Throws a `GatewayError` if it cannot. */
 export type Handler<K extends OperationName> = (incoming: Incoming<K>) => Promise<Response>;
 
-/** What a serializer may know of the request: `input` is what is asked of upstreams in the end. */
+/** The facts that a serializer may know about the request. `input`: the request that upstreams are asked. */
 export function openExchange<K extends OperationName>(
   { protocol: { idPrefix = "" }, wire, context }: Pick<Incoming<K>, "protocol" | "wire" | "context">,
   input: Input<K>,

@@ -1,22 +1,22 @@
-/** What an answer carries besides the model's own text: a server in between may have put a secret into it. */
+/** Hides secrets in everything of an answer but the model's own words: a server in between may have put one there. */
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { weighText } from "../canonical/estimate.ts";
 import type { Hide } from "../context/secrets.ts";
 
-/** The places of the model's own words, by their keys; lists take no key. */
+/** The positions of the model's own words, as a tree of keys. Lists add no level. */
 interface Words {
   readonly [key: string]: Words;
 }
 
-/** A text stays here, and what is no text is gone into. */
+/** Text here is the model's own. Objects and lists are searched. */
 const WORDS: Words = {};
-/** Neither is sound changed, but its bytes say nothing of its tokens. */
+/** Sound is left unchanged as well. Its length says nothing about its tokens, so it is not weighed. */
 const SOUND: Words = {};
 const PART: Words = { text: WORDS, input: WORDS };
 const SEGMENT: Words = { text: WORDS };
 const TRANSCRIPT: Words = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
-/** Of the chat wire, whose answers are relayed as they are. A content is a text, or a list of parts. */
+/** The content of a message in the chat wire, whose answers are relayed unchanged: a text or a list of parts. */
 const CONTENT: Words = { text: WORDS, refusal: WORDS };
 const CALL: Words = { function: { arguments: WORDS }, custom: { input: WORDS } };
 const MESSAGE: Words = {
@@ -30,7 +30,7 @@ const MESSAGE: Words = {
 };
 const RELAYED: Words = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
 
-/** All answers and events have their own places of words, which have no place of the same name in another. */
+/** The words of all kinds of answers. One tree is enough, because no key has two meanings. */
 const ANSWER: Words = { ...TRANSCRIPT, content: PART, body: RELAYED };
 const EVENT: Words = {
   text: WORDS,
@@ -41,23 +41,23 @@ const EVENT: Words = {
   body: RELAYED,
 };
 
-/** The whole answer, with secrets hidden in all but the model's words; the same one where there are none. */
+/** Hides secrets in everything of the answer but the model's words. Returns the same object if there are none. */
 export function maskAnswer<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
   return hideIn(answer, ANSWER, hide) as Output<K>;
 }
 
-/** The same of what holds none of the model's words, as lists of models do not. */
+/** Like `maskAnswer`, for values without any of the model's words, such as lists of models. */
 export function maskValue<T>(value: T, hide: Hide): T {
   return hideIn(value, undefined, hide) as T;
 }
 
-/** The same of one event of a stream. */
+/** Like `maskAnswer`, for one event of a stream. */
 export function maskEvent<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
-  // Of most events there is nothing but the model's words.
+  // Most events hold nothing but the model's words.
   return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
 }
 
-/** Tokens of the model's own words in a relayed answer, or in a frame of one, estimated. */
+/** Estimates the tokens of the model's own words in a relayed answer or in one of its frames. */
 export function weighRelayed(body: JsonObject): number {
   return weighIn(body, RELAYED);
 }
@@ -67,7 +67,7 @@ function weighIn(value: unknown, words: Words | undefined): number {
   if (typeof value === "string") return words === WORDS || words === CONTENT ? weighText(value) : 0;
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, words), 0);
   if (!isPlain(value)) return 0;
-  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(words, key)), 0);
+  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, wordsAt(words, key)), 0);
 }
 
 function hideIn(value: unknown, words: Words | undefined, hide: Hide): unknown {
@@ -77,7 +77,7 @@ function hideIn(value: unknown, words: Words | undefined, hide: Hide): unknown {
 }
 
 function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hide): readonly unknown[] {
-  // Vectors have millions of them.
+  // A vector is skipped: it may have millions of numbers.
   if (typeof list[0] === "number") return list;
   let changed: unknown[] | undefined;
   for (let index = 0; index < list.length; index++) {
@@ -89,14 +89,14 @@ function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hi
 }
 
 function hideInObject(object: Record<string, unknown>, words: Words | undefined, hide: Hide): Record<string, unknown> {
-  // Made once there is something to hide, which is rare.
+  // The copy is made only once there is something to hide, which is rare.
   let masked: [string, unknown][] | undefined;
   const keys = Object.keys(object);
   for (let index = 0; index < keys.length; index++) {
     const key = keys[index]!;
     const value = object[key];
     const safeKey = hide(key);
-    const safe = hideIn(value, placeIn(words, key), hide);
+    const safe = hideIn(value, wordsAt(words, key), hide);
     if (!masked && safeKey === key && safe === value) continue;
     masked ??= Object.entries(object).slice(0, index);
     masked.push([safeKey, safe]);
@@ -104,11 +104,11 @@ function hideInObject(object: Record<string, unknown>, words: Words | undefined,
   return masked ? Object.fromEntries(masked) : object;
 }
 
-function placeIn(words: Words | undefined, key: string): Words | undefined {
+function wordsAt(words: Words | undefined, key: string): Words | undefined {
   return words && Object.hasOwn(words, key) ? words[key] : undefined;
 }
 
-/** Neither bytes, streams and errors nor numbers that are kept as they were written. */
+/** A plain object. Bytes, streams, errors and raw numbers are not plain. */
 function isPlain(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,7 +1,7 @@
 /**
- * Everything that changes a conversation on its way to a target, in its order: what its model can take, once for each request,
- * then what the target wants, once for each target. Every transform is a pure function from a request to a request, which
- * reports what it changed; nothing changes the request elsewhere. A driver writes the result as it is.
+ * Everything that changes a conversation on its way to a target, in order: first the limits of its model, once a
+ * request, then the needs of the target, once a target. Every transform is a pure function from request to request,
+ * which reports what it changed. Nothing else changes the request, and a driver writes the result unchanged.
  */
 import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateRequest, HostedTool, Message } from "../canonical/generate.ts";
@@ -25,12 +25,12 @@ import { type Difference, differences } from "./differences.ts";
 type Note = (text: string) => void;
 
 interface Transform<Facts> {
-  /** For people who read an explanation. */
+  /** The name that an explanation shows. */
   name: string;
   apply(request: GenerateRequest, facts: Facts, note: Note): GenerateRequest;
 }
 
-/** What one transform did, for an explanation. */
+/** The effect of one transform, for an explanation. */
 export interface Step {
   step: string;
   notes: string[];
@@ -38,11 +38,11 @@ export interface Step {
 }
 
 export interface ModelFacts extends ModelLimits {
-  /** The request's tokens, estimated. Made when it is first needed, and carried from there. */
+  /** The request's tokens, estimated when they are first needed. */
   estimate(request: GenerateRequest): number;
 }
 
-/** What the model that was asked for can take, whoever serves it. */
+/** Transforms for the requested model, which hold for all of its targets. */
 const FOR_MODEL: readonly Transform<ModelFacts>[] = [
   { name: "reasoning effort", apply: (request, { efforts }, note) => clampEffort(request, efforts, note) },
   { name: "files", apply: (request, { inputModalities }, note) => clampFiles(request, inputModalities, note) },
@@ -54,29 +54,29 @@ export interface TargetFacts {
   target: string;
   clientWire: string;
   systemMessages: "first" | "anywhere";
-  /** How its model is offered hosted tools that the gateway runs; nothing where it runs none. */
+  /** How the model is offered the hosted tools that the gateway runs. Absent if it runs none. */
   hosted?: HostedOffer;
-  /** The hosted tools that it refuses, by name. */
+  /** The names of the hosted tools that the target refuses. */
   refusedTools: readonly string[];
-  /** Whether it gets this hosted tool although it does not run it. */
+  /** Whether this hosted tool would reach the target although the target does not run it. */
   refusesTool?(tool: HostedTool): boolean;
   refusesCacheHints: boolean;
-  /** Whether it refuses all reasoning of earlier turns. */
+  /** Whether the target refuses all reasoning of earlier turns. */
   refusesReasoning: boolean;
   /**
-   * Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form, none
-   * at the first try.
+   * Present if the form of the answer is requested in words. The turns correct an answer that did not have the form;
+   * the first try has none.
    */
   corrections?: readonly Message[];
-  /** How its driver takes conversations; nothing where it takes the canonical form itself. */
+  /** How the driver takes conversations. Absent if it takes the canonical form itself. */
   intake?: Intake;
-  /** How many tokens a budget pays the answer, if the client set no limit. */
+  /** The most tokens of the answer that a budget pays for, if the client set no limit. */
   answerLimit?: number;
-  /** How many it may have by the limits of its model. */
+  /** The most tokens of the answer by the limits of its model. */
   answerRoom?: number;
 }
 
-/** What one target wants. */
+/** Transforms for one target. */
 const FOR_TARGET: readonly Transform<TargetFacts>[] = [
   { name: "hosted tools as functions", apply: offerHosted },
   {
@@ -121,13 +121,13 @@ const FOR_TARGET: readonly Transform<TargetFacts>[] = [
 
 export interface ModelRequest {
   request: GenerateRequest;
-  /** The request's tokens by the length of its texts alone: they are charged, compared and counted with. */
+  /** The request's tokens, estimated from the length of its texts. */
   estimate: number;
 }
 
 /**
- * The request as its model can take it. `steps` is given what each transform did. Throws `invalid_request` where the answer
- * would be about what the model cannot take.
+ * The request as its model can take it. `steps` receives what each transform did. Throws `invalid_request` if the model
+ * cannot take something that the answer depends on.
  */
 export function prepareForModel(
   request: GenerateRequest,
@@ -141,7 +141,7 @@ export function prepareForModel(
   return { request: prepared, estimate: estimate(prepared) };
 }
 
-/** The request as the target wants it; the same one where it is that already. */
+/** The request as the target needs it. Returns the same object if nothing has to change. */
 export function prepareForTarget(
   request: GenerateRequest,
   facts: TargetFacts,
@@ -171,7 +171,10 @@ function run<Facts>(
   }, request);
 }
 
-/** Without an offer, what hosted tools did goes in words to all but servers that know it in its own. */
+/**
+ * Without an offer, earlier steps of hosted tools are written as text, except for servers that know such steps
+ * themselves.
+ */
 function offerHosted(request: GenerateRequest, { hosted, intake }: TargetFacts, note: Note): GenerateRequest {
   if (hosted) return withHostedFunctions(request, hosted, note);
   if (!intake) return request;
@@ -191,12 +194,12 @@ function holdThinking(request: GenerateRequest, { intake }: TargetFacts, note: N
   return thinking === request.thinking ? request : { ...request, thinking };
 }
 
-/** Hints of a client of the same wire stand where its servers want them. */
+/** A client of the target's own wire has put its cache hints where the target wants them, so they are left alone. */
 function adoptHints(request: GenerateRequest, { intake, clientWire }: TargetFacts, note: Note): GenerateRequest {
   return intake?.takesCacheHints && intake.wire !== clientWire ? adoptCacheHints(request, intake.wire, note) : request;
 }
 
-/** The tools that the upstream can offer its model. Throws where the answer depends on one that it cannot. */
+/** The tools that the upstream can offer its model. Throws if the answer depends on one that it cannot offer. */
 function offerTools(request: GenerateRequest, { intake, clientWire }: TargetFacts, note: Note): GenerateRequest {
   if (!intake || !request.tools) return request;
   const { wire, namesAllowedTools, knowsDeferredTools } = intake;
@@ -207,7 +210,7 @@ function offerTools(request: GenerateRequest, { intake, clientWire }: TargetFact
   }, note);
 }
 
-/** A client of the same wire has put its turns in order; only what every server would refuse is mended. */
+/** A client of the target's own wire has put its turns in order. Only what every server would refuse is mended. */
 function orderTurns(
   request: GenerateRequest,
   { intake, clientWire, systemMessages }: TargetFacts,

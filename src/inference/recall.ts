@@ -1,4 +1,4 @@
-/** What a conversation builds on from turn to turn: in the gateway's memory, or sealed, in the client's. */
+/** The state of a conversation from turn to turn: stored by the gateway, or sealed and kept by the client. */
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
@@ -17,7 +17,7 @@ import type { AddedTurn, Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
 import type { Passage } from "./answer_loop.ts";
 
-/** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
+/** The request with everything that it builds on: stored turns, and the content that the client keeps sealed. */
 export function recall(
   asked: Input<"generate">,
   context: RequestContext,
@@ -32,7 +32,7 @@ export function recall(
   return { input: asked, added: { messages: wanted ? messages.slice(wanted.at) : messages } };
 }
 
-/** What may have something sealed in it, or hits that have no numbers yet. */
+/** The types of parts that may hold sealed content, or hits without numbers. */
 const MAY_BE_SEALED = ["opaque", "reasoning", "hosted"] as const;
 
 async function recallAll(
@@ -62,7 +62,7 @@ async function recallStored(
   return { input: { ...input, messages }, added };
 }
 
-/** The same going on from the summary that the gateway wrote of it. */
+/** Opens the sealed summary that the gateway wrote, so that the conversation continues from it. */
 async function openSummary(recalled: Recalled, context: RequestContext): Promise<Recalled> {
   const { input } = recalled;
   const sealer = await summarySealer(context);
@@ -75,7 +75,7 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
   return { ...recalled, input: { ...input, messages } };
 }
 
-/** Without its summary, the conversation would go on as if it were new. */
+/** The error for an unreadable summary: without it, the conversation would go on as if it were new. */
 const UNREADABLE =
   "The encrypted content of the compaction could not be verified: another key or gateway made it, it was " +
   "changed, or the sealing key has changed since. Start from the whole conversation, or without the compaction";
@@ -92,12 +92,12 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
     found.set(one, opened?.text);
   }
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
-  // One after the other: a long conversationCache has thousands.
+  // They are opened one after the other: a long conversation has thousands.
   for await (const opaque of sliced(sealed)) {
     thoughts.set(opaque, sealer && await runSliced(sealer.open(opaque.data, opaque.origin, owner)));
   }
   const open = (closed: Message[]) => {
-    // Without a sealer that is noted already, and nothing is known of other keys.
+    // Without a sealer, the failure is noted already.
     const thinking = openReasoning(closed, (opaque) => thoughts.get(opaque), sealer ? context.note : () => {});
     return openHits(takeSteps(thinking), (one) => found.get(one));
   };
@@ -107,7 +107,7 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
   };
 }
 
-/** How the answer's reasoning is sealed, where the protocol has a place for that. */
+/** How the answer's reasoning is sealed, if the protocol has a field for it. */
 export function sealingFor(
   { reasoning }: Protocol<"generate">,
   { wire }: Exchange<"generate">,
@@ -129,7 +129,7 @@ export function sealingFor(
     },
     seal({ opaque, ...thought }) {
       if (!isLoaded) throw new Error("The sealer has not been loaded");
-      if (!sealer) return SEALED_PREFIX; // which opens nowhere
+      if (!sealer) return SEALED_PREFIX; // a seal that cannot be opened
       const bound = opaque && { opaque: { target: requestLog.attempt?.target, ...opaque } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
@@ -137,11 +137,11 @@ export function sealingFor(
 }
 
 interface OpenedSealing extends Sealing {
-  /** What is to be awaited before such a part is sealed. An answer without reasoning needs no key. */
+  /** Returns what must be awaited before this part can be sealed. An answer without reasoning needs no key. */
   toOpen(part: OutputPart): (() => Promise<void>) | undefined;
 }
 
-/** None while the store does not give its key: what is sealed is left out then, and noted. */
+/** The sealer. `undefined` if the store cannot provide the key: sealed content is then left out, which is noted. */
 async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise<Sealer | undefined> {
   const { sealer, failure } = await requestLog.waitForStore(gateway.state.sealer(requestLog.storeMs));
   if (sealer) return sealer;
@@ -150,7 +150,10 @@ async function sealerFor({ gateway, requestLog, note }: RequestContext): Promise
   return undefined;
 }
 
-/** A conversation whose summary cannot be read is not to go on as if it were new. Throws `unavailable` then. */
+/**
+ * The sealer for summaries. Throws `unavailable` without a key, because a conversation must not go on without its
+ * summary as if it were new.
+ */
 export async function summarySealer({ gateway }: RequestContext): Promise<Sealer> {
   const { sealer, failure: cause } = await gateway.state.sealer();
   if (sealer) return sealer;
@@ -158,12 +161,15 @@ export async function summarySealer({ gateway }: RequestContext): Promise<Sealer
   throw new GatewayError("unavailable", message, { cause });
 }
 
-/** What is sealed for one purpose does not open for another. */
+/** The purpose that summaries are sealed for. Content sealed for one purpose cannot be opened for another. */
 export function summaryWire(wire: string): string {
   return `${wire} summary`;
 }
 
-/** Before the end of the answer goes out, so that it can go on from there at once. A store that fails costs no answer. */
+/**
+ * Stores the turn before the end of the answer goes out, so that the client can continue it at once. If the store
+ * fails, the answer is served all the same.
+ */
 export function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
@@ -187,10 +193,10 @@ async function rememberTurn(
   const { keep } = input.recall ?? {};
   const target = requestLog.attempt?.target ?? "";
   const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
-    // Each item of the answer is one of the conversation.
-    const said = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
+    // Each part of the answer becomes an item of the conversation.
+    const answer = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
     try {
-      await gateway.state.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
+      await gateway.state.conversations.change(conversation, caller.owner, { messages: [...asked, ...answer] });
     } catch (cause) {
       requestLog.entry.cause = cause;
       note("could not add the response to its conversation");
@@ -218,7 +224,7 @@ async function rememberTurn(
   }
 }
 
-/** The same in a stream: its end waits until the answer is stored. */
+/** Like `remember`, for a stream: its end waits until the answer is stored. */
 export function remembering(
   store: (response: GenerateResponse) => Promise<void> | undefined,
 ): Required<Passage<GenerateEvent>> {

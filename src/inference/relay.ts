@@ -19,7 +19,7 @@ import { wireOf } from "./hosted_tool_policy.ts";
 import { tracedStream } from "./traced.ts";
 import { answerUnary } from "./unary.ts";
 
-/** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */
+/** Relays a conversation that only its own wire can express. Only upstreams of that wire are tried. */
 export async function relay(
   { protocol, input: asked, wire, context }: Incoming<"generate">,
   relayable: Input<"relay">,
@@ -36,7 +36,7 @@ export async function relay(
   const tokens = await runStep(() => estimateInputTokens(asked));
   const room = answerRoom(asked, limits, tokens);
   const bounded = speaking.map((where) => ({ ...where, answerRoom: room }));
-  // What writes the answer lives as long as the answer, and needs the other fields only.
+  // The writer lives as long as the answer, and needs the other fields only.
   const answered = withoutConversation(input);
   const relayed = asRelay(protocol, protocol.relay, answered);
   const exchange = openExchange({ protocol: relayed, wire: withoutField(wire, input.conversation), context }, answered);
@@ -57,7 +57,7 @@ export async function relay(
   return relayed.serialize(output, exchange);
 }
 
-/** The protocol as it answers what is relayed: it streams in its own way only. */
+/** The protocol with the verbs for relayed answers. Only those say how it streams. */
 function asRelay(
   protocol: Protocol<"generate">,
   verbs: NonNullable<Protocol<"generate">["relay"]>,

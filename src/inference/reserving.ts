@@ -6,13 +6,13 @@ import { costOfSound, priceOf } from "../observe/cost.ts";
 import { limitOf } from "../upstream/call_fields.ts";
 import type { Reserving } from "../state/budget/wanted.ts";
 
-/** How long an answer may be to which nobody sets a limit, in tokens: long enough to think. */
+/** The longest answer for which is reserved if the request sets no limit, in tokens. It leaves room for thinking. */
 const USUAL_ANSWER = 32_768;
-/** An answer without a limit of its own is refused where a budget has room for fewer tokens. */
+/** An answer without a limit of its own is refused if a budget has room for fewer tokens. */
 const LEAST_ANSWER = 256;
-/** The tokens of a transcript, to which no limit can be set. */
+/** The tokens reserved for a transcript, whose length cannot be limited. */
 const TRANSCRIPT = 8_192;
-/** The fewest bytes of a second of sound that are in use, the most, and the most tokens of one. */
+/** The fewest and the most bytes of a second of sound in common formats, and the most tokens of a second. */
 const SOUND_BYTES = 2_000;
 const MOST_SOUND_BYTES = 400_000;
 const SOUND_TOKENS = 25;
@@ -49,9 +49,9 @@ export function reservingFor<K extends ModelOperation>(
 type CostOf = (sent: number, received: number) => bigint | undefined;
 
 interface Answers {
-  /** The tokens of each that the request allows. */
+  /** The tokens that the request allows each answer. */
   limit?: number;
-  /** The tokens of each that the request sets aside for thinking. */
+  /** The tokens of each answer that the request sets aside for thinking. */
   thought?: number;
   count?: number;
 }
@@ -86,7 +86,7 @@ function exactly(amount: bigint | undefined, why: string): Reserving | undefined
   return amount === undefined ? undefined : { most: amount, least: amount, why };
 }
 
-/** The cost of tokens that may be of the dearest kind. */
+/** The cost of tokens at the price of the dearest kind: written to the cache, or reasoning. */
 function costBy(price: Price): CostOf {
   const { input: read = 0, cacheWrite = 0, output = 0, reasoning = 0 } = price;
   const dearest: Price = {
@@ -107,7 +107,7 @@ function countIn(value: unknown): number | undefined {
   return typeof value === "number" && value > 0 ? value : undefined;
 }
 
-/** How long a recording may be at most. Those that are not packed say how many bytes a second has. */
+/** The greatest possible length of a recording, in seconds. An uncompressed one states its bytes per second. */
 function secondsOf(bytes: Uint8Array): number {
   const isWave = bytes.length > 44 && String.fromCharCode(...bytes.subarray(0, 4)) === "RIFF";
   const rate = isWave ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(28, true) : SOUND_BYTES;

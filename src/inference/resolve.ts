@@ -1,4 +1,4 @@
-/** Which lane and which model a request means, and whether its caller may use them. */
+/** Finds the lane and the model of a request, and checks that its caller may use them. */
 import type { ModelInfo } from "../canonical/models.ts";
 import { type Input, type OperationName, TASK_OF } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
@@ -12,7 +12,7 @@ import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
 import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
 
-/** The lane that a path names. Throws `not_found`, or `permission` where the caller may not use it. */
+/** The lane that a path names. Throws `not_found`, or `permission` if the caller may not use it. */
 export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
   const lane = lanes.get(name ?? "");
   if (!lane) {
@@ -26,8 +26,8 @@ export function findLane(name: string | undefined, { caller, gateway: { lanes } 
 }
 
 /**
- * The lane of a request whose path names none: the one whose own model it asks for, else one that takes any; the first that is
- * open to the caller where it asks for no model.
+ * The lane of a request whose path names none: the one that lists the model itself, or else one that takes any model. A
+ * request without a model gets the first lane that its caller may use.
  */
 export function laneFor<K extends OperationName>(
   operation: K,
@@ -53,7 +53,7 @@ function fail(message: string): never {
   throw new GatewayError("permission", message);
 }
 
-/** The error for a path that nothing serves: what to ask instead, by the lanes that the caller may use. */
+/** The error for an unknown path. It suggests a path in a lane that the caller may use. */
 export function notServed(
   request: Request,
   lost: LostPath | undefined,
@@ -69,7 +69,10 @@ export function notServed(
   return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
 }
 
-/** The targets of a model, in an order that the weights draw anew each time. Throws where the caller may not ask for it, or the lane has none for the operation. */
+/**
+ * The targets of a model, in a random order drawn by their weights. Throws if the caller may not use the model, or the
+ * lane has no target for the operation.
+ */
 export async function resolve(
   operation: OperationName,
   model: string,
@@ -83,7 +86,7 @@ export async function resolve(
   return targets === resolution.targets ? resolution : { ...resolution, targets };
 }
 
-/** What the lane knows of a model. Throws where it has none of this name, or the caller may not ask for it. */
+/** The lane's facts about a model. Throws if it has none of this name, or the caller may not use it. */
 export async function findModel(model: string, lane: Lane, context: RequestContext): Promise<ModelInfo> {
   context.requestLog.entry.model = model;
   await checkModel(model, lane, context.caller);
@@ -94,15 +97,18 @@ export function mayAsk(model: string, { models }: Caller): boolean {
   return models === undefined || matchesAny(model, models);
 }
 
-/** By the name that is meant, so that no wish beside it opens or closes anything. */
+/**
+ * Checks the name without a suffix such as the one for a long window, so that a suffix neither grants nor denies
+ * access.
+ */
 async function checkModel(model: string, lane: Lane, caller: Caller): Promise<void> {
   if (caller.models === undefined || mayAsk(await lane.meant(model), caller)) return;
   throw new GatewayError("permission", `This key is not allowed to use model "${model}"`, { param: "model" });
 }
 
 /**
- * The error with what the lane knows of the model: one that its upstream does not know may be known for another task by now,
- * because catalogs are not waited for beforehand; a name that nobody knows may be a slip.
+ * Adds what the lane knows about the model to an error. By now, a model that its upstream does not know may be listed
+ * for another task, because requests do not wait for catalogs. A name that nobody knows may be misspelled.
  */
 export async function explainError(
   error: GatewayError,
@@ -117,7 +123,7 @@ export async function explainError(
   if (reason) return reason;
   if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
   const { similarNames } = await import("../lanes/similar.ts");
-  // A catalog is long, and the names of many requests at once may be misspelled.
+  // A catalog is long, and many requests at once may have misspelled names.
   await yieldToEventLoop();
   const all = await lane.list(() => {});
   const names = await runExclusively(caller.owner, () => {

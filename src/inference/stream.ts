@@ -1,4 +1,4 @@
-/** A streamed answer, as its client reads it. */
+/** Sends a streamed answer to its client. */
 import type { StreamEvent } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
 import { clientClosed, clientStalled, type RequestContext } from "../context/request_context.ts";
@@ -21,9 +21,9 @@ import { learn } from "./counting.ts";
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
 
 /**
- * The commit point of a stream: its head goes out at the upstream's first event, so that a failure before it has a proper
- * status, and the head names who serves; an upstream that is silent for long is not waited for, because proxies and clients
- * give up on a silent gateway.
+ * Responds with a stream. Its head goes out at the upstream's first event: a failure before that gets its own status,
+ * and the head names the target. A silent upstream is not waited for any longer than `headAfterMs`, because proxies and
+ * clients give up on a silent gateway.
  */
 export async function respondWithStream<K extends Streamed>(
   protocol: Protocol<K>,
@@ -71,7 +71,7 @@ export async function respondWithStream<K extends Streamed>(
     copy: requestLog.capture?.answer,
     isServed: context.isServed,
     onStall() {
-      // The client has the whole answer but for the last piece that was sent.
+      // The answer is complete except for the last chunk, so this is no failure.
       if (observer.finished) return;
       requestLog.fail(clientStalled(limits.sendStallMs));
       leave();
@@ -81,7 +81,7 @@ export async function respondWithStream<K extends Streamed>(
       requestLog.fail(toGatewayError(thrown));
       void chunks.cancel();
     },
-    // An SDK leaves with the last frame, before the connection ends.
+    // SDKs disconnect at the last frame, before the stream ends.
     onEnd: () => requestLog.close(context.hasLeft() && !observer.finished ? clientClosed().status : 200),
   });
 }
@@ -98,7 +98,7 @@ class Observer {
   see(event: StreamEvent<Streamed>): void {
     const { gateway, requestLog, hasLeft } = this.#context;
     if (event.type === "error") {
-      // What ends because the client left is no failure.
+      // An answer that ends because the client left has not failed.
       if (!hasLeft()) requestLog.fail(event.error);
       return;
     }
@@ -111,7 +111,7 @@ class Observer {
     } else if (event.type === "finish") {
       const usage = usageOf(event);
       if (usage) requestLog.settle(usage, () => requestLog.emittedTokens);
-      // A hedge that is given up may take longer to end than the answer, whose end says what both cost.
+      // An abandoned hedge may end after the answer, and the end of the answer states the cost of both.
       requestLog.closeBills();
       learn(usage, requestLog.attempt, gateway.counting);
       this.finished = true;
@@ -119,7 +119,7 @@ class Observer {
   }
 }
 
-/** The tokens of an event, estimated in little time: what they were is known at the end, if it comes to that. */
+/** Estimates the tokens of an event cheaply. The exact number comes with the finish, if there is one. */
 function tokensOf(event: StreamEvent<Streamed>): number {
   switch (event.type) {
     case "part-delta":
@@ -141,7 +141,7 @@ function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsa
   return usage && "inputTokens" in usage ? usage : undefined;
 }
 
-/** The source with its first events, which are awaited already. */
+/** The source including its first events, which were requested already. */
 function resume<E>(first: Promise<readonly E[] | undefined>, source: EventSource<E>): EventSource<E> {
   let pending: typeof first | undefined = first;
   return {

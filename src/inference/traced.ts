@@ -1,4 +1,4 @@
-/** Attempts whose spans end with them. Where nothing is traced, they are the attempts themselves. */
+/** Attempts with spans that end when they do. Without tracing, attempts are left unwrapped. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -11,7 +11,7 @@ import type { Transport } from "../platform/transport.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { EventSource } from "../util/event_source.ts";
 
-/** The span of an attempt, where the request is traced. */
+/** The span of an attempt, if the request is traced. */
 export function traceAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
@@ -23,7 +23,7 @@ export function traceAttempt<K extends ModelOperation>(
   return trace?.attempt({ operation, where, baseUrl, reason, stream, input: conversation, hide });
 }
 
-/** The upstream, which learns of the trace where the configuration trusts it with that. `headers`: the client's. */
+/** The upstream with the trace's headers, if the configuration wants them sent. `headers`: the client's. */
 export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, headers: Headers): Upstream {
   const { propagateTrace, transport } = upstream;
   const within = trace?.within;
@@ -37,7 +37,7 @@ export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, h
   };
 }
 
-/** One hosted call, which is a span of its own where the request is traced. */
+/** Runs one hosted call. It has a span of its own if the request is traced. */
 export async function runTraced(
   ...[call, work, facts, { gateway, requestLog }]: [...Parameters<HostedRunner["run"]>, RequestContext]
 ): ReturnType<HostedRunner["run"]> {
@@ -49,10 +49,10 @@ export async function runTraced(
   return result;
 }
 
-type Asked<R> = (target: PlannedTarget, signal: AbortSignal) => R;
+type RunAttempt<R> = (target: PlannedTarget, signal: AbortSignal) => R;
 
-/** Of an attempt whose answer comes whole. */
-export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestContext): Asked<Promise<R>> {
+/** Wraps an attempt whose answer comes whole. */
+export function traced<R>(attempt: RunAttempt<Promise<R>>, { requestLog }: RequestContext): RunAttempt<Promise<R>> {
   if (!requestLog.trace) return attempt;
   const end = (target: PlannedTarget, outcome: AttemptOutcome) => {
     const { trace, provider } = requestLog.attemptAt(target) ?? {};
@@ -70,23 +70,23 @@ export function traced<R>(attempt: Asked<Promise<R>>, { requestLog }: RequestCon
   };
 }
 
-/** Of one that is streamed. */
+/** Wraps an attempt whose answer is streamed. */
 export function tracedStream<E extends SeenEvent>(
-  attempt: Asked<EventSource<E>>,
+  attempt: RunAttempt<EventSource<E>>,
   { requestLog }: RequestContext,
-): Asked<EventSource<E>> {
+): RunAttempt<EventSource<E>> {
   if (!requestLog.trace) return attempt;
   return (target, signal) => {
     const source = attempt(target, signal);
-    const asked = requestLog.attemptAt(target);
-    return asked?.trace ? new TracedStream(source, asked, asked.trace, signal) : source;
+    const record = requestLog.attemptAt(target);
+    return record?.trace ? new TracedStream(source, record, record.trace, signal) : source;
   };
 }
 
-/** It lives as long as the answer. So it gets no function that is made where the conversation is known. */
+/** Lives as long as the answer, so it is given no closure over the conversation. */
 class TracedStream<E extends SeenEvent> implements EventSource<E> {
   readonly #source: EventSource<E>;
-  /** The provider is known once the upstream has answered. */
+  /** Read at the end, because the provider is known only once the upstream has answered. */
   readonly #attempt: { readonly provider?: string };
   readonly #trace: AttemptTrace;
   readonly #signal: AbortSignal;
@@ -125,7 +125,7 @@ class TracedStream<E extends SeenEvent> implements EventSource<E> {
   }
 }
 
-/** What ends because nobody waits for it any more is no failure of the target's. */
+/** An attempt that was aborted has not failed. */
 function failureOf(thrown: unknown, signal: AbortSignal): AttemptOutcome {
   if (signal.aborted) return { isAbandoned: true };
   const { code, details: { upstreamStatus } } = toGatewayError(thrown);

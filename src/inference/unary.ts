@@ -16,7 +16,7 @@ import { type Incoming, openExchange } from "./incoming.ts";
 import { resolve } from "./resolve.ts";
 import { traced } from "./traced.ts";
 
-/** The answer of the first target that gives one, without secrets. */
+/** The answer of the first target that gives one, with secrets masked. */
 export async function answerUnary<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
@@ -29,7 +29,7 @@ export async function answerUnary<K extends ModelOperation>(
   return maskAnswer<K>(answered, context.hide);
 }
 
-/** An operation that costs what goes in, and nothing for what comes out. */
+/** Serves an operation whose cost depends on its input only. */
 export async function serveInputs<K extends "embed" | "rerank">(incoming: Incoming<K>): Promise<Response> {
   const { protocol, wire, lane, context } = incoming;
   const { operation } = protocol;

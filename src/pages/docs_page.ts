@@ -1,4 +1,4 @@
-/** The description of the API as a page: plain HTML, so that it needs no script and nothing from elsewhere. */
+/** The description of the API as a page. It is plain HTML without scripts or files from elsewhere. */
 import type { RequestContext } from "../context/request_context.ts";
 import { htmlText } from "../http/html.ts";
 import { keepPage, type KeptPage } from "../http/kept_page.ts";

@@ -1,4 +1,4 @@
-/** The page that monitoring reads, in the text format of Prometheus. */
+/** The page for monitoring, in the text format of Prometheus. */
 import type { Gateway } from "../context/gateway.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Workers } from "../context/workers.ts";

@@ -1,13 +1,13 @@
-/** What is asked of the gateway itself, apart from every lane. Each page is loaded when it is first asked for. */
+/** The pages of the gateway itself, outside all lanes. Each page is loaded when it is first requested. */
 import type { OwnRequest, RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
 
 interface Page {
-  /** Who may see it. Of what keys open each sees its own. */
+  /** The callers that may see the page. A page for keys shows each caller its own data. */
   opens: "everybody" | "keys" | "operators";
-  /** The page; or the request that this one stands for, which is then served in its place. */
+  /** Returns the page, or another request that is then served in place of this one. */
   answer(context: RequestContext): Promise<Response | OwnRequest>;
-  /** Whether it looks at the method itself; all others take GET. */
+  /** Whether the page checks the method itself. All others take GET and HEAD. */
   takesAny?: boolean;
 }
 
@@ -34,14 +34,14 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
 };
 
-/** All that is below `/console`; it finds out itself who may see what. */
+/** Everything below `/console`. The console itself checks who may see what. */
 const CONSOLE: Page = {
   opens: "everybody",
   takesAny: true,
   answer: async (context) => (await loadConsole()).consolePage(context),
 };
 
-/** Its files are imported as texts, which Node (24) does not know. */
+/** The console's files are imported as texts, which Node (24) does not support. */
 async function loadConsole() {
   try {
     return await import("./console/mod.ts");
@@ -50,7 +50,7 @@ async function loadConsole() {
   }
 }
 
-/** What answers a path, if it is one of these. `hasConsole`: whether the configuration wants one. */
+/** The page at a path, if there is one. `hasConsole`: whether the configuration wants a console. */
 export function findPage(url: URL | undefined, hasConsole: boolean): Page | undefined {
   if (!url) return undefined;
   const { pathname } = url;
@@ -58,13 +58,13 @@ export function findPage(url: URL | undefined, hasConsole: boolean): Page | unde
   return hasConsole && /^\/console(\/|$)/.test(pathname) ? CONSOLE : undefined;
 }
 
-/** Throws `permission` where the caller may not see the page. */
+/** Throws `permission` if the caller may not see the page. */
 export async function answerPage(page: Page, context: RequestContext): Promise<Response | OwnRequest> {
   if (page.opens === "operators" && !context.caller.operator) {
     throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
   }
   const answer = await page.answer(context);
-  // Monitoring asks every few seconds: it leaves no line in the log.
+  // Monitoring requests pages every few seconds, so these requests are not logged.
   context.requestLog.discard();
   if (answer instanceof Response && !answer.headers.has("cache-control")) {
     answer.headers.set("cache-control", "no-store");

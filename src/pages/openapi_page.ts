@@ -1,4 +1,4 @@
-/** The gateway's description of its API: made when it is first asked for, and kept. */
+/** The gateway's description of its API. It is made when it is first requested, and kept. */
 import manifest from "../../deno.json" with { type: "json" };
 import type { RequestContext } from "../context/request_context.ts";
 import type { Registry } from "../contract/registry.ts";

@@ -1,4 +1,4 @@
-/** How the gateway and its upstreams are, for operators. */
+/** The state of the gateway and its upstreams, for operators. */
 import type { RequestContext } from "../context/request_context.ts";
 import { processStatus } from "./worker_report.ts";
 

@@ -1,4 +1,4 @@
-/** What keys used. Each sees its own; an operator sees all, or one that `?key=` names. */
+/** The usage of keys. Each key sees its own. An operator sees all keys, or the one that `?key=` names. */
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { describe } from "../state/budget/budget.ts";
@@ -23,7 +23,7 @@ export async function usagePage({ gateway, caller, url }: RequestContext): Promi
   });
   const data = rows.map(({ pico, unpriced, estimated, ...row }) => ({
     ...row,
-    // What nobody knows is no 0.
+    // An unknown amount is left out instead of being reported as 0.
     ...(unpriced < row.requests && { dollars: formatDollars(pico) }),
     ...(estimated > 0 && { estimatedRequests: estimated }),
     ...(unpriced > 0 && { unpricedRequests: unpriced }),

@@ -1,4 +1,4 @@
-/** What one process reports of itself. */
+/** The report of one process about itself. */
 import type { Gateway } from "../context/gateway.ts";
 import type { ProcessStatus, WorkerReport, Workers } from "../context/workers.ts";
 import { type Family, gauge } from "../observe/exposition.ts";
@@ -6,17 +6,18 @@ import type { BudgetState } from "../state/budget/budget.ts";
 import type { Meter } from "../observe/meter.ts";
 import { sumExpositions } from "../observe/sum_expositions.ts";
 
-/** What the others read of this one. */
+/** The report that the other processes read about this one. */
 export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
   const { meter } = gateway.observe;
   const metrics = meter ? sumExpositions([inherited, await ownMetrics(gateway, meter)]) : "";
   return { status: processStatus(gateway), metrics };
 }
 
-/** How this process alone is. */
+/** The state of this process alone. */
 export function processStatus(gateway: Gateway): ProcessStatus {
   const { routing: { breaker }, upstreams, observe: { meter }, guards: { loadShedder }, sockets, process } = gateway;
-  // What a caller's own token failed with is told apart by who that was, which is nobody's business.
+  // A target that is called with callers' own tokens rests for each caller separately. The callers are left out of the
+  // page.
   const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
   return {
     status: process.draining.aborted ? "draining" : "ready",
@@ -41,14 +42,14 @@ export function processStatus(gateway: Gateway): ProcessStatus {
   };
 }
 
-/** What this process alone has counted. */
+/** The counts of this process alone. */
 export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string> {
   const metrics = await meter.metrics();
   meter.watchLoop();
   return metrics.render(gaugesOf(gateway));
 }
 
-/** What is so at this moment. */
+/** The current values. */
 export function gaugesOf(
   { guards: { loadShedder, budgets }, sockets, observe: { meter }, process, routing: { breaker }, upstreams }: Gateway,
 ): Family[] {
@@ -83,7 +84,7 @@ export function gaugesOf(
         one("laneway_gateways", "Gateways that count together, as last known.", shared.gateways),
       ]
       : []),
-    // Each process knows what all of them spend: one of them says it, or it would be added up.
+    // Each process knows what all of them spend together. Only one reports it, because the reports are added up.
     ...workers && workers.worker > 1 ? [] : budgetGauges(budgets?.known().slice(0, MOST_BUDGETS) ?? []),
     one("process_resident_memory_bytes", "Memory of the process.", memory()),
   ];

@@ -1,11 +1,14 @@
-/** What several processes that serve together come to. */
+/** The sums over several processes that serve together. */
 import type { Gateway } from "../context/gateway.ts";
 import type { OtherWorker, ProcessStatus, UpstreamStatus, WorkerReport, Workers } from "../context/workers.ts";
 import { gauge } from "../observe/exposition.ts";
 import { sumExpositions, withoutGauges } from "../observe/sum_expositions.ts";
 import { reportOf } from "./worker_report.ts";
 
-/** The page of metrics of all processes. What one counted that is gone or hangs stays in the sums, which never go down. */
+/**
+ * The metrics page of all processes. The counts of a process that is gone or hangs stay in the sums, which never go
+ * down.
+ */
 export async function metricsOfAll(gateway: Gateway, workers: Workers): Promise<string> {
   const own = await publishOwn(gateway, workers);
   const others = await workers.others();
@@ -34,7 +37,7 @@ export async function statusOfAll(gateway: Gateway, workers: Workers): Promise<o
   };
 }
 
-/** Whoever asks another process next finds no less than this one has answered. */
+/** Publishes this process's report first, so that another process that is asked next does not report less. */
 async function publishOwn(gateway: Gateway, workers: Workers): Promise<WorkerReport> {
   const report = await reportOf(gateway, workers);
   await workers.publish(report);

@@ -1,14 +1,16 @@
-/** A connection that stays: requests and answers are messages in it, and what is not stored is remembered as long as it lasts. */
+/**
+ * WebSockets: requests and answers are messages, and answers that are not stored are kept as long as the connection.
+ */
 import { GatewayError } from "../errors.ts";
 import { type RequestContext, shuttingDown } from "../context/request_context.ts";
 import type { Guards } from "../context/guards.ts";
 import { generate } from "../inference/generate.ts";
 import type { Incoming } from "../inference/incoming.ts";
 
-/** Throws `upgrade_required` where the platform has no WebSockets. */
+/** Opens a WebSocket. Throws `upgrade_required` if the platform has none. */
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
   const { gateway: { guards, sockets: part, process: { draining } }, requestLog, caller } = context;
-  // Loaded with the first socket.
+  // These modules are loaded with the first socket.
   const [{ ResponsesSocket }, sockets] = await Promise.all([
     import("./responses_socket.ts"),
     part.load(),
@@ -25,7 +27,7 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   return upgraded.response;
 }
 
-/** The most sockets by default, and the least. */
+/** The default number of sockets is between these. */
 const [MOST_SOCKETS, LEAST_SOCKETS] = [500, 8];
 
 /** How many sockets may be open: as many as messages of the largest size fit into half of the memory. */
@@ -34,7 +36,7 @@ function mostSockets({ limits, loadShedder }: Guards): number {
   return limits.sockets ?? Math.min(MOST_SOCKETS, Math.max(LEAST_SOCKETS, fitting));
 }
 
-/** Nothing where the platform has no WebSockets, or the request came over no connection of its own. */
+/** `undefined` if the platform has no WebSockets, or the request did not come over a connection. */
 function upgrade({ gateway, request }: RequestContext) {
   try {
     return gateway.sockets.upgrade?.(request);

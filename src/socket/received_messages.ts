@@ -1,4 +1,7 @@
-/** The messages that have arrived on a WebSocket. They are read in order, one at a time. Each waits its turn like a new request. */
+/**
+ * The messages that have arrived on a WebSocket. They are read in order, one at a time. Each waits for its turn like a
+ * new request.
+ */
 import { GatewayError } from "../errors.ts";
 import type { HeldText } from "../http/uploads.ts";
 import { waitToBegin } from "../util/sliced_work.ts";
@@ -6,7 +9,7 @@ import { waitToBegin } from "../util/sliced_work.ts";
 /** A message that has been read. */
 export interface ReceivedMessage {
   body: unknown;
-  /** Bytes. */
+  /** The memory set aside for the message, in bytes. */
   size: number;
   /** Gives back the memory that was set aside for it. */
   release(): void;
@@ -30,19 +33,19 @@ export class ReceivedMessages {
   readonly #options: ReceivedMessagesOptions;
   readonly #waiting: Held[] = [];
   #isReading = false;
-  /** Whether there are turns to come, or one is in progress. */
+  /** Whether `#readAll` is running. */
   #isRunning = false;
 
   constructor(options: ReceivedMessagesOptions) {
     this.#options = options;
   }
 
-  /** How many are not read yet. */
+  /** How many messages are not read yet. */
   get size(): number {
     return this.#waiting.length + Number(this.#isReading);
   }
 
-  /** Sets memory aside for the message at once, also while others are read before it. */
+  /** Adds a message. Memory is set aside for it at once, even if others are read before it. */
   add(data: unknown): void {
     try {
       if (typeof data !== "string") throw new GatewayError("invalid_request", "Expected a text message");

@@ -1,4 +1,4 @@
-/** One WebSocket: its messages are answered in the order of their lanes. */
+/** One WebSocket. The messages of each of its lanes are answered in order. */
 import type { WireRequest } from "../contract/context.ts";
 import type { SocketLimit, SocketMessage } from "../contract/socket.ts";
 import { openContext, type RequestContext, withCaller, withProtocol } from "../context/request_context.ts";
@@ -17,20 +17,20 @@ import type { Incoming } from "../inference/incoming.ts";
 import { SocketConversationCache } from "./socket_conversation_cache.ts";
 import { warmUp } from "./warm_up.ts";
 
-/** How many answers are made at once, how many lanes there may be beside the one without a name, and how many messages may wait. */
+/** The most answers at once, the most named lanes, and the most waiting messages. */
 const MOST_AT_ONCE = 16;
 const MOST_LANES = 32;
 const MOST_WAITING = 256;
-/** How many messages in a row may be refused. */
+/** The most messages in a row that may be refused. */
 const MOST_REFUSED = 20;
 
 export interface ResponsesSocketOptions {
   speech: SocketEndpoint;
-  /** The handshake. */
+  /** The request of the handshake. */
   wire: WireRequest;
   lane: Lane;
   context: RequestContext;
-  /** Those of all callers. */
+  /** The sockets of all callers. */
   sockets: Sockets;
   generate(asked: Incoming<"generate">): Promise<Response>;
 }
@@ -44,9 +44,9 @@ export class ResponsesSocket implements OpenSocket {
   readonly #received: ReceivedMessages;
   readonly #options: ResponsesSocketOptions;
   readonly #cache: SocketConversationCache;
-  /** What waits, by its lane; a lane is there from its first message on. */
+  /** The waiting messages by lane. A lane exists from its first message on. */
   readonly #lanes = new Map<string, Waiting[]>();
-  /** The lanes that are being answered. */
+  /** The lanes that have a message being answered, with its context. */
   readonly #busy = new Map<string, RequestContext | undefined>();
   /** Messages that are read, but not being answered yet. */
   #waiting = 0;
@@ -153,7 +153,7 @@ export class ResponsesSocket implements OpenSocket {
     this.#closeIfIdle();
   }
 
-  /** What waits in the lane. Throws where the connection has reached a limit. */
+  /** The waiting messages of a lane. Throws if the connection has reached a limit. */
   #laneOf(name: string): Waiting[] {
     if (this.#isOld) throw new LimitReached("age", "The connection is too old: open a new one");
     const known = this.#lanes.get(name);
@@ -166,7 +166,7 @@ export class ResponsesSocket implements OpenSocket {
     return lane;
   }
 
-  /** Begins what may begin. */
+  /** Starts the messages that may start. */
   #next(): void {
     for (const [name, waiting] of this.#lanes) {
       if (this.#busy.size >= MOST_AT_ONCE) return;
@@ -183,7 +183,7 @@ export class ResponsesSocket implements OpenSocket {
     }
   }
 
-  /** The context of one message. */
+  /** Opens the context of one message. */
   #open(): RequestContext {
     const { speech, lane, context: { request: { url, headers }, gateway, peer } } = this.#options;
     const request = new Request(url, { method: "POST", headers: plain(headers) });
@@ -255,7 +255,9 @@ export class ResponsesSocket implements OpenSocket {
     this.#closeIfIdle();
   }
 
-  /** A message that was refused before it was admitted is charged to its caller all the same, unless a limit was reached. */
+  /**
+   * Counts a refused message against its caller's limits although it was never admitted, unless a limit was the reason.
+   */
   #countRefusal(status: number, { gateway, requestLog }: RequestContext): void {
     if (requestLog.asked > 0) return;
     this.#refused++;
@@ -276,7 +278,7 @@ class LimitReached extends GatewayError {
   }
 }
 
-/** The handshake's headers, without those of the handshake. */
+/** The request headers of the handshake, without those that are about the handshake itself. */
 function plain(headers: Headers): Headers {
   const others = [...headers].filter(([name]) =>
     !/^(upgrade|connection|sec-|content-|transfer-|accept-enc)/.test(name)
@@ -288,7 +290,7 @@ function withoutInput({ input: _input, previous_response_id: _previous, ...rest 
   return rest;
 }
 
-/** The protocol whose events are a line each, with nothing between them. */
+/** The protocol with one line for each event, and nothing between them. */
 function inLines(protocol: Protocol<"generate">): Protocol<"generate"> {
   return { ...protocol, keepAlive: undefined, stream: { ...protocol.stream!, framing: "ndjson" } };
 }

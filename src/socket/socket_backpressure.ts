@@ -1,19 +1,21 @@
-/** The gateway's end of a WebSocket: what it sends waits for the client, and a client that takes nothing is given up. */
+/**
+ * The gateway's end of a WebSocket. Sending waits for a slow client, and a client that reads nothing is disconnected.
+ */
 import type { Upgraded } from "../platform/platform.ts";
 
-/** Characters that may wait to be sent: beyond it, nothing more is read of upstreams. */
+/** The most bytes that may wait to be sent. Beyond that, nothing more is read from upstreams. */
 const MOST_BUFFERED = 1_048_576;
-/** How often it is looked whether they are sent, in milliseconds. */
+/** How often the amount is checked, in milliseconds. */
 const LOOK_MS = 20;
 /** How long a client has to confirm the close, in milliseconds, and how long the platform has to send it. */
 const CLOSE_MS = 2_000;
 const END_MS = 5;
 
 export interface BackpressuredSocketOptions {
-  /** How long the client may take nothing, in milliseconds. */
+  /** How long the client may read nothing, in milliseconds. */
   sendStallMs: number;
   onMessage(data: unknown): void;
-  /** Nothing is sent any more, and nothing read. */
+  /** Called when nothing is sent or read any more. */
   onEnd(): void;
   onClosed(): void;
 }
@@ -30,10 +32,10 @@ export class BackpressuredSocket {
     this.#drop = drop;
     this.#options = options;
     socket.onmessage = ({ data }) => {
-      // Messages come on until the client has closed its end, too.
+      // Messages may arrive until the client has closed its end as well.
       if (!this.#isOver) options.onMessage(data);
     };
-    socket.onerror = () => {}; // it closes, too
+    socket.onerror = () => {}; // `onclose` follows
     socket.onclose = () => {
       clearTimeout(this.#closing);
       this.#end();
@@ -49,7 +51,7 @@ export class BackpressuredSocket {
     if (!this.#isOver && this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
   }
 
-  /** Resolves once the client has taken enough. One that takes nothing for long is given up. */
+  /** Resolves once the client has read enough. A client that reads nothing for too long is disconnected. */
   async drained(): Promise<void> {
     let before = this.#socket.bufferedAmount;
     for (let waited = 0; !this.#isOver && this.#socket.bufferedAmount > MOST_BUFFERED; waited += LOOK_MS) {
@@ -65,13 +67,13 @@ export class BackpressuredSocket {
     if (this.#isOver) return;
     this.#end();
     const close = () => this.#socket.close(code, reason);
-    // Deno (2.9.6) sends no close to a client whose connection is just being made.
+    // Deno (2.9.6) sends no close frame while the connection is still being made.
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.onopen = close;
     else close();
     this.#closing = setTimeout(this.#drop, CLOSE_MS);
   }
 
-  /** The same without waiting for the client to confirm it. */
+  /** Like `close`, without waiting for the client to confirm it. */
   end(code: number, reason: string): void {
     this.close(code, reason);
     clearTimeout(this.#closing);

@@ -1,4 +1,4 @@
-/** What a WebSocket remembers: the latest answer of each lane that nobody stored, for the request that goes on from it. */
+/** The latest answer of each lane of a WebSocket that is not stored, for the request that continues it. */
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
@@ -10,17 +10,17 @@ import type { Capacity } from "../util/shares.ts";
 
 interface Entry extends KeptItem {
   lane: string;
-  /** The whole conversation, without what was an instruction for one answer only. */
+  /** The whole conversation, without the instructions that were for one answer only. */
   messages: Message[];
-  /** The length of what clients sent for it and of its answers. */
+  /** The characters of its requests and answers. */
   characters: number;
-  /** What a warm-up prepared beside the conversation. */
+  /** The other fields that a warm-up prepared. */
   prepared?: JsonObject;
 }
 
-/** The memory of each message and part beside its characters, in bytes. */
+/** The memory of each message and part besides its characters, in bytes. */
 const PART_BYTES = 256;
-/** Shorter messages are not worth counting. */
+/** Messages of at most this many characters are not counted. */
 const SMALL_TEXT = 65_536;
 
 export interface SocketConversationCacheOptions {
@@ -29,7 +29,7 @@ export interface SocketConversationCacheOptions {
   capacity: Capacity;
   /** The owner of the socket. */
   owner: string;
-  /** The limit for one conversation. */
+  /** The limit for one conversation, in characters. */
   longest: number;
   /** Called when the socket should end, because that alone makes room. */
   onFull(): void;
@@ -49,7 +49,9 @@ export class SocketConversationCache {
     this.countText(0);
   }
 
-  /** Counts the text of the latest message. Deno (2.9.6) holds it until the next one comes. `length`: in characters. */
+  /**
+   * Counts the text of the latest message, which Deno (2.9.6) holds until the next one comes. `length`: in characters.
+   */
   countText(length: number): void {
     const { kept, owner, capacity, onFull } = this.#options;
     if (this.#latest) kept.delete(owner, this.#latest);
@@ -57,19 +59,19 @@ export class SocketConversationCache {
     if (this.#latest && !kept.keep(owner, this.#latest, capacity)) onFull();
   }
 
-  /** What a warm-up prepared for the request that names it. */
+  /** The fields that a warm-up prepared for the request that names it. */
   preparedFor(id: unknown): JsonObject | undefined {
     return typeof id === "string" ? this.#entries.get(id)?.prepared : undefined;
   }
 
-  /** `size`: characters of the request. `prepared`: the request itself, where it is a warm-up. */
+  /** `size`: characters of the request. `prepared`: the request itself, if it is a warm-up. */
   open(lane: string, size: number, prepared?: JsonObject): ConversationCache {
     let kept: Pick<Entry, "messages" | "characters"> = { messages: [], characters: size };
     return {
       recall: async (input, fromStore) => {
         const { at = 0, previous } = input.recall ?? {};
         const entry = previous === undefined ? undefined : this.#entries.get(previous);
-        const recalled = entry && !input.recall?.references ? goOn(input, entry, at) : await fromStore();
+        const recalled = entry && !input.recall?.references ? continueFrom(input, entry, at) : await fromStore();
         const messages = recalled.input.messages.slice(at);
         if (previous !== undefined) refuseOrphans(recalled.added.messages, messages);
         kept = { messages, characters: size + (entry?.characters ?? 0) };
@@ -79,8 +81,8 @@ export class SocketConversationCache {
         const content = (response?.content ?? []).map((part) => markReasoning(part, target));
         const characters = kept.characters + JSON.stringify(content).length;
         for (const [other, entry] of this.#entries) if (entry.lane === lane) this.#forget(other);
-        const said: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
-        this.#keep(id, { lane, characters, messages: [...kept.messages, ...said], prepared });
+        const answer: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
+        this.#keep(id, { lane, characters, messages: [...kept.messages, ...answer], prepared });
       },
     };
   }
@@ -99,19 +101,19 @@ export class SocketConversationCache {
     if (entry) this.#options.kept.delete(this.#options.owner, entry);
   }
 
-  /** An answer from which going on failed, in its own lane, is not gone on from again. */
+  /** Drops an answer that could not be continued, if it belongs to this lane. */
   evict(lane: string, id: unknown): void {
     if (typeof id === "string" && this.#entries.get(id)?.lane === lane) this.#forget(id);
   }
 }
 
-function goOn(input: GenerateRequest, { messages }: Entry, at: number): Recalled {
+function continueFrom(input: GenerateRequest, { messages }: Entry, at: number): Recalled {
   const all = [...input.messages.slice(0, at), ...messages, ...input.messages.slice(at)];
-  // Where it is stored, it is stored with all that nobody has stored before it.
+  // If this turn is stored, the earlier turns are stored with it, because they are not stored yet.
   return { input: { ...input, messages: all }, added: { messages: all.slice(at), begins: true } };
 }
 
-/** A result that no call asked for belongs to a conversation that is not this one. */
+/** Throws if a tool result has no call in this conversation. */
 function refuseOrphans(added: readonly Message[], all: readonly Message[]): void {
   const calls = new Set(
     all.flatMap(({ role, content }) => role === "assistant" ? content : [])

@@ -6,7 +6,7 @@ import { recall } from "../inference/recall.ts";
 import { resolve } from "../inference/resolve.ts";
 import { respondWithStream } from "../inference/stream.ts";
 
-/** Keeps what the next request goes on from, and answers nothing. */
+/** Keeps the conversation for the next request to continue. The answer is empty. */
 export async function warmUp(asked: Incoming<"generate">, conversationCache: ConversationCache): Promise<Response> {
   const { protocol, input: { model }, lane, context } = asked;
   await resolve("generate", model, lane, context);

@@ -6,7 +6,7 @@ import type { LocalOperation, Target, UpstreamOperation } from "../contract/driv
 import { GatewayError } from "../errors.ts";
 import type { Upstream } from "./send.ts";
 
-/** What a target has turned out to refuse, and how to ask it instead. */
+/** The parts of requests that a target is known to refuse, and how to ask it instead. */
 export interface Lessons {
   refusesCacheHints: boolean;
   /** Whether it refuses reasoning of earlier turns. */
@@ -82,7 +82,7 @@ export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "ups
   return `${upstream.baseUrl} ${target.model}`;
 }
 
-/** Answers from the embedded upstream. What it cannot express is known only after it has answered. */
+/** Answers from the embedded upstream. The parts that it cannot express are known only after it has answered. */
 export function local<K extends ModelOperation>(way: LocalOperation<K>, attempt: Attempt<K>): Output<K> {
   const input = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
   const output = way.local(input, attempt.target, attempt.context);

@@ -17,7 +17,7 @@ const REASONING = "reasoning of earlier turns";
 const NULL_CONTENT = "null content";
 const EMPTY_CONTENT = "empty content";
 
-/** Entries that occur in many places of the input. To leave one out, the whole call is described again. */
+/** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
 
 /** The calls as they will be made. */
@@ -27,7 +27,7 @@ export function describe<K extends ModelOperation>(attempt: Attempt<K>, way: Ups
   return calls;
 }
 
-/** The calls without what the upstream refuses: neither the refused fields nor the refused parts of the input. */
+/** The calls without the fields and the parts of the input that the upstream refuses. */
 function callsFor<K extends ModelOperation>(
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
@@ -49,7 +49,7 @@ function targetWithout(refused: readonly string[], target: Target): Target {
   };
 }
 
-/** What is known about the target and decides how its input is prepared. */
+/** The facts about the target that decide how its input is prepared. */
 export function lessonsOf<K extends ModelOperation>(attempt: Attempt<K>, refused = refusedBy(attempt)): Lessons {
   return {
     refusesCacheHints: refused.includes(CACHE_HINT),
@@ -58,7 +58,7 @@ export function lessonsOf<K extends ModelOperation>(attempt: Attempt<K>, refused
   };
 }
 
-/** What the upstream refuses: as configured, and as learned. */
+/** The fields that the upstream refuses, as configured and as learned. */
 function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
   return [...attempt.upstream.refuses, ...attempt.upstream.refusals.of(placeOf(attempt))];
 }
@@ -105,7 +105,7 @@ async function accepted<K extends ModelOperation>(
     if (!error) return response;
     const shorter = shortened ? undefined : withShorterAnswer(call, attempt, error);
     if (shorter) {
-      // The next refusal may state the exact number where the first one was estimated.
+      // The first refusal may only have led to an estimate. The next one may state the exact number.
       shortened = tellsRoom(error);
       call = shorter;
       continue;

@@ -4,15 +4,15 @@ import { TimeLimit } from "../util/time_limit.ts";
 
 /** How long an upstream may take, in milliseconds. */
 export interface Timeouts {
-  /** Until the response headers of a stream arrive. */
+  /** The time until the response headers of a stream arrive. */
   headMs: number;
-  /** From the headers until the first event of a stream. */
+  /** The time from the headers until the first event of a stream. */
   firstEventMs: number;
-  /** Between two events. */
+  /** The time between two events. */
   idleMs: number;
-  /** Whole answers: from start to end. */
+  /** The time for a whole answer. */
   wholeMs: number;
-  /** Streamed answers: from start to end. */
+  /** The time for a streamed answer. */
   totalMs: number;
 }
 

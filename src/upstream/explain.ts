@@ -48,7 +48,7 @@ function thrownBy(run: () => unknown): { thrown: unknown } | undefined {
 function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Call[] {
   const way = wayOf(attempt);
   if (!("local" in way)) return describe(attempt, way);
-  // What the embedded upstream leaves out is known only once it has answered.
+  // The fields that the embedded upstream leaves out are known only once it has answered.
   local(way, attempt);
   return [];
 }

@@ -7,10 +7,10 @@ import { type Attempt, placeOf } from "./attempt.ts";
 /** The entry for a refused output schema, whichever field of the wire holds it. */
 export const FORM = "response_format";
 
-/** What is to be known of a request for a form while it is answered. */
+/** The facts about a request for a form that are needed while it is answered. */
 export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "context">;
 
-/** Without the conversation, because it lives as long as the answer. */
+/** These facts hold no conversation, because they live as long as the answer. */
 export function formRequestOf({ input, target, upstream, context }: Attempt<"generate">): FormRequest {
   return { input: { ...input, messages: [] }, target, upstream, context };
 }

@@ -28,8 +28,8 @@ export interface Pulse {
 
 /**
  * The frames of an upstream's stream, including comments. A batch holds the frames that one read completed, which may
- * be none. It ends with the bytes; whether that is a proper end, the caller decides. `pulse` is called before and after
- * each read. Throws if a line, an event or the whole stream exceeds its limit.
+ * be none. It ends with the bytes, and the caller decides whether that is a proper end. `pulse` is called before and
+ * after each read. Throws if a line, an event or the whole stream exceeds its limit.
  */
 export class FrameSource {
   readonly #bytes: ByteSource;
@@ -188,8 +188,8 @@ class LineParser implements FrameParser {
 }
 
 /**
- * Leaves out the last event if its line was cut off. Whether the answer is complete without it, its reader knows: it is
- * not if the event told a whole message or an error.
+ * Leaves out the last event if its line was cut off. The reader knows whether the answer is complete without it. An
+ * event that held a message or an error is kept, because the answer is incomplete without it.
  */
 function withoutCut(frames: Frame[], lastLine: string): Frame[] {
   const data = frames.at(-1)?.data?.trim();
@@ -219,7 +219,7 @@ function frameTooLong(): GatewayError {
 
 const [CR, LF] = [13, 10];
 const LONG_BYTES = 2 ** 16;
-/** No character lies across the end of a line, so lines need no state. A byte order mark is the parser's to skip. */
+/** A character never spans the end of a line, so decoding lines needs no state. The parser skips a byte order mark. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
@@ -256,13 +256,13 @@ class Lines {
     return decoder.decode(whole);
   }
 
-  /** Where the last complete line ends. Most reads end with one. */
+  /** The offset at which the last complete line ends. Most reads end with one. */
   #endOfLines(bytes: Uint8Array): number {
     if (bytes[bytes.length - 1] === LF) return bytes.length;
     return Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
   }
 
-  /** The rest. */
+  /** The incomplete line that is left. */
   end(): string {
     return decoder.decode(this.#rest.take());
   }

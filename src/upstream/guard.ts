@@ -6,7 +6,7 @@ interface ErrorEvent {
   error: GatewayError;
 }
 
-/** What happens to each event before it is passed on. */
+/** The changes to each event before it is passed on. */
 export interface GuardOptions<E> {
   /** Maps an error. */
   changeError?(error: GatewayError): GatewayError;

@@ -10,7 +10,7 @@ import { open } from "./call.ts";
 import { parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./deadlines.ts";
 
-/** A result is behind one URL or two. */
+/** The most URLs that are followed to a result. One or two are usual. */
 const MOST_RESULTS = 3;
 
 type Read = (response: TransportResponse) => Promise<Reply>;
@@ -105,5 +105,5 @@ const FAREWELL_MS = 5_000;
 function abandon<K extends ModelOperation>(call: Call, { upstream }: Attempt<K>): void {
   send(call, upstream, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())
-    .catch(() => {}); // there is nobody to report it to
+    .catch(() => {}); // the request has its error already
 }

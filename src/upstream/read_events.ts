@@ -13,7 +13,7 @@ export function readEvents<E>(
   for (let at = 0; at < frames.length; at++) {
     const frame = frames[at]!;
     const work = reader.read(frame, emit);
-    // A short frame may cost as much as all that came before it, so the clock is asked after each.
+    // A short frame may cost as much as all frames before it, so the clock is read after each.
     if (work || slice?.isOver()) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
     if (reader.done) return undefined;
   }

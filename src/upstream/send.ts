@@ -31,7 +31,7 @@ export interface Upstream {
   query?: string;
   /** Sent only to this upstream. */
   secret?: string;
-  /** Where the secret goes. Absent: `Authorization: Bearer`. */
+  /** The header for the secret. If absent, it is sent as `Authorization: Bearer`. */
   secretPlace?: SecretPlace;
   /** The environment variable of the secret, if it is unset. */
   missingSecret?: string;
@@ -75,13 +75,13 @@ export interface Upstream {
   json: JsonLimits;
 }
 
-/** What URL, method and headers of a call are made of, and what sends it. */
+/** The parts of an upstream that a call's URL, headers and transport come from. */
 export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
 type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
-/** To write such a body as JSON takes noticeable time, and so does its encoding: others run in between. In characters. */
+/** From this length in characters, writing and encoding a body take long, so others run in between. */
 const LONG_BODY = 1_000_000;
 
 /**
@@ -119,7 +119,7 @@ function sendBody(
   return reach({ url, method, headers, body, signal }, upstream);
 }
 
-/** First the body is written, then it is handed over: each takes long. */
+/** Writes the body, then hands it over to the transport. Each takes long, so each waits for its turn. */
 async function sendInTurn(
   call: Call,
   upstream: Callee,
@@ -256,7 +256,7 @@ function failBroken(cause: unknown): never {
 
 const decoder = new TextDecoder();
 
-/** For text that is neither an object nor an array, and may be a number. */
+/** The result for a text that is neither an object nor an array. It may be a number. */
 const NOTHING_FOUND: Scan = { hasLongNumbers: true };
 
 function* parseBody(
@@ -286,7 +286,8 @@ function parseOdd(text: string, limits: JsonLimits, parse: typeof parseExactly):
   return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits, parse) : undefined;
 }
 
-// Python servers write NaN and Infinity, which JSON does not have. As null, they are reported where they occur.
+// Python servers write NaN and Infinity, which JSON does not have. They become null, and parsers report where that is
+// no valid value.
 const NO_NUMBER = /\bNaN\b|\bInfinity\b/;
 
 function withNulls(text: string): string {

@@ -45,7 +45,9 @@ async function speakBy(attempt: Attempt<"speak">, way: UpstreamOperation<"speak"
   }
 }
 
-/** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
+/**
+ * Opens a reply. Audio is passed on as it arrives. JSON and text, such as the URL of the audio, are read as a whole.
+ */
 async function openReply(
   response: TransportResponse,
   watch: Watch,

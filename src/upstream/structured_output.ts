@@ -128,7 +128,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   #tries = 1;
   #spent: Usage | undefined;
   #isOver = false;
-  /** What is thrown next: the events before it are given first. */
+  /** The error to throw after the pending events. */
   #failure: GatewayError | undefined;
 
   constructor(attempt: Attempt<"generate">, ask: Ask) {

@@ -1,7 +1,7 @@
 /**
- * One of the dependents, without its controller once it has been removed. A `Set` that changes all the time gets a new table every
- * few dozen entries, to which the old one refers (V8 15). One table that has grown old keeps all later ones, and whatever was in
- * them, from being collected early. So entries that were removed must lead to nothing.
+ * One of the dependents. Its controller is removed together with it. A `Set` that changes all the time gets a new table
+ * every few dozen entries, and the old table refers to the new one (V8 15). A table among the old objects keeps all
+ * later tables and their entries from being collected early, so a removed entry must hold nothing.
  */
 export interface Dependent {
   controller: AbortController | undefined;

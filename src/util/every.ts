@@ -5,12 +5,12 @@ interface Round {
   members: Set<Member>;
 }
 
-/** Without its work once it has left: see `Dependent` in `abort.ts`. */
+/** Its `run` is removed when it leaves: see `Dependent` in `abort.ts`. */
 interface Member {
   run: (() => void) | undefined;
 }
 
-/** By period in milliseconds. */
+/** The rounds by their period in milliseconds. */
 const rounds = new Map<number, Round>();
 
 /**

@@ -1,7 +1,7 @@
-/** Whatever waits in line, first come, first served. Taking the first of a very long array moves all the others each time. */
+/** A queue, first come, first served. `Array.shift` on a very long array would move all other items each time. */
 export class Line<T> {
   #items: (T | undefined)[] = [];
-  /** The place of the first one. */
+  /** The index of the first item. */
   #at = 0;
 
   get length(): number {
@@ -16,7 +16,7 @@ export class Line<T> {
     this.#items.push(item);
   }
 
-  /** Takes the first one, if there is any. */
+  /** Removes and returns the first item, if there is one. */
   shift(): T | undefined {
     const { first } = this;
     if (this.length > 0) this.#items[this.#at++] = undefined;

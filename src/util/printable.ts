@@ -1,9 +1,9 @@
-/** The one place that makes foreign text safe for a terminal. */
+/** Makes text from outside safe for a terminal. */
 
 /** Control characters, line ends, and format characters such as those that turn the direction of text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Escapes, as JSON does, all that steers a terminal or cannot be seen. The result is one line. */
+/** Escapes control sequences and invisible characters as JSON does. The result is one line. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, escaped);
 }
@@ -13,7 +13,7 @@ export function shown(text: string): string {
   return text.replace(/[^\n\t]+/g, (run) => visible(run));
 }
 
-/** A quotation in one line, for a sentence: spaces stand where its lines end. */
+/** The text in one line, to be quoted in a sentence. Line ends become spaces. */
 export function printable(text: string): string {
   return visible(text.replace(/\p{Cc}+/gu, " "));
 }

@@ -1,6 +1,6 @@
 /** How callers share a resource that has a limit, so that one caller cannot lock out the others. */
 
-/** What there is of a resource. */
+/** The size of a resource. */
 export interface Capacity {
   total: number;
   /** Whether the gateway can have several callers. With only one, nothing is kept for others. */
@@ -10,15 +10,15 @@ export interface Capacity {
 /** `full`: all callers together hold too much. `share`: the caller itself does. */
 export type Refused = "full" | "share";
 
-/** The share that callers may use who hold something already. What is left is for callers that hold nothing yet. */
+/** The share for callers that hold something already. The rest is for callers that hold nothing yet. */
 const SHARE = 3 / 4;
 
-/** What each caller holds of one resource: sockets, bytes, answers. */
+/** The amounts of one resource that callers hold, such as sockets, bytes or answers. */
 export class Shares {
   readonly #held = new Map<string, number>();
   #taken = 0;
 
-  /** What all callers hold. */
+  /** The amount that all callers hold together. */
   get taken(): number {
     return this.#taken;
   }
@@ -49,7 +49,7 @@ export class Shares {
   }
 }
 
-/** What waits, by caller. Callers are served in turn, so that one with very much does not hold up the others. */
+/** Waiting items by caller. Callers are served in turn, so that one with very many does not hold up the others. */
 export class FairQueue<T> {
   /** The caller whose turn it is comes first. */
   readonly #waiting = new Map<string, T[]>();
@@ -64,7 +64,7 @@ export class FairQueue<T> {
     else this.#waiting.set(caller, [one]);
   }
 
-  /** Takes the next one, of the first caller whose next one `may` be taken. */
+  /** Removes and returns the next item. `may`: callers whose next item may not be taken yet are skipped. */
   shift(may?: (one: T) => boolean): T | undefined {
     for (const [caller, own] of this.#waiting) {
       if (may && !may(own[0]!)) continue;
@@ -99,8 +99,8 @@ interface Waiting {
 }
 
 /**
- * Runs up to `total` works at once, and the rest waits. Callers take turns, and one leaves a slot to whoever has none yet. Without
- * callers, works run in the order in which they came.
+ * Runs up to `total` works at once, and the rest waits. Callers take turns, and leave a slot to a caller that has none
+ * yet. Without callers, works run in the order in which they came.
  */
 export class Slots {
   readonly #total: number;
@@ -111,7 +111,7 @@ export class Slots {
     this.#total = total;
   }
 
-  /** Whether nothing runs and nobody waits. */
+  /** Whether nothing runs and nothing waits. */
   get isFree(): boolean {
     return this.#held.taken === 0 && this.#waiting.isEmpty;
   }

@@ -19,15 +19,16 @@ export function runSliced<T>(work: SlicedWork<T>, signal?: AbortSignal): T | Pro
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (slice.isOver()) return goOn(work, signal);
+    if (slice.isOver()) return continueSliced(work, signal);
   }
 }
 
-async function goOn<T>(work: SlicedWork<T>, signal: AbortSignal | undefined): Promise<T> {
+async function continueSliced<T>(work: SlicedWork<T>, signal: AbortSignal | undefined): Promise<T> {
   for (;;) {
     await yieldToEventLoop();
     signal?.throwIfAborted();
-    // The wait is no part of it: among many that wait, each would do a single step at a time.
+    // The slice begins after the wait. If it included the wait, each of many waiting works would do a single step at a
+    // time.
     const slice = new Slice();
     do {
       const { done, value } = work.next();
@@ -54,7 +55,7 @@ export function runStep<T>(run: () => T): T | Promise<T> {
   return slice.isOver() ? yieldToEventLoop().then(() => result) : result;
 }
 
-/** The same items, with pauses in which others may run. */
+/** Yields the items, with pauses in which others may run. */
 export async function* sliced<T>(items: Iterable<T>): AsyncGenerator<T> {
   let slice = new Slice();
   for (const item of items) {
@@ -69,13 +70,13 @@ export async function* sliced<T>(items: Iterable<T>): AsyncGenerator<T> {
 /** A wait longer than this, in milliseconds, has let others run. */
 const WAIT_MS = 1;
 
-/** What each text costs besides its characters, in characters; and how many of them take far less than a slice. */
+/** The fixed cost of each text, and an amount of work that takes far less than a slice, both in characters. */
 const [TEXT_COSTS, WORK_PER_LOOK] = [256, 8_192];
 
 /** Measures the time since others could last run. */
 export class Slice {
   #began = performance.now();
-  /** The work since the clock was last asked, in characters. */
+  /** The work since the clock was last read, in characters. */
   #work = 0;
 
   /** Whether others should run now. If so, a new slice begins. */
@@ -86,12 +87,15 @@ export class Slice {
     return true;
   }
 
-  /** The same after work on a text of this length. */
+  /** Like `isOver`, after work on a text of this length. */
   isOverAfter(length: number): boolean {
     return this.isDue(length) && this.isOver();
   }
 
-  /** Whether the clock should be asked after work on a text of this length. For many short ones that would cost more than the work. */
+  /**
+   * Whether the clock should be read after work on a text of this length. Reading it after every short text would cost
+   * more than the work.
+   */
   isDue(length: number): boolean {
     this.#work += length + TEXT_COSTS;
     if (this.#work < WORK_PER_LOOK) return false;
@@ -99,7 +103,7 @@ export class Slice {
     return true;
   }
 
-  /** The same after a wait that began at `asked`. Waiting counts as a pause if it actually took time. */
+  /** Like `isOver`, after a wait that began at `asked`. Waiting counts as a pause if it actually took time. */
   isOverAfterWait(asked: number): boolean {
     const now = performance.now();
     const isOver = now - asked <= WAIT_MS && now - this.#began >= SLICE_MS;
@@ -108,7 +112,7 @@ export class Slice {
   }
 }
 
-/** Resumes the works that wait, in their order. */
+/** The waiting works, in order. Each function resumes one. */
 const waiting: (() => void)[] = [];
 
 /**
@@ -121,10 +125,13 @@ export function yieldToEventLoop(): Promise<void> {
   return promise;
 }
 
-/** How many turns it takes until what has come is read, answered and sent. */
+/** How many turns of the event loop it takes until everything that has arrived is read, answered and sent. */
 const TURNS_THROUGH = 4;
 
-/** Lets everything that has come by now go out again. For steps of tens of milliseconds that cannot be divided. */
+/**
+ * Waits until everything that has arrived by now is answered. Called before a step of tens of milliseconds that cannot
+ * be divided.
+ */
 export async function flushEventLoop(): Promise<void> {
   for (let turn = 0; turn < TURNS_THROUGH; turn++) await yieldToEventLoop();
 }
@@ -137,31 +144,31 @@ function next(): void {
 const large = new Slots(1);
 
 /**
- * Does work on a large body when no other one is worked on and everything else has had its turn. Together, many large bodies
- * thus block the thread no longer than one of them.
+ * Does work on a large body once no other such work runs and everything else has had its turn. Together, many large
+ * bodies thus block the thread no longer than one of them.
  */
 export function runExclusively<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
   return large.run(caller, undefined, () => yieldToEventLoop().then(work));
 }
 
-/** How much is begun before others have their turn, in bytes of bodies: some milliseconds of work. */
+/** How many bytes of bodies are started before others have their turn: some milliseconds of work. */
 const BEGUN_BYTES = 1.5 * 2 ** 20;
-/** The cost of a request without a body worth mentioning. */
+/** The cost of a request without a body, in the same unit. */
 const REQUEST_BYTES = BEGUN_BYTES / 12;
 
-/** A request that is not begun yet. */
+/** A request that has not been started. */
 interface Beginning {
   bytes: number;
   begin(): void;
 }
 
-/** The sum of what has begun since others had their turn. */
+/** The bytes of the requests started since others had their turn. */
 let begunBytes = 0;
 const beginnings = new FairQueue<Beginning>();
 
 /**
- * Lets a new request wait for what runs already, and for other callers' new requests in turn. `undefined` if it may begin at
- * once. `bodyBytes`: the size of its body, with which the work grows.
+ * Makes a new request wait for running work, and for other callers' new requests in turn. `undefined` if it may start
+ * at once. `bodyBytes`: the size of its body, with which the work grows.
  */
 export function waitToBegin(caller: string, bodyBytes: number): Promise<void> | undefined {
   const bytes = REQUEST_BYTES + bodyBytes;
@@ -187,8 +194,9 @@ function beginMore(): void {
 }
 
 /**
- * Only a timer makes the event loop idle, and only an idle loop polls the sockets each time. After `setImmediate`, Deno polls
- * only every 61st time. This kind of timer needs no owner to clear it, since the waiting work may be gone.
+ * Runs `go` after a timer. Only a timer makes the event loop idle, and only an idle loop polls the sockets each time.
+ * After `setImmediate`, Deno polls only every 61st time. This kind of timer needs no owner to clear it, since the
+ * waiting work may be gone.
  */
 function afterOthers(go: () => void): void {
   AbortSignal.timeout(0).addEventListener("abort", go, { once: true });

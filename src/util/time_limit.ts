@@ -1,4 +1,4 @@
-/** Time limits that hardly ever expire, and of which every request has several. All limits of equal length share one timer. */
+/** Time limits that hardly ever expire. Every request has several. All limits of equal length share one timer. */
 import { BoundedMap } from "./bounded_map.ts";
 
 /** The longest delay that timers support. */
@@ -44,7 +44,10 @@ class Queue {
   };
 }
 
-/** By length in milliseconds. Few different lengths are configured. Tests that stop the clock replace the queues. */
+/**
+ * The queues by their length in milliseconds. Few different lengths are configured. Tests that stop the clock replace
+ * the queues.
+ */
 export const queues: Map<number, Queue> = new BoundedMap(100);
 
 /**

@@ -30,8 +30,8 @@ export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): P
 const STEP_MS = 25;
 
 /**
- * The same, but counts only the time in which this process could respond. While it is busy, data that has arrived waits to be
- * read and is not late.
+ * Like `failAfter`, but counts only the time in which this process could respond. While it is busy, data that has
+ * arrived waits to be read and is not late.
  */
 export async function failAfterAwake<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

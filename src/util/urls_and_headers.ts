@@ -19,15 +19,15 @@ export function maskedUrl(url: string): string {
   if (secrets.size === 0) return shown.href;
   const masked = parameters.flatMap(([name, value]) => {
     if (!isSecretParameter(name)) return [[name, value]];
-    // Each is shown once.
+    // Each name is shown once.
     return secrets.delete(name) ? [[name, "***"]] : [];
   });
-  // Written at once: each change of `searchParams` writes the whole URL again.
+  // The query is set in one step, because each change of `searchParams` writes the whole URL again.
   shown.search = new URLSearchParams(masked).toString();
   return shown.href;
 }
 
-/** What is secret in a URL: its password, parameters whose name says so, and whatever looks made by chance. */
+/** The secrets in a URL: its password, parameters with a secret's name, and values that look random. */
 export function secretsInUrl(address: string): string[] {
   const url = URL.parse(address);
   if (!url) return [];
@@ -37,7 +37,7 @@ export function secretsInUrl(address: string): string[] {
 }
 
 const LEAST_RANDOM = 16;
-/** How often letters and digits alternate at least. Words with a number or a date do so less. */
+/** The fewest changes between letters and digits in a random text. Words with a number or a date have fewer. */
 const ALTERNATIONS = 3;
 
 function isRandom(text: string): boolean {

@@ -1,9 +1,9 @@
 /** Finds any of many words in a text. One pass is enough, however many words there are (Aho–Corasick). */
 import type { SlicedWork } from "./sliced_work.ts";
 
-/** How many letters of the words are read between two pauses while a finder is made. */
+/** How many letters are read between two pauses while a finder is made. */
 const SLICE_LETTERS = 4_096;
-/** Multipliers that spread what is alike over a table. */
+/** Multipliers that spread similar values over a table. */
 const [SPREAD, SPREAD_LETTER] = [0x9e3779b1, 0x85ebca6b];
 /** The size of the table of pairs, in bits, and the most letters that are skipped at once. */
 const [PAIR_BITS, MOST_SKIPPED] = [12, 32];
@@ -16,20 +16,26 @@ export const NOTHING_READ = 0;
  * a word with which the text so far ends.
  */
 export class WordFinder {
-  /** By node: its parent, and the letter that leads to it. */
+  /** The parent of each node, and the letter that leads to the node. */
   readonly #parents: Int32Array;
   readonly #letters: Uint16Array;
-  /** By node: the node to go on from if no child fits. It is the longest beginning of a word that ends alike. */
+  /**
+   * The node to continue from if no child fits, for each node: the longest beginning of a word with which this node's
+   * text ends.
+   */
   readonly #fallbacks: Int32Array;
-  /** By node: the length of the longest word that ends there. */
+  /** The length of the longest word that ends at each node. */
   readonly #longest: Int32Array;
-  /** By node: its first child, below 0 if it has more. */
+  /** The first child of each node, negative if there are more. */
   readonly #firsts: Int32Array;
-  /** The further children by their parent and letter. Little of it is in use, because most nodes have one child. */
+  /** The further children by their parent and letter. The table is mostly empty, because most nodes have one child. */
   readonly #table: Int32Array;
   readonly #shift: number;
   #count = 1;
-  /** By the last two of as many letters as are looked at at once: before how many of them no word begins. */
+  /**
+   * How many letters can be skipped, by the last two letters of the window that is looked at. No word begins at the
+   * skipped letters.
+   */
   readonly #skips = new Uint8Array(2 ** PAIR_BITS);
   readonly #seen: number;
 
@@ -50,7 +56,7 @@ export class WordFinder {
   /** No word may be empty. A finder takes about 30 bytes per letter of the words. */
   static *of(words: readonly string[]): SlicedWork<WordFinder> {
     const finder = new WordFinder(words);
-    // All words at once, letter by letter, because fallbacks lead to nodes that are nearer to the root.
+    // All words are added together, letter by letter, because fallbacks lead to nodes that are nearer to the root.
     let open = words.map((word) => ({ word, node: NOTHING_READ }));
     for (let depth = 1, read = 0; open.length > 0; depth++) {
       for (const one of open) {
@@ -98,7 +104,7 @@ export class WordFinder {
     return (Math.imul(parent, SPREAD) ^ Math.imul(letter, SPREAD_LETTER)) >>> this.#shift;
   }
 
-  /** 0 if there is none. */
+  /** The child of a node by its letter; 0 if there is none. */
   #child(parent: number, letter: number): number {
     const first = this.#firsts[parent]!;
     const child = Math.abs(first);
@@ -120,8 +126,8 @@ export class WordFinder {
   }
 
   /**
-   * Reads the text from `begin` to `end`, and returns the state after that. `places` receives where words stand: the beginning and
-   * the end of each place. Words that overlap are one place.
+   * Reads the text from `begin` to `end`, and returns the state after that. `places` receives the beginning and the end
+   * of each place with a word. Words that overlap are one place.
    */
   find(text: string, begin: number, end: number, state: number, places: number[]): number {
     const whole = end - this.#seen;
@@ -161,7 +167,7 @@ function pairOf(first: number, second: number): number {
   return (Math.imul(first, SPREAD) ^ Math.imul(second, SPREAD_LETTER)) >>> (32 - PAIR_BITS);
 }
 
-/** Adds a place that ends behind all others. Those that it overlaps become part of it. */
+/** Adds a place that ends after all others. Places that it overlaps become part of it. */
 export function addPlace(places: number[], begin: number, end: number): void {
   let first = begin;
   while (places.length > 0 && places.at(-1)! > first) {

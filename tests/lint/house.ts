@@ -1,6 +1,6 @@
 /**
  * The house's own lint rules, run by `deno lint`: what a reviewer would otherwise have to repeat. They hold for the program,
- * `src/` and `plugins/`; `forbidden-word` holds for the tests, too.
+ * `src/` and `plugins/`; `forbidden-word` holds for the tests, too, and `plain-comment` in the folders that it lists.
  */
 
 const MOST_FILE_LINES = 300;
@@ -149,6 +149,103 @@ const oldFunction: Deno.lint.Rule = {
   },
 };
 
+/**
+ * The folders whose comments `plain-comment` checks. To extend it, add a folder and mend what `deno lint` then reports: the list
+ * is there only until it names `src`, `plugins` and `tests/support`.
+ */
+const PLAIN_FOLDERS = [
+  "src/console",
+  "src/std",
+  "src/inference",
+  "src/endpoints",
+  "src/socket",
+  "src/pages",
+  "src/compose",
+  "src/context",
+  "src/util",
+  "src/upstream",
+  "src/handle",
+  "src/app",
+  "tests/support",
+];
+
+interface Habit {
+  /** Matches the beginning of a sentence. */
+  readonly begins: RegExp;
+  /** Whether it only matters where a documentation comment begins. */
+  readonly first?: true;
+  readonly better: string;
+}
+
+/** Beginnings of sentences that have to be read twice. */
+const HABITS: readonly Habit[] = [
+  {
+    begins: /^Of /,
+    better:
+      'begin with the subject, or with "For" or "In": "A stream keeps its usage", not "Of a stream the usage is kept"',
+  },
+  {
+    begins:
+      /^The same(?=$|[.,:;]| (?:after|again|as|at|by|directly|for|if|in|of|on|once|out|where|whole|with|without)\b)/,
+    better: 'name what is the same: "Like `price`, but for audio", not "The same for audio"',
+  },
+  { begins: /^Who(?:ever)? /, better: 'say who: "A caller that …", "A client that …", "The process that …"' },
+  {
+    begins: /^(?:Neither|Nor) (?:are|can|do|does|has|have|is|may|was|were) /,
+    better: 'begin with the subject: "Sound is not changed"',
+  },
+  {
+    begins: /^What /,
+    first: true,
+    better: 'name the thing: "The usage of each key", not "What keys used"; or begin with a verb: "Prices an answer"',
+  },
+];
+
+interface Remark {
+  readonly node: Deno.lint.LineComment | Deno.lint.BlockComment;
+  readonly isDocumentation: boolean;
+  text: string;
+}
+
+/** The comments of a file, with those of `//` on successive lines as one. */
+function remarksIn(comments: readonly (Deno.lint.LineComment | Deno.lint.BlockComment)[], source: string): Remark[] {
+  const remarks: Remark[] = [];
+  let end = -1;
+  for (const node of comments) {
+    const text = node.value.replaceAll(/^\s*\*+ ?/gm, "").trim();
+    const last = remarks.at(-1);
+    const goesOn = node.type === "Line" && last?.node.type === "Line" &&
+      /^\n[ \t]*$/.test(source.slice(end, node.range[0]));
+    if (goesOn) last.text += ` ${text}`;
+    else remarks.push({ node, isDocumentation: node.type === "Block" && node.value.startsWith("*"), text });
+    end = node.range[1];
+  }
+  return remarks;
+}
+
+const plainComment: Deno.lint.Rule = {
+  create(context) {
+    const folder = new RegExp(`[\\\\/](?:${PLAIN_FOLDERS.join("|")})[\\\\/.]`);
+    if (!folder.test(context.filename)) return {};
+    return {
+      Program() {
+        const { text } = context.sourceCode;
+        for (const remark of remarksIn(context.sourceCode.getAllComments(), text)) {
+          const sentences = remark.text.replaceAll(/\s+/g, " ").split(/(?<=[.!?]) (?=[A-Z])/);
+          for (const [at, sentence] of sentences.entries()) {
+            const habit = HABITS.find(({ begins, first }) =>
+              begins.test(sentence) && (!first || at === 0 && remark.isDocumentation)
+            );
+            if (!habit) continue;
+            const begin = sentence.split(" ", 4).join(" ");
+            context.report({ node: remark.node, message: `"${begin} …": ${habit.better}` });
+          }
+        }
+      },
+    };
+  },
+};
+
 export default {
   name: "house",
   rules: {
@@ -157,5 +254,6 @@ export default {
     complexity,
     "forbidden-word": forbiddenWord,
     "old-function": oldFunction,
+    "plain-comment": plainComment,
   },
 } satisfies Deno.lint.Plugin;

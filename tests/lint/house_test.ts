@@ -49,3 +49,45 @@ Deno.test("lint: a function that is assigned to a field is found where requests 
   assertEquals(lint(path, "socket.onmessage = () => {};"), []);
   assertEquals(lint("/repository/src/cli/one.ts", "ask.bill = () => open(ask);"), []);
 });
+
+Deno.test("lint: a comment whose sentence has to be read twice is found, with what to write instead", () => {
+  const path = "/repository/src/inference/one.ts";
+  const found = (comment: string, at = path) =>
+    lint(at, `${comment}\nexport const a = 1;`).map((complaint) => complaint.split(" …")[0]);
+  const begins = (text: string) => [`house/plain-comment: "${text}`];
+
+  assertEquals(found("/** It opens. Of a stream, the first bytes. */"), begins("Of a stream, the"));
+  assertEquals(found("/** The same. */"), begins("The same."));
+  assertEquals(found("/** The same for audio. */"), begins("The same for audio."));
+  assertEquals(found("// Whoever asks may wait."), begins("Whoever asks may wait."));
+  assertEquals(found("/** Who served it. */"), begins("Who served it."));
+  assertEquals(found("// It waits.\n// Neither is sound changed."), begins("Neither is sound changed."));
+  assertEquals(found("/**\n * What keys used,\n * by day.\n */"), begins("What keys used, by"));
+  assertEquals(found("/** It ends. Of\n * all. Whoever waits. */"), [
+    ...begins("Of all."),
+    ...begins("Whoever waits."),
+  ]);
+
+  assertEquals(lint(path, "/** What keys used. */"), [
+    'house/plain-comment: "What keys used. …": name the thing: "The usage of each key", not "What keys used"; ' +
+    'or begin with a verb: "Prices an answer"',
+  ]);
+});
+
+Deno.test("lint: a comment that only holds such a word is left alone, as are strings and other folders", () => {
+  const path = "/repository/src/inference/one.ts";
+  for (
+    const plain of [
+      "/** The same driver, with other errors. */",
+      "/** Often enough. Offline it waits. */",
+      "/** Bytes of the body, the same as before, of what is left. */",
+      "/** A whole answer. What ends early is no failure. */",
+      "// What ends early is no failure.",
+      "/** Whose key it is. */",
+      "// Neither stream waits.",
+      "// It is the end\n\n// of Of",
+      'const text = "Of one. The same. Whoever";',
+    ]
+  ) assertEquals(lint(path, `${plain}\nexport const a = 1;`), [], plain);
+  assertEquals(lint("/repository/tests/golden/one.ts", "/** Of one. */"), []);
+});

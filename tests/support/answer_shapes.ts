@@ -1,4 +1,7 @@
-/** What every answer of a conversational wire has, whole, streamed or failed: what SDKs of the wire read without asking. */
+/**
+ * Checks the shape of every answer of a conversational wire, whole, streamed or failed: the fields that its SDKs read
+ * unchecked.
+ */
 import { assert, assertArrayIncludes, assertEquals, AssertionError } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";

@@ -7,7 +7,7 @@ import { createMemoryStore } from "../../src/state/memory_store.ts";
 /** A configuration as somebody writes it. */
 export type ConfigInput = z.input<typeof configSchema>;
 
-/** What the clock of a test app says, in milliseconds since the epoch. */
+/** The time on the clock of a test app, in milliseconds since the epoch. */
 export const NOW = 1_800_000_000_000;
 
 /** The secrets that `CONFIG` and the configurations of tests refer to. */
@@ -59,7 +59,10 @@ export interface TestApp extends App {
   post(path: string, body: unknown, headers?: HeadersInit): Promise<Response>;
 }
 
-/** What of the outside world a test brings itself. Without a `fetch` every call fails, so that no test leaves the process. */
+/**
+ * The parts of the outside world that a test replaces. Without a `fetch` every call fails, so that no test leaves the
+ * process.
+ */
 export interface TestAppOptions extends Omit<Partial<AppOptions>, "config" | "env" | "log"> {
   config?: ConfigInput;
   env?: Readonly<Record<string, string>>;
@@ -70,7 +73,7 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
   const logs: LogEntry[] = [];
   let ids = 0;
   const app = createApp({
-    // Whoever tests what comes after a wait says how long it may be. The memory is that of all tests that run in this process.
+    // A test of retries sets their time itself. The memory is not limited, because all tests in this process share it.
     config: configSchema.parse({
       retry: { budgetMs: 0 },
       ...config,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 
-/** What the random inputs of all wires are made of. */
+/** The parts that the random inputs of all wires are made of. */
 
 /**
  * Any character but half a surrogate pair. fast-check's unit `binary` and its URLs make a table of all characters first, which takes a

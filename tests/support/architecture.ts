@@ -29,7 +29,7 @@ export const LAYERS: readonly (readonly string[])[] = [
 ];
 /** A program of its own: it shares the ground floor with the gateway, and nothing of the gateway needs it. */
 const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
-/** What plugins may import besides their own folder. */
+/** The folders that plugins may import besides their own. */
 const OPEN_TO_PLUGINS = [
   ...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform" && layer !== "src/std"),
   "plugins/shared",
@@ -38,7 +38,7 @@ const OPEN_TO_PLUGINS = [
 /** Data that the gateway itself does without. */
 const OPEN_TO_PROGRAMS = ["plugins/programs"];
 
-/** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
+/** The folders that a file at `place` may import besides its own. `undefined` if the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {
   if (place.startsWith("plugins/")) return place.split(".").length > 1 ? undefined : OPEN_TO_PLUGINS;
   if (place === "src/fetcher") return OPEN_TO_FETCHER;

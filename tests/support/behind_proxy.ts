@@ -61,7 +61,7 @@ function chunk(model: string, choice: object): string {
   }\n\n`;
 }
 
-/** What its clients, who come through a proxy, show a member. It is an operator's. */
+/** The key that clients behind the proxy send to a member. It is an operator's. */
 export const MEMBER_KEY = "key-of-a-member-1a2b3c";
 
 export interface Member {

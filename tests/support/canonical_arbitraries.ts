@@ -64,7 +64,7 @@ const sound: fc.Arbitrary<FilePart> = fc.record({
   source: base64.map((data) => ({ type: "base64" as const, data })),
 });
 const file = fc.oneof(picture, document, sound);
-/** What only a wire knows that is not there. */
+/** A part that only a wire knows which does not exist. */
 const opaque = fc.record({
   type: constant("opaque"),
   standIn: said,
@@ -88,7 +88,7 @@ const result = fc.oneof(
   fc.record({ content: fc.array(inputPart, { maxLength: 3 }) }),
   fc.record({ content: fc.tuple(fc.record({ type: constant("text"), text: said })), isError: constant(true) }),
 );
-/** What the assistant says and calls, and what comes of its calls. */
+/** A turn of the assistant: its parts, its calls and their results. */
 const turn = fc.tuple(
   fc.array(spokenPart, { maxLength: 3 }),
   fc.array(fc.tuple(call, result), { maxLength: 3 }),

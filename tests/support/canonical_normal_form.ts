@@ -1,6 +1,6 @@
 /**
- * What a wire can tell of a canonical conversation: a list of plain facts, the same for the conversation as it was and as it
- * is read back, where nothing is lost that need not be.
+ * The facts of a canonical conversation that a wire can express, as a list. It is the same before the conversation is
+ * written and after it is read back, unless something was lost that the wire can express.
  */
 import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import type {
@@ -31,7 +31,7 @@ function alsoLacks({ lacks = {} }: SamplingTable): Rules["without"] {
   return Object.fromEntries(Object.entries(lacks).filter(([name]) => !STATED.has(name)));
 }
 
-/** What a wire has no place for, and what stands in for it. `lost` hears what a note must tell. */
+/** The losses of a wire, and the replacements for lost parts. `lost` receives the notes that must report a loss. */
 export interface Rules {
   /** Knobs, as a note names them. */
   without: Partial<Record<keyof GenerateRequest, string>>;
@@ -44,7 +44,7 @@ export interface Rules {
   ordered: boolean;
   /** Whether a choice of some tools goes as such, and not as a shorter list. */
   allows: boolean;
-  /** What is told where no limit is asked for. */
+  /** The limit that the wire states if none is requested. */
   limit?: number;
   /** Whether the answer's form has a name and a description, and may be left unenforced. */
   labels: boolean;
@@ -149,7 +149,10 @@ export function requestFacts(request: GenerateRequest, rules: Rules): { facts: u
   };
 }
 
-/** The same of an answer, in which no wire has files, and no words stand for what only another wire knows. */
+/**
+ * Like the facts of a conversation, for an answer. No wire has files in answers, and no text replaces parts that only
+ * another wire knows.
+ */
 export function answerFacts(
   { content, finish, usage }: GenerateResponse,
   rules: Rules,
@@ -182,7 +185,10 @@ function toolFact(tool: Tool): unknown {
 /** Ids are not told as they are everywhere. */
 const FROM_RESULT = "From the result of it:";
 
-/** Who tells what, in its order. Texts of one teller in a row are one; an empty one says nothing. */
+/**
+ * The facts of the messages, in order, each with its role. Adjacent texts of one role are joined, and empty texts are
+ * left out.
+ */
 function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegExp) => void): Fact[] {
   const facts: Fact[] = [];
   const ids = new Map<string, number>();
@@ -267,7 +273,7 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
   return facts;
 }
 
-/** What the assistant says in a row is one turn. */
+/** Joins adjacent messages of the assistant into one turn. */
 function joined(messages: readonly Message[]): Message[] {
   const turns: Message[] = [];
   for (const message of messages) {

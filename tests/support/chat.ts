@@ -1,4 +1,4 @@
-/** What an upstream of the chat wire says, in pieces to put together. */
+/** The answers of an upstream of the chat wire, in pieces to put together. */
 import { bodyOf } from "./chunks.ts";
 
 /** A chunk of the chat wire, as a frame. */

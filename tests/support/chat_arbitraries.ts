@@ -263,7 +263,7 @@ const extra = fc.tuple(unknownFields, unknownFields, unknownFields).map(([fields
   ...(Object.keys(message).length > 0 && { message }),
 })).map(overTheWire);
 
-/** What this wire can say of an answer: one text, one reasoning, one refusal, and calls after them. */
+/** The answers that this wire can express: one text, one reasoning, one refusal, and calls after them. */
 export const chatResponse = (model: string): fc.Arbitrary<GenerateResponse> =>
   fc.record({
     reasoning: fc.option(someText, { nil: undefined }),

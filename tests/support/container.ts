@@ -7,10 +7,10 @@ import { arePackagesThere } from "../../src/cli/cached.ts";
 import { printed } from "./programs.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** What the steps of the file call. */
+/** The programs that the steps of the file call. */
 const TOOLS = ["sh", "bash", "cp", "mkdir", "grep", "find", "ldd", "rm"];
 
-/** What the image says of its process. */
+/** The process that the image describes. */
 export interface ImageProcess {
   args: string[];
   env: string[];
@@ -35,7 +35,7 @@ export async function buildImage(folder: string): Promise<Image> {
   await makeBase(`${folder}/base`);
   const container = (await buildah("from", "scratch")).trim();
   await buildah("copy", "--quiet", container, `${folder}/base`, "/");
-  // Whoever asks a registry fails.
+  // A step that asks a registry fails.
   await buildah("config", "--env", "PATH=/usr/bin:/bin", "--env", "HTTPS_PROXY=http://127.0.0.1:1", container);
   await buildah("commit", "--quiet", "--disable-compression", container, name);
   const options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--disable-compression"];

@@ -8,7 +8,7 @@ export function newContext(clientWire = "chat"): AnswerContext & { notes: string
   return { clientWire, inputTokens: 1, notes, note: (text) => void notes.push(text) };
 }
 
-/** What the core hands to a protocol for a request with this body. */
+/** A request with this body, as the core passes it to a protocol. */
 export function newWireRequest(body: unknown, headers: HeadersInit = {}): WireRequest {
   return { body, headers: new Headers(headers), params: { lane: "oss" }, query: new URLSearchParams() };
 }

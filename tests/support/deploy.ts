@@ -42,7 +42,7 @@ export function containerSteps(): string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** What a step of a form such as `ENTRYPOINT ["a", "b"]` runs. */
+/** The command of a step of the form `ENTRYPOINT ["a", "b"]`. */
 export function commandOf(step: string | undefined): string[] {
   return JSON.parse(/\[.*\]$/.exec(step ?? "")?.[0] ?? "[]");
 }

@@ -58,12 +58,12 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
   },
 };
 
-/** What goes out as the body of an `EndpointRequest`. */
+/** The body of an `EndpointRequest` as it is sent. */
 export function payloadOf({ body }: EndpointRequest): BodyInit {
   return body instanceof FormData ? body : JSON.stringify(body);
 }
 
-/** What a server of all tasks answers, on the chat wire and those beside it. */
+/** Answers as a server of all tasks does, on the chat wire and those for other tasks. */
 export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
   switch (url.pathname.split("/").at(-1)) {
     case "embeddings":

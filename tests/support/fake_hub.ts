@@ -19,9 +19,9 @@ export const ROUTER = `https://${HOSTS.router}/v1`;
 export const HUB = `https://${HOSTS.hub}`;
 
 export interface FakeHubOptions {
-  /** What `GET /v1/models` answers; a function is asked anew each time. */
+  /** The answer to `GET /v1/models`. A function is called for each request. */
   models?: readonly JsonValue[] | ((asked: Asked) => Response | Promise<Response>);
-  /** What `POST /v1/chat/completions` answers where it is not refused. */
+  /** Answers `POST /v1/chat/completions`, unless the request is refused. */
   chat?: (asked: Asked) => Response;
   /** The models of other tasks. */
   repositories?: readonly Repository[];
@@ -98,7 +98,7 @@ function createAnswer(
   };
 }
 
-/** What a live provider calls the model; of a name with a version, the version. */
+/** A live provider's name for the model. If the name has a version, only the version. */
 function nameAt(provider: string, { inferenceProviderMapping = {} }: Repository): string | undefined {
   const entry = Array.isArray(inferenceProviderMapping)
     ? inferenceProviderMapping.find((one) => one.provider === provider)

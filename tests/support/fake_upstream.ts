@@ -1,4 +1,4 @@
-/** What a fake upstream was asked. */
+/** A request that a fake upstream received. */
 export interface Asked {
   method: string;
   url: URL;

@@ -29,7 +29,7 @@ export async function withSite(serve: Serve, use: (site: Site) => Promise<void>)
   }
 }
 
-/** What a name stands for in a test; each question is answered with the next of the lists, the last one for ever. */
+/** The addresses of names in a test. Each lookup gets the next of the lists, and the last list is repeated. */
 export type Names = Record<string, string[][]>;
 
 export function resolverOf(names: Names) {

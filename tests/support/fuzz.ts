@@ -12,7 +12,10 @@ import { assertCheap } from "./cost.ts";
 const ASKED = Number(Deno.env.get("LANEWAY_FUZZ_RUNS") ?? 0);
 const SEED = Number(Deno.env.get("LANEWAY_FUZZ_SEED") ?? (ASKED > 0 ? Date.now() % 2 ** 31 : 20261121));
 
-/** What takes longer, in milliseconds, is measured again beside other work: the machine may have been at work on much else. */
+/**
+ * A run that takes longer than this, in milliseconds, is measured again: the machine may have been busy with other
+ * work.
+ */
 const LONG_MS = 2_000;
 
 /** A test that nothing goes wrong for any input: `runs` of them, or as many as the environment asks for. */
@@ -44,8 +47,8 @@ export function fuzz<T>(
 // Values
 
 /**
- * What JSON can say and no value of ours can be, or what would be too large to be carried about: a text that stands for it,
- * put in its place when the whole is written.
+ * Texts that stand for JSON which no value of ours can hold, or which would be too large to pass around. They are
+ * replaced when the body is written.
  */
 const WRITTEN: Readonly<Record<string, string>> = {
   "\u0001infinite": "1e400",
@@ -213,7 +216,7 @@ function changed(value: JsonValue, changes: readonly Change[]): JsonValue {
   return root[0] ?? null;
 }
 
-/** What is left of a text: cut off, a piece of it twice, or a foreign piece in it. */
+/** Damage to a text: it is cut off, a piece is repeated, a foreign piece is inserted, or a piece is lost. */
 interface Damage {
   at: number;
   length: number;

@@ -9,7 +9,7 @@ const PERMISSIONS = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read"
 /** The environment of a gateway that takes nothing from the machine's. */
 export const GATEWAY_ENV = { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" };
 
-/** What Deno is started with for a gateway that gets `args`. `options` are Deno's own. */
+/** The arguments that Deno is started with for a gateway that gets `args`. `options` are Deno's own. */
 export function gatewayArgs(args: readonly string[], options: readonly string[] = []): string[] {
   return ["run", "--frozen", ...PERMISSIONS, ...options, MAIN, ...args];
 }
@@ -29,7 +29,7 @@ export interface GatewayProcess {
   /** Its address, without a slash at the end. */
   url: string;
   pid: number;
-  /** What it said until it served. */
+  /** The output until it served. */
   message: string;
   /** SIGKILL: it has no time for a last word. Resolves once the process is gone. */
   kill(): Promise<void>;

@@ -6,7 +6,7 @@ import { type ConfigInput, ENV, newApp, type TestApp, type TestAppOptions } from
 import { newContext, newWireRequest } from "./context.ts";
 import { CHAT, type Wire } from "./wires.ts";
 
-/** What a model does: a word, a thought `(so)`, or a call `name{"its":"input"}`. */
+/** One action of a model: a word, a thought `(so)`, or a call `name{"its":"input"}`. */
 export type Say = string;
 
 /** One request to a model's server. */
@@ -18,9 +18,9 @@ export interface Asked {
 }
 
 export interface HostedRigOptions extends Omit<TestAppOptions, "config" | "fetch"> {
-  /** What the servers of models speak. */
+  /** The wire of the models' servers. */
   wire?: Wire;
-  /** What the model does round by round; a response where its server does something else. */
+  /** The actions of the model in each round, or a response if its server does something else. */
   rounds: readonly (readonly Say[] | Response)[];
   search?(request: Request): Response | Promise<Response>;
   /** Other hosts. */
@@ -52,7 +52,7 @@ export function partsOf(says: readonly Say[]): OutputPart[] {
   });
 }
 
-/** What a server of the wire answers with. */
+/** The answer of a server of the wire. */
 export async function answerOn(wire: Wire, says: readonly Say[], stream: boolean): Promise<Response> {
   const content = partsOf(says);
   const reason: FinishReason = content.some(({ type }) => type === "tool-call") ? "tool-calls" : "stop";

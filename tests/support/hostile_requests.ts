@@ -55,7 +55,7 @@ function wireOf(url: URL, body: string): { wire: Wire; stream: boolean } {
 
 const STREAM = HELLO.frames!.replaceAll('{"model"', '{"id":"chatcmpl-1","object":"chat.completion.chunk","model"');
 
-/** What an upstream of any wire answers that is well. */
+/** Answers as a healthy upstream of any wire does. */
 export function answerWell({ url, body }: Pick<Asked, "url" | "body">): Response {
   const { wire, stream } = wireOf(url, body);
   return stream && wire === "chat" ? streamed(STREAM) : shortAnswer(wire);
@@ -110,7 +110,7 @@ const CONTENTS: JsonObject = {
   },
 };
 
-/** What is right at each of the other endpoints that take JSON. */
+/** Valid bodies for each of the other endpoints that take JSON. */
 export const OTHER_BODIES: Record<string, JsonObject[]> = {
   "/oss/v1/embeddings": [
     { model: "vectors", input: ["a", "b"], encoding_format: "base64", dimensions: 4, user: "u" },
@@ -258,7 +258,7 @@ export const hostilePaths: fc.Arbitrary<HostileRequest> = fc.tuple(
   ...(method === "POST" && { body: "{}" }),
 }));
 
-/** What a stored answer is asked for again. */
+/** Bodies of requests whose answers are stored. */
 export const storedBodies = hostileJson(fc.constantFrom<JsonValue>(
   { model: "sandbox", input: "Hello", store: true },
   { model: "sandbox", input: [{ type: "message", role: "user", content: "Hello", id: "msg_a" }], metadata: { a: "b" } },

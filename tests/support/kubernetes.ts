@@ -1,4 +1,4 @@
-/** What must hold of manifests of the gateway, whoever has made them. */
+/** Conditions that all manifests of the gateway must meet, written by hand or generated. */
 import { assert, assertEquals } from "@std/assert";
 import { checkedConfig, containerSteps, type Data, variablesIn } from "./deploy.ts";
 
@@ -83,7 +83,7 @@ function assertGateway({ spec }: Data, config: ReturnType<typeof checkedConfig>)
   assertEquals(annotations["prometheus.io/port"], String(container.ports[1].containerPort));
 }
 
-/** What the image says of itself holds in the cluster, too. */
+/** Checks that a pod runs the image as the image describes itself. */
 function assertPod({ selector, template }: Data): void {
   assert(isSelected(template.metadata.labels, selector.matchLabels));
   const { containers: [container], securityContext, automountServiceAccountToken, volumes } = template.spec;

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 /** Another one each day, so that a week has seen nearly all. */
 const SAMPLE_SEED = Number(Deno.env.get("LANEWAY_SAMPLE") ?? Math.floor(Date.now() / DAY_MS));
 const PART = scaled(1, 1 / 3);
-/** What `sampleOf` takes, for the name of a test. */
+/** The description of `sampleOf` for the name of a test. */
 export const SAMPLE = PART === 1 ? "all" : `a third, LANEWAY_SAMPLE=${SAMPLE_SEED}`;
 
 /** A third of them in their order, as chosen by a seed; in CI's own line all. */

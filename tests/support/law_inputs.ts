@@ -9,12 +9,12 @@ import * as responses from "./responses_arbitraries.ts";
 import * as responsesNormal from "./responses_normal_form.ts";
 import { CHAT, MESSAGES, RESPONSES, type Wire } from "./wires.ts";
 
-/** What the laws of a wire are tried with, and what equal means on it. */
+/** The inputs for the laws of a wire, and the normal forms by which they are compared. */
 export interface LawInputs {
   wire: Wire;
   request: fc.Arbitrary<JsonObject>;
   answer: fc.Arbitrary<JsonObject>;
-  /** What the wire can say of an answer by a model of this name. */
+  /** The answers by a model of this name that the wire can express. */
   response(model: string): fc.Arbitrary<GenerateResponse>;
   normalRequest(body: JsonObject): JsonObject;
   normalAnswer(body: JsonObject): JsonObject;

@@ -290,7 +290,7 @@ const parts: fc.Arbitrary<OutputPart[]> = fc.tuple(
   fc.uniqueArray(call, { maxLength: 3, selector: ({ id }) => id }),
 ).map(([before, calls]) => [...before, ...calls]);
 
-/** What this wire can say of an answer. */
+/** The answers that this wire can express. */
 export const messagesResponse = (model: string): fc.Arbitrary<GenerateResponse> =>
   fc.record({
     content: parts,

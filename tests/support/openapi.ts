@@ -33,7 +33,7 @@ export class Checker {
     this.#ajv.addSchema(document, "api");
   }
 
-  /** What is wrong with the body of a request, by the path of its endpoint. */
+  /** The faults in the body of a request, by the path of its endpoint. */
   request(place: string, body: unknown, mediaType = "application/json"): string[] {
     const [method, path] = place.split(" ") as [string, string];
     return this.#faults(
@@ -42,7 +42,7 @@ export class Checker {
     );
   }
 
-  /** What is wrong with an answer. */
+  /** The faults in an answer. */
   answer(place: string, status: number, body: unknown, mediaType = "application/json"): string[] {
     const [method, path] = place.split(" ") as [string, string];
     const response = this.#document.paths[path]?.[method.toLowerCase()]?.responses[status];

@@ -38,12 +38,12 @@ export interface ReceivedMetric {
 }
 
 export interface Collector {
-  /** What a process needs in its environment to export here. */
+  /** The environment variables with which a process exports here. */
   env: Record<string, string>;
   spans: ReceivedSpan[];
   /** The latest of each name. */
   metrics: Map<string, ReceivedMetric>;
-  /** Of everything, all texts that came. */
+  /** All texts in everything that was received. */
   raw: string;
   logs: number;
 }
@@ -69,7 +69,7 @@ export async function withCollector(use: (collector: Collector) => Promise<void>
   }
 }
 
-/** What makes a process export to a port of this machine, often. */
+/** The environment variables with which a process exports to a port of this machine, often. */
 export function exportTo(port: number): Record<string, string> {
   return {
     // As the task `start` gives it to the launcher.

@@ -26,7 +26,7 @@ export function pairedChat(messages: readonly JsonObject[]): JsonObject[] {
   return paired.length > 0 ? paired : [{ role: "user", content: "a" }];
 }
 
-/** The same of the messages wire. */
+/** Like `pairedChat`, for the messages wire. */
 export function pairedMessages(messages: readonly JsonObject[]): JsonObject[] {
   const paired: JsonObject[] = [];
   let open = new Set<unknown>();
@@ -45,7 +45,7 @@ export function pairedMessages(messages: readonly JsonObject[]): JsonObject[] {
   return paired;
 }
 
-/** The same of the responses wire, where a result may stand anywhere after its call. */
+/** Like `pairedChat`, for the responses wire, where a result may stand anywhere after its call. */
 export function pairedResponses(items: readonly JsonObject[]): JsonObject[] {
   const open = new Map<unknown, JsonObject>();
   const paired = items.filter((item) => {

@@ -15,7 +15,7 @@ export interface PermittedGateway {
   printed(): string;
 }
 
-/** What it may do with the configuration of this file. */
+/** The permissions of a gateway with the configuration in this file. */
 export function permissionsFor(config: ConfigInput, file: string) {
   return permissionsOf({
     config,

@@ -1,6 +1,6 @@
 /** Programs of the machine's own, which a test may need and not find. */
 
-/** What of these programs is not on this machine. */
+/** The programs that are missing on this machine. */
 export function missingOf(...programs: readonly string[]): string[] {
   return programs.filter((program) => pathOf(program) === undefined);
 }
@@ -17,7 +17,7 @@ export function pathOf(program: string): string | undefined {
   });
 }
 
-/** What stands behind a test's name, and whether it is left out, where it needs such programs. */
+/** Whether a test that needs these programs is skipped, and the reason to append to its name. */
 export function needs(...programs: readonly string[]): { ignore: boolean; why: string } {
   const missing = Deno.build.os === "linux" ? missingOf(...programs) : ["Linux"];
   return { ignore: missing.length > 0, why: missing.length > 0 ? ` (skipped: ${missing.join(", ")} is not here)` : "" };

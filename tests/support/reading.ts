@@ -11,7 +11,7 @@ import { ANSWER, answerWhole, ENDING, frame } from "./chat.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What one way did with a body of so many bytes. */
+/** The result of one way of reading a body of so many bytes. */
 export interface Reading {
   way: string;
   bytes: number;
@@ -182,7 +182,7 @@ function inPieces(body: Bytes, pieceBytes: number, onRead: (bytes: number) => vo
 
 declare function gc(): void;
 
-/** What is held. Buffers that nobody holds are given back beside the engine's work, and certainly before it collects again. */
+/** The memory in use. Unused buffers are released by another thread, and certainly before the next collection. */
 function used(): number {
   gc();
   gc();
@@ -226,7 +226,7 @@ async function timeOf({ body, read }: Way, bytes: number): Promise<number> {
 /** Enough for others to have had a turn meanwhile. */
 const WARM_BYTES = 16_000;
 
-/** What is clearly no growth with the square. */
+/** A ratio that clearly shows no quadratic growth. */
 const FINE = 8;
 const ROUNDS = 4;
 

@@ -11,7 +11,7 @@ export interface RedisServer {
   url: string;
   pid: number;
   kill(signal: Deno.Signal): void;
-  /** What `redis-cli` would print for a command, as one line. */
+  /** Runs a command, and returns the output that `redis-cli` would print, as one line. */
   ask(...command: string[]): Promise<string>;
   /** SIGKILL, if it still runs. */
   stop(): Promise<void>;

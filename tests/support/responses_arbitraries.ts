@@ -91,7 +91,7 @@ interface Offered {
 
 const called = ({ name, namespace }: Offered) => ({ name, ...(namespace !== undefined && { namespace }) });
 
-/** What is the same whatever tools there are is made once: it takes long. */
+/** Arbitraries that do not depend on the tools are made once, because making them takes long. */
 const callFields = object({ call_id: callId }, { id: idLike("fc"), status });
 const callInput = fc.oneof(fc.json({ maxDepth: 1 }), text);
 const goneTool = fc.record<Offered>({ kind: fc.constantFrom("function" as const, "custom" as const), name });
@@ -348,7 +348,7 @@ const annotation: fc.Arbitrary<Annotation> = fc.record({
   start: tokens,
   end: tokens,
 });
-/** What is encrypted is bound to the id of its item, so both travel as one text. */
+/** Encrypted reasoning is bound to the id of its item, so both travel as one text. */
 const opaque = fc.tuple(idLike("rs"), base64).map(([id, data]) => ({ origin: WIRE, data: `${id}:${data}` }));
 const part: fc.Arbitrary<OutputPart> = fc.oneof(
   fc.record({ type: constant("text" as const), text: someText }),
@@ -389,7 +389,7 @@ const call: fc.Arbitrary<OutputPart & { type: "tool-call" }> = fc.oneof(
   }),
 );
 
-/** What this wire can say of an answer. */
+/** The answers that this wire can express. */
 export const responsesResponse = (model: string): fc.Arbitrary<GenerateResponse> =>
   fc.record({
     parts: fc.uniqueArray(part, { maxLength: 4, selector: (one) => one.type === "opaque" ? one.extra.fields.id : one }),

@@ -2,7 +2,7 @@ import { assert, assertEquals, AssertionError } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 
-/** What the published schema has in every response, whatever has become of it. */
+/** The keys that the published schema has in every response, complete or not. */
 const RESPONSE_KEYS = [
   "background",
   "completed_at",
@@ -112,7 +112,7 @@ export function assertResponsesStream(frames: readonly Frame[]): void {
 class Failed extends Error {}
 
 class Reader {
-  /** What comes next is at its end: a long list takes long to give up its first. */
+  /** The remaining events in reverse order, because removing the first item of a long list takes long. */
   readonly #rest: JsonObject[];
   readonly #created: JsonObject;
   readonly #output: JsonObject[] = [];

@@ -30,7 +30,10 @@ function content(value: JsonValue | undefined): JsonObject[] {
   return parts.length === 1 && parts[0]!.text === "" && Object.keys(some(object(parts[0]))!).length === 2 ? [] : parts;
 }
 
-/** What a text is called follows from who says it. Citations and probabilities of which there are none are absent. */
+/**
+ * A part. Both types of texts become `text`, because the role implies which one it was. Empty lists of citations and
+ * probabilities are left out.
+ */
 function part(value: JsonObject): JsonObject {
   const { type, annotations, logprobs, detail, ...rest } = withoutNulls(value);
   return {
@@ -206,7 +209,7 @@ function textConfig({ format, ...rest }: JsonObject): JsonObject {
 
 // Answers
 
-/** What the gateway tells of the request, and of itself. */
+/** The fields in which the gateway reports about the request and itself. */
 const OWN = new Set([
   "id",
   "object",

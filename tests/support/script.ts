@@ -127,7 +127,7 @@ export function inChat(request: Script, model: string): JsonObject {
 
 const CHOICE = { auto: "auto", required: "any", none: "none" } as const;
 
-/** The same in the messages wire. */
+/** The script as a request in the messages wire. */
 export function inMessages(request: Script, model: string): JsonObject {
   const { choice } = request;
   const chosen = typeof choice === "object" ? { type: "tool", ...choice } : choice && { type: CHOICE[choice] };
@@ -176,7 +176,7 @@ export function inMessages(request: Script, model: string): JsonObject {
   };
 }
 
-/** The same in the responses wire, which has no words for where to stop. */
+/** The script as a request in the responses wire, which has no stop sequences. */
 export function inResponses(request: Script, model: string): JsonObject {
   return {
     model,

@@ -17,7 +17,7 @@ export function sourceFrom<E>(events: AsyncIterable<E>): EventSource<E> {
   };
 }
 
-/** The events of a source, one by one. Whoever leaves early ends the source. */
+/** The events of a source, one by one. Leaving the loop early ends the source. */
 export async function* eachOf<E>(source: EventSource<E>): AsyncGenerator<E> {
   try {
     for (let events = await source.next(); events; events = await source.next()) yield* events;

@@ -31,7 +31,7 @@ export function protocolOf<K extends TextOperation>(
   return found as Protocol<K>;
 }
 
-/** What an upstream answers to a call: a body alone, or a whole reply. */
+/** The answer of an upstream to a call: only a body, or a whole reply. */
 export type Upstream = (call: Call, index: number) => JsonValue | Reply;
 
 export function newReply(body: Reply["body"], headers: HeadersInit = {}, status = 200): Reply {

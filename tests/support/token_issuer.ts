@@ -27,7 +27,10 @@ export interface OidcRig {
   clock: { ms: number };
 }
 
-/** What of the configuration a test sets; the rest admits every token of the issuer. */
+/**
+ * Creates an issuer and a gateway. A test sets parts of the configuration, and the rest admits every token of the
+ * issuer.
+ */
 export async function newRig(
   oidc: Partial<NonNullable<ConfigInput["oidc"]>> = {},
   { config = {}, ...options }: TestAppOptions = {},
@@ -45,7 +48,7 @@ export function configFor(oidc: Partial<NonNullable<ConfigInput["oidc"]>>, confi
 /** Its fetch answers for the issuer and for the upstream of the test apps. */
 export interface TokenIssuer {
   fetch: typeof fetch;
-  /** What it lists now. */
+  /** The keys that it lists now. */
   keys: SigningKey[];
   /** How it answers in place of its documents. */
   answer?: (url: string, signal: AbortSignal) => Promise<Response>;
@@ -53,7 +56,7 @@ export interface TokenIssuer {
   jwksUrl: string;
   /** How often its documents were asked for: discovery and keys. */
   asked: { discovery: number; keys: number };
-  /** What reached the upstream, as text. */
+  /** The requests that reached the upstream, as text. */
   sent(): string;
   token(claims?: JWTPayload, key?: SigningKey, header?: object): Promise<string>;
 }

@@ -6,7 +6,7 @@ import { CHAT } from "./wires.ts";
 
 export interface TracedGateway extends Launched {
   collector: Collector;
-  /** What the upstreams were asked, with their headers. */
+  /** The requests to upstreams, with their headers. */
   asked: { path: string; headers: Headers }[];
 }
 
@@ -15,7 +15,7 @@ export interface TracedOptions {
   observe?: object;
   /** Beside `first` and `second`. */
   config?: object;
-  /** What a model does round by round. */
+  /** The actions of a model in each round. */
   rounds?: readonly (readonly string[])[];
 }
 

@@ -11,7 +11,7 @@ export function sourceOfBytes(body: ReadableStream<Uint8Array>): ByteSource {
   return new ByteReader(body, 8 * 1024);
 }
 
-/** What is left of an answer's body. */
+/** The rest of an answer's body, as text. */
 export async function textOf({ body }: TransportResponse): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -1,7 +1,8 @@
 /**
- * What the vendors' own schemas require of an answer: the fields that must be there, and the words that a field may have
- * (openai 7.55 and @anthropic-ai/sdk 1.11, `resources/*.d.ts`; openai 3.54 and anthropic 2.12 for Python say the same).
- * Further fields are welcome, as they are in the SDKs; those that hold a word, a number or a list are held to it.
+ * The requirements of the vendors' own schemas for an answer: the fields that must be there, and the words that a field
+ * may have (openai 7.55 and @anthropic-ai/sdk 1.11, `resources/*.d.ts`; openai 3.54 and anthropic 2.12 for Python say
+ * the same). Further fields are welcome, as they are in the SDKs; those that hold a word, a number or a list are held
+ * to it.
  */
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** What only that takes longer than which never comes, on a busy machine too. */
+/** A time that is only exceeded by promises that never settle, even on a busy machine. */
 const PATIENCE_MS = 60_000;
 
 /** Fails where the promise never settles: a test that hangs tells nothing. */

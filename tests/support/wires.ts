@@ -18,7 +18,7 @@ import { newContext, newExchange, type TestExchange } from "./context.ts";
 import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
 import { readEvents, writeFrames } from "../../src/programs/testing/stages.ts";
 
-/** What a stream holds at the end of an answer, and what in its place after a failure. */
+/** The texts at the end of a stream: after a complete answer, and after a failure. */
 interface Marks {
   done: string | RegExp;
   error: string;
@@ -50,7 +50,7 @@ export class ClientWire<M extends Marks = Marks> {
     return writeFrames(this.#protocol.stream!.writer(exchange), events);
   }
 
-  /** The same as text, as the wire sets its frames apart. */
+  /** Like `writeFrames`, as text with the wire's framing. */
   writeText(events: Iterable<GenerateEvent>, exchange: TestExchange): string {
     const format = this.#protocol.stream!.framing === "sse" ? formatFrame : ({ data }: Frame) => `${data}\n`;
     return this.writeFrames(events, exchange).map(format).join("");
@@ -158,7 +158,7 @@ export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
 /** Spoken to clients only. */
 export const OLLAMA = new ClientWire(ollamaProtocols, { done: '"done":true', error: '{"error":"' });
 
-/** The same. Its answers have their ends in their last piece. */
+/** Spoken to clients only. The last piece of an answer states its end. */
 export const GEMINI = new ClientWire(geminiProtocols, { done: '"finishReason":', error: 'data: {"error":{' });
 
 for (const { load } of [...ollamaProtocols, ...geminiProtocols]) await load?.();

@@ -1,4 +1,4 @@
-/** The console's own files, as texts: no file is read, and a compiled gateway holds them. */
+/** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import app from "../../console/app.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
@@ -68,7 +68,7 @@ const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
   ),
 };
 
-/** Nothing from elsewhere is loaded, and nothing runs that is not one of these files. */
+/** The pages load nothing from elsewhere, and run no code but that of these files. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -82,7 +82,7 @@ const POLICY = [
 
 const HEADERS = {
   "content-security-policy": POLICY,
-  // The console itself is told which of its pages asks: `sessions.ts`.
+  // The referrer tells the console which of its pages a request comes from: see `sessions.ts`.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "cross-origin-opener-policy": "same-origin",

@@ -1,4 +1,4 @@
-/** What may stand where in the configuration, by its JSON schema. */
+/** Completes names and values in the configuration by its JSON schema. */
 import { z } from "zod";
 import { configSchema } from "../../config/schema.ts";
 
@@ -21,13 +21,13 @@ interface Schema {
 
 export interface Completion {
   description?: string;
-  /** The names that an object may have there, each with its type in words. */
+  /** The names that an object at this path may have, each with its type in words. */
   names: { name: string; type: string; description?: string }[];
-  /** The values that may stand there, as JSON: those that the schema lists, else its examples and what is taken without one. */
+  /** The values at this path, as JSON: those that the schema lists, or else its examples and its default. */
   values: string[];
 }
 
-/** Made here: the file that editors read need not be in the executable. */
+/** The schema is made here, so that the executable need not contain the file for editors. */
 const root = z.toJSONSchema(configSchema, { io: "input" }) as Schema;
 
 export function completionAt(path: readonly (string | number)[]): Completion {
@@ -55,7 +55,7 @@ export function completionAt(path: readonly (string | number)[]): Completion {
   };
 }
 
-/** All that a schema may be, without what only names others. */
+/** All alternatives of a schema, including itself. References are resolved. */
 function branchesOf(schema: Schema, root: Schema): Schema[] {
   const { $ref, anyOf = [], oneOf = [], allOf = [] } = schema;
   const named = $ref?.split("/").slice(1).reduce<unknown>((at, step) => Object(at)[step], root);

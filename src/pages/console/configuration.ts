@@ -1,4 +1,4 @@
-/** The page of the configuration: its text without secrets, and what an operator makes of it. */
+/** The page of the configuration: its text without secrets, and an operator's changes to it. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Problem } from "../../config/check.ts";
@@ -14,7 +14,7 @@ import { runSliced } from "../../util/sliced_work.ts";
 import { completionAt } from "./completion.ts";
 
 const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
-/** Numbers of what is hidden in the former text: none of the present one's. */
+/** The first number of a hidden secret in the former text. Numbers in the present text are smaller. */
 const FORMER_FROM = 1_000_000;
 
 export async function readConfiguration(context: RequestContext): Promise<Response> {
@@ -43,7 +43,7 @@ export async function applyConfiguration(context: RequestContext, order: JsonObj
   const desk = await deskOf(context);
   const { text, version, atRestart } = validate(applySchema, order);
   const masks = await masksOf(desk, context);
-  // Numbers of what is hidden mean something else in another version.
+  // The numbers of hidden secrets mean other secrets in another version.
   if (masks.file.why === undefined && version !== masks.version) {
     return Response.json({ outcome: "conflict", message: CHANGED });
   }
@@ -54,7 +54,7 @@ export async function applyConfiguration(context: RequestContext, order: JsonObj
   return Response.json("message" in applied ? { ...applied, message: context.hide(applied.message) } : applied);
 }
 
-/** What may stand at `?path=`, a JSON array of names and numbers. */
+/** The names and values that are allowed at `?path=`, a JSON array of names and numbers. */
 export function completeConfiguration({ url }: RequestContext): Response {
   return Response.json(completionAt(pathIn(url?.searchParams.get("path") ?? "[]")));
 }
@@ -90,7 +90,7 @@ async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestCont
   const mask = async (text: string | undefined, first: number): Promise<MaskedText | undefined> =>
     text === undefined ? undefined : await runSliced(maskText(text, (plain) => secrets.isIn(plain), first), signal);
   const [present, former] = [await mask(file.text, 1), await mask(file.former, FORMER_FROM)];
-  // What is hidden depends on what the gateway serves by as well.
+  // The version covers the masked texts as well, because the masks also depend on the secrets of the running gateway.
   const version = file.version && digestOf(JSON.stringify([file.text, file.former, present?.text, former?.text]));
   return { file, present, former, version };
 }

@@ -2,11 +2,11 @@
 import { type Cookie, getCookies, setCookie } from "../../std/http/cookie.ts";
 
 /**
- * The cookies by their names. Of several of one name the first counts: it is for the path that is nearest to the page. One that
- * has no name is of another program on the host, and passed over.
+ * The cookies by their names. If several have one name, the first counts, because it is for the path that is nearest to
+ * the page. A cookie without a name comes from another program on the host, and is skipped.
  */
 export function cookiesOf({ headers }: Request): ReadonlyMap<string, string> {
-  // The package takes the last, and throws where there is no name.
+  // The package would take the last one, and throws if there is no name.
   const named = (headers.get("cookie") ?? "").split(";").filter((cookie) => /^\s*[^\s=]/.test(cookie)).toReversed();
   if (named.length === 0) return new Map();
   const cookies = Object.entries(getCookies(new Headers({ cookie: named.join(";") })));

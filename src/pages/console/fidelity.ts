@@ -1,4 +1,6 @@
-/** What each wire keeps for one model: its fields are sent through a copy of the gateway, which calls nobody. */
+/**
+ * The fidelity table of one model. Each field of a wire is sent through a copy of the gateway that calls no upstream.
+ */
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Gateway } from "../../context/gateway.ts";
 import type { RequestContext } from "../../context/request_context.ts";
@@ -20,11 +22,14 @@ interface Table {
   answers: FidelityRow[];
 }
 
-/** Each takes a second of work: two look at one, and one is made at a time. */
+/** The tables. One takes a second of work, so it is kept, and only one is made at a time. */
 const tables = new WeakMap<Gateway, BoundedMap<string, Promise<Table>>>();
 let latest: Promise<unknown> = Promise.resolve();
 
-/** `?lane=&model=&client=`: what becomes of each field of the client's requests, and of each field of the answers to it. */
+/**
+ * `?lane=&model=&client=`: the fate of each field of the client's requests, and of each field of the answers to the
+ * client.
+ */
 export async function fidelity(context: RequestContext): Promise<Response> {
   const { gateway, url } = context;
   const asked = (name: string) => url?.searchParams.get(name) ?? "";
@@ -33,7 +38,7 @@ export async function fidelity(context: RequestContext): Promise<Response> {
   if (client === "") return Response.json({ clients });
   if (!clients.includes(client)) throw new GatewayError("invalid_request", `Cannot find wire "${client}"`);
   const lane = findLane(laneName, context);
-  // First, because the caller may not be the one that a table was made for.
+  // This comes first, because it checks that this caller may use the model.
   const { targets: [target] } = await resolve("generate", model, lane, context);
   const known = tables.get(gateway) ?? new BoundedMap<string, Promise<Table>>(50);
   tables.set(gateway, known);
@@ -100,14 +105,14 @@ async function collected(rows: AsyncIterable<FidelityRow>): Promise<FidelityRow[
   return all;
 }
 
-/** One request through a gateway that calls nobody: its upstream answers the same every time. */
+/** A request through a copy of the gateway that calls no upstream. `answerTo` answers in its place. */
 interface DryRunOptions extends Pick<ExchangeOptions, "headers"> {
   startDryRun: StartDryRun;
-  /** Whose wire its thoughts are sealed for. */
+  /** The wire that reasoning is sealed for. */
   client: string;
-  /** A request that is answered before. */
+  /** A request that is sent first. */
   before?: FidelityRequest;
-  /** What the upstream answers to what it is asked. */
+  /** The upstream's answer to a request. */
   answerTo(asked: JsonObject): JsonObject;
 }
 
@@ -146,13 +151,13 @@ export async function dryRun(
   return { status: response.status, ...(call && { asked: call }), answer: isJson ? JSON.parse(text) : text, notes };
 }
 
-/** What is sealed differs from one time to the next, and what is in it does not. */
+/** Replaces sealed texts by their content. A sealed text is different every time, but its content is not. */
 async function unsealed(
   text: string,
   client: string,
   store: Parameters<typeof createSealing>[0]["store"],
 ): Promise<string> {
-  // A signature of one of the wires is the same in base64.
+  // The signatures of one wire hold the sealed text in base64.
   const plain = text.replace(/\bbHcxL[\w+/]+=*/g, atob);
   if (!plain.includes("lw1.")) return plain;
   const { sealer } = await createSealing({ store, patienceMs: 1_000, now: () => 0 })();

@@ -1,4 +1,4 @@
-/** The page of keys: which there are, what they used, and what an operator does with them. */
+/** The page of keys: the list with its usage, and an operator's changes to it. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
 import { whyNotName } from "../../config/key_name.ts";
@@ -20,7 +20,7 @@ const USAGE_DAYS = 30;
 /** How long the store may take, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
-/** What is known of the keys, but the keys themselves. `?from=` is where the list goes on: the `next` of its page before. */
+/** Lists the facts about the keys, without the keys themselves. `?from=`: the `next` of the page before. */
 export async function listKeys({ gateway, url }: RequestContext): Promise<Response> {
   const { configured, stored, teams } = await deskOf(gateway);
   const from = placeIn(url?.searchParams.get("from"));
@@ -64,11 +64,11 @@ function sumOf(rows: readonly UsageRow[]) {
     sum.unpriced += unpriced;
   }
   const { pico, unpriced, ...counts } = sum;
-  // What nobody knows is no 0.
+  // An unknown amount is left out instead of being reported as 0.
   return { ...counts, ...(unpriced < sum.requests && { dollars: formatDollars(pico) }) };
 }
 
-/** Makes a key. The answer is the only place that has it. */
+/** Creates a key. Only this answer ever contains it. */
 export async function createKey(context: RequestContext, order: JsonObject): Promise<Response> {
   const desk = await deskOf(context.gateway);
   const keyring = keyringOf(desk);
@@ -79,7 +79,7 @@ export async function createKey(context: RequestContext, order: JsonObject): Pro
   return Response.json({ name: facts.name, key: secret }, { status: 201 });
 }
 
-/** From now on the key may do what the order says, and nothing else. */
+/** Replaces the permissions and limits of a key. */
 export async function limitKey(context: RequestContext, order: JsonObject): Promise<Response> {
   const desk = await deskOf(context.gateway);
   const keyring = keyringOf(desk);
@@ -108,7 +108,7 @@ function keyringOf({ stored }: KeyDesk): Keyring {
   throw new GatewayError("unsupported", stored.why);
 }
 
-/** What a key is to be called and may do. Throws `invalid_request`. */
+/** The name and the permissions of a key. Throws `invalid_request`. */
 function factsIn(order: JsonObject, { teams }: KeyDesk, { gateway }: RequestContext): KeyFacts {
   const facts = validate(keyFactsSchema, order);
   const { name, lanes = [], team } = facts;
@@ -122,7 +122,7 @@ function factsIn(order: JsonObject, { teams }: KeyDesk, { gateway }: RequestCont
   return facts;
 }
 
-/** One of the configuration with the name would share its limits, its usage and what it has stored. */
+/** Whether a key of the configuration has the name. Two such keys would share their limits, usage and stored data. */
 function isTaken(name: string, { configured }: KeyDesk): boolean {
   return configured.some((key) => key.name === name);
 }

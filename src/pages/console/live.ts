@@ -1,8 +1,11 @@
-/** What the console's pages ask for, as JSON. */
+/** The data of the console's live pages, as JSON. */
 import type { RequestContext } from "../../context/request_context.ts";
 import { processStatus } from "../worker_report.ts";
 
-/** What runs, and what ended since `?since=`, the number that the last answer of the `?feed=` named as `next`. */
+/**
+ * The running requests, and those that ended since `?since=`, which is the `next` of the last answer from the feed
+ * `?feed=`.
+ */
 export function live(
   { gateway: { observe: { feed, captures }, clocks: { now } }, url, hide }: RequestContext,
 ): Response {

@@ -1,4 +1,4 @@
-/** What hides the secrets in what was recorded: those that the gateway knows, and those that a client sent for tools. */
+/** Hides secrets in recorded texts: those that the gateway knows, and those that a client sent for tools. */
 import type { CapturedBytes } from "../../context/captured_bytes.ts";
 import { secretsInUrl } from "../../util/urls_and_headers.ts";
 import type { Capture } from "../../context/capture.ts";
@@ -13,17 +13,17 @@ const CREDENTIAL = /^(authorization|authorization_token|token|api_key|headers)$/
 
 const ADDRESS = /^(server_)?url$/i;
 
-/** The same in a text that is no whole JSON: a field with its text, or with all that stands in braces. */
+/** Such a field in a text that is not complete JSON, with its text or with everything in its braces. */
 const WRITTEN =
   /"(?:authorization|authorization_token|token|api_key|headers)"\s*:\s*(?:"((?:\\.|[^"\\])*)"?|\{([^}]*))/gi;
 
-/** The same text without secrets. A text may be as long as a body. */
+/** Returns the text without secrets. A text may be as long as a body. */
 export type HideLong = (text: string) => SlicedWork<string>;
 
 /** Throws `request_too_large` if the request brings so many credentials that they cannot all be hidden. */
 export function* hiderOf(recorded: Capture): SlicedWork<HideLong> {
   const { body, calls } = recorded;
-  // What is missing of a body that is cut off may stand in what the gateway made of it.
+  // The missing part of a body that was cut off may be in the bodies that the gateway made from it.
   const bodies = body.kept < body.length ? [body, ...calls.map((call) => call.body)] : [body];
   const credentials = new Set<string>();
   for (const one of bodies) {
@@ -42,7 +42,7 @@ function* hideSpelled(text: string, finders: readonly WordFinder[]): SlicedWork<
   const plain = yield* spellOut(hidden);
   if (plain === hidden) return hidden;
   const hiddenPlain = yield* hideInSlices(plain, finders);
-  // The bytes stay as they came where they spell no secret.
+  // A text whose escapes spell no secret is left unchanged.
   return hiddenPlain === plain ? hidden : hiddenPlain;
 }
 
@@ -50,7 +50,10 @@ function textIn(capture: CapturedBytes): string {
   return new TextDecoder().decode(capture.bytes());
 }
 
-/** What a JSON text holds for servers that hosted tools call. Of one that is cut off, whatever looks like it. */
+/**
+ * The credentials in a JSON text that are meant for servers that hosted tools call. In a text that was cut off,
+ * everything that looks like one.
+ */
 function* credentialsIn(text: string): SlicedWork<Iterable<string>> {
   let body: unknown;
   try {
@@ -73,12 +76,12 @@ function* credentialsWrittenIn(text: string): SlicedWork<Iterable<string>> {
   return secrets;
 }
 
-/** A function of the client's own describes what it takes, perhaps a token. */
+/** Whether the tool is a function of the client's own. Its schema may describe a token, which is no credential. */
 function isFunction(tool: unknown): boolean {
   return isObject(tool) && (tool.type === "function" || "input_schema" in tool || "function" in tool);
 }
 
-/** Without recursion: what was refused because it is nested too deep is recorded, too. */
+/** There is no recursion, because requests that were refused for their depth are recorded as well. */
 function* secretsUnder(root: object): SlicedWork<Iterable<string>> {
   const secrets = new Set<string>();
   const add = (secret: string) => void (secret.length >= SHORTEST_MASKED && secrets.add(secret));

@@ -1,4 +1,4 @@
-/** The console: pages for operators, and what those ask for. */
+/** The console: pages for operators, and the data of those pages. */
 import { type OwnRequest, type RequestContext, withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
@@ -21,7 +21,7 @@ import { mayAsk } from "../../inference/resolve.ts";
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { readJsonBody } from "../../http/body.ts";
 
-/** Each takes so long that many at once would hold up everybody else. */
+/** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
   "record/request",
@@ -32,7 +32,7 @@ const LONG: ReadonlySet<string> = new Set([
 ]);
 const slots = new Slots(1);
 
-/** Below `/console/api/`: what an operator may read. */
+/** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   fidelity,
   live,
@@ -49,14 +49,14 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   "configuration/schema": completeConfiguration,
 };
 
-/** Of a login at a provider, for everybody. */
+/** The steps of a login at a provider, which need no session. */
 const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Response>>> = {
   ways: loginWays,
   oidc: beginLogin,
   callback: finishLogin,
 };
 
-/** Below `/console/api/`: what an operator may have done. */
+/** The actions below `/console/api/`. */
 const ORDERS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
@@ -65,13 +65,13 @@ const ORDERS: Readonly<Record<string, Action>> = {
   "configuration/apply": applyConfiguration,
 };
 
-/** Longer keys are none, in bytes. */
+/** The longest possible key, in bytes. */
 const LONGEST_KEY = 8_192;
-/** How long a key may take to come, in milliseconds. */
+/** How long a key may take to arrive, in milliseconds. */
 const KEY_PATIENCE_MS = 10_000;
 
 /**
- * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
+ * Everything below `/console`. The files need no login, because they contain nothing about this gateway. A path below
  * `call/` is the operator's own request to the gateway.
  */
 export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
@@ -96,7 +96,7 @@ async function answer(name: string, context: RequestContext): Promise<Response> 
   return response;
 }
 
-/** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
+/** A request to another path of the gateway, with the operator as its caller. It counts like any other request. */
 async function called(path: string, context: RequestContext): Promise<OwnRequest> {
   checkOrigin(context);
   if (context.request.headers.get("upgrade")?.toLowerCase() === "websocket") {
@@ -131,7 +131,7 @@ function checkMethod(method: string, allow: readonly string[]): void {
   if (!allow.includes(method)) throw methodNotAllowed(method, allow);
 }
 
-/** The body is the key. Who sends it is not known yet, so it has to come at once. */
+/** The body is the key. Its sender is not authenticated yet, so it has little time and room. */
 async function keyIn({ body }: Request): Promise<string> {
   if (!body) return "";
   const late = new AbortController();
@@ -147,7 +147,10 @@ async function keyIn({ body }: Request): Promise<string> {
   }
 }
 
-/** Relative addresses of its files need the slash; so is this one, for a proxy that serves the gateway below a path. */
+/**
+ * Redirects to the path with a slash, which the relative addresses of the console's files need. The location is
+ * relative as well, for a proxy that serves the gateway below a path.
+ */
 function redirect(location: string): Response {
   return new Response(null, { status: 308, headers: { location } });
 }
@@ -156,10 +159,10 @@ function notThere(name: string): never {
   throw new GatewayError("not_found", `The console has no page "${name}"`);
 }
 
-/** The models that the operator may ask for, lane by lane. */
+/** The models that the operator may use, by lane. */
 async function models({ gateway: { lanes }, caller, hide, note, signal }: RequestContext): Promise<Response> {
   const open = [...lanes.values()].filter(({ name }) => caller.lanes?.includes(name) ?? true);
-  // Outside the turn: a catalog that is slow to answer keeps nobody else waiting.
+  // The lists are read outside the turn, so that a slow catalog does not keep others waiting.
   const lists = await Promise.all(open.map(async (lane) => ({ name: lane.name, models: await lane.list(note) })));
   const write = () => {
     signal.throwIfAborted();
@@ -171,19 +174,19 @@ async function models({ gateway: { lanes }, caller, hide, note, signal }: Reques
   return await runExclusively(caller.owner, () => flushEventLoop().then(write));
 }
 
-/** Does what is ordered. `context.caller` is the operator. */
+/** Runs an action. `context.caller` is the operator. */
 type Action = (context: RequestContext, order: JsonObject) => Response | Promise<Response>;
 
 const LONGEST_ORDER = 2 ** 20;
-/** How long an order may take to come, in milliseconds. */
+/** How long the body of an action may take to arrive, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/** Who orders is known before anything of the order is read. */
+/** Authenticates the operator before it reads the body. */
 async function runAction(order: Action, context: RequestContext): Promise<Response> {
   const { request, isServed, gateway } = context;
   checkOrigin(context);
   const known = withCaller(context, await operatorOf(context));
-  // A form of another site can be of any type but this.
+  // A form on another site can have other content types, but not this one.
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
     throw new GatewayError("unsupported_media_type", "Expected content-type application/json");
   }

@@ -8,7 +8,7 @@ const COOKIE = "laneway_login";
 /** How long a login may take, in seconds. */
 const LIFE_S = 600;
 
-/** Whether there is another way to log in than a key, which everybody may know; and whether the browser has a session to end. */
+/** Whether there is a login at a provider, and whether the browser has a session. Everybody may know both. */
 export async function loginWays(context: RequestContext): Promise<Response> {
   const { login } = await context.gateway.console!.parts();
   const session = await holderOf(context) !== undefined;
@@ -20,7 +20,7 @@ export async function beginLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
     const login = await loginOf(context);
     const { url, begun: { state, nonce, verifier } } = await login.begin();
-    // Lax: the browser comes back from another site. It holds nothing that is the gateway's.
+    // The cookie is Lax, because the browser comes back from another site. It holds no credential of the gateway.
     const cookie = cookieText(COOKIE, [state, nonce, verifier].join("."), LIFE_S, "Lax", context, login.page);
     return new Response(null, {
       status: 302,
@@ -29,7 +29,7 @@ export async function beginLogin(context: RequestContext): Promise<Response> {
   });
 }
 
-/** Where the provider sends the browser back to. */
+/** The page that the provider sends the browser back to. It finishes the login. */
 export async function finishLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
     const [, state, nonce, verifier] = WORDS.exec(valueOf(COOKIE, context.request)) ?? [];
@@ -57,7 +57,7 @@ async function loginOf({ gateway }: RequestContext) {
   );
 }
 
-/** A person looks at what comes: a refusal is a page. */
+/** Shows an error as a page, because a person sees it. */
 async function orPage(work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();

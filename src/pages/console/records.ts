@@ -1,4 +1,4 @@
-/** Requests that were recorded, as the console shows them. No secret that the gateway knows of is in what it gives. */
+/** Recorded requests, as the console shows them. Secrets that the gateway knows are masked. */
 import type { CapturedBytes } from "../../context/captured_bytes.ts";
 import type { Capture, CapturedCall } from "../../context/capture.ts";
 import type { RequestContext } from "../../context/request_context.ts";
@@ -7,24 +7,24 @@ import { GatewayError } from "../../errors.ts";
 import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
 import { type HideLong, hiderOf } from "./masked_text.ts";
 
-/** More of one body is not shown on the page, in bytes; it can be saved. */
+/** The most bytes of a body that the page shows. The whole body can be saved. */
 const MOST_SHOWN = 262_144;
 
-/** What of a body is kept. */
+/** The kept part of a body. */
 interface Shown {
-  /** All that passed. */
+  /** The bytes that passed. */
   bytes: number;
-  /** The first of them that are kept. */
+  /** How many of them are kept, from the first one on. */
   kept: number;
-  /** Nothing where they are no text. */
+  /** Absent if the bytes are no text. */
   text?: string;
-  /** Whether the text is not all that is kept. */
+  /** Whether `text` is shorter than the kept part. */
   isShortened?: true;
-  /** Whether it is not the bytes themselves, but what they were: of forms and files. */
+  /** Whether it is a description instead of the bytes themselves, as for forms and files. */
   isDescription?: true;
 }
 
-/** The latest first, and whether any are recorded at all. */
+/** The list of records, newest first, and the limits within which requests are recorded. */
 export function records({ gateway: { observe: { captures } } }: RequestContext): Response {
   const { loaded } = captures ?? {};
   return Response.json({
@@ -43,7 +43,7 @@ function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Cap
   return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
 }
 
-/** One of them, whole. What is found of it now is masked after that: meanwhile more may come of it. */
+/** One whole record. Its texts are collected first and masked afterwards, because more of it may arrive meanwhile. */
 export async function record(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
@@ -76,7 +76,7 @@ export async function record(context: RequestContext): Promise<Response> {
     entry,
   };
   for (const { part, text } of found) part.text = await runSliced(masked(text, hide), signal);
-  // What stands in heads, addresses and errors, too.
+  // This masks headers, URLs and errors as well.
   const text = await runSliced(hide(JSON.stringify(view)), signal);
   return new Response(text, { headers: { "content-type": "application/json" } });
 }
@@ -100,7 +100,7 @@ export async function recordedText(context: RequestContext): Promise<Response> {
   });
 }
 
-/** The record that the address names. Throws `not_found` where it is kept no more. */
+/** The record that the URL names. Throws `not_found` if it is no longer kept. */
 export function recordOf({ gateway: { observe: { captures } }, url }: RequestContext): Capture {
   const found = captures?.loaded?.of(url!.searchParams.get("id") ?? "");
   if (found) return found;
@@ -128,7 +128,7 @@ interface Found {
   isCut: boolean;
 }
 
-/** Of the first bytes; nothing where they are no text. */
+/** The text of the first `most` bytes. `undefined` if they are no text. */
 function capturedText(capture: CapturedBytes, most = Infinity): Found | undefined {
   const bytes = capture.bytes().subarray(0, most);
   const isCut = bytes.length < capture.length;
@@ -139,7 +139,7 @@ function capturedText(capture: CapturedBytes, most = Infinity): Found | undefine
   }
 }
 
-/** The end may be cut off within a secret. */
+/** The masked text. Its end may be cut off within a secret. */
 function* masked({ text, isCut }: Found, hide: HideLong): SlicedWork<string> {
   return isCut ? (yield* hide(`${text}…`)).replace(/…$/, "") : yield* hide(text);
 }

@@ -1,4 +1,4 @@
-/** A recorded request as it can be sent again: as it was, or written in another wire. */
+/** A recorded request that can be sent again, unchanged or written in another wire. */
 import { isJsonObject } from "../../canonical/json.ts";
 import type { Input } from "../../canonical/operations.ts";
 import type { Gateway } from "../../context/gateway.ts";
@@ -12,12 +12,12 @@ import { hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
 import { ownHeaders, type Parsed, parseRecorded } from "./understood.ts";
 
-/** What of a request is no matter of the wire that it is written in. */
+/** The headers that have the same meaning in every wire. */
 const OF_ANY_WIRE = /^x-laneway-/;
 
 /**
- * `?id=`, `?wire=`: what to send, where, and what cannot be said in the wire. Secrets are masked in it; who sends it again writes
- * them in.
+ * `?id=`, `?wire=`: the body to send, its path, and notes about fields that the wire cannot express. Secrets are
+ * masked, and the operator has to fill them in.
  */
 export async function requestAgain(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
@@ -36,7 +36,7 @@ export async function requestAgain(context: RequestContext): Promise<Response> {
       notes: [],
     }
     : writtenIn(wire, parsed, gateway);
-  // As a text, because a browser rounds large numbers.
+  // The body is a text, because a browser rounds large numbers.
   const view = { wire, wires: wiresFor(parsed, gateway), lane, headers, ...again };
   return new Response(await runSliced(hide(JSON.stringify(view)), signal), {
     headers: { "content-type": "application/json" },

@@ -1,4 +1,4 @@
-/** Operators who have shown the console who they are. What their browser keeps is a random word, never the key. */
+/** The sessions of operators. The browser keeps a random word, never the key. */
 import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Caller } from "../../http/auth.ts";
@@ -7,18 +7,21 @@ import { digestOf } from "../../util/digest.ts";
 import { cookiesOf, textToSet } from "./cookies.ts";
 
 const COOKIE = "laneway_console";
-/** The name of a cookie that begins so is set by nobody but this host over HTTPS, and for all of its paths. */
+/** A cookie whose name begins like this can be set only by this host, over HTTPS, and for all of its paths. */
 const AT_ROOT = "__Host-";
 const LIFE_S = 12 * 3600;
 
-/** Who looks at the console. Throws `authentication` and `permission`. */
+/** The operator that a request to the console comes from. Throws `authentication` or `permission`. */
 export async function operatorOf(context: RequestContext): Promise<Caller> {
   const { request, peer, gateway } = context;
   const holder = await holderOf(context);
   return holder ? await operatorHeld(holder, context) : asOperator(await gateway.guards.authenticate(request, peer));
 }
 
-/** Looked up again with every request: a key that is revoked opens nothing any more. */
+/**
+ * The operator who holds a session. It is looked up again with every request, so that a revoked key opens nothing any
+ * more.
+ */
 export async function operatorHeld(holder: SessionHolder, { gateway }: RequestContext): Promise<Caller> {
   return asOperator(await (await gateway.console!.parts()).callerOf(holder));
 }
@@ -31,7 +34,7 @@ function asOperator(caller: Caller): Caller {
   );
 }
 
-/** The operator's own request to another path of the gateway, without what is the browser's. */
+/** The operator's own request to another path of the gateway, without the browser's cookies and referrer. */
 export async function asCaller(context: RequestContext, path: string): Promise<OwnRequest> {
   const { request, url } = context;
   const caller = await operatorOf(context);
@@ -41,7 +44,10 @@ export async function asCaller(context: RequestContext, path: string): Promise<O
   return { request: new Request(new URL(path + url!.search, url), { method, headers, body, signal }), caller };
 }
 
-/** Lets the browser in. Returns the cookie; none where it needs none. Throws where the key is none of an operator. */
+/**
+ * Begins a session. Returns its cookie, or `undefined` if the operator needs none. Throws if the key is not an
+ * operator's.
+ */
 export async function logIn(context: RequestContext, key: string): Promise<string | undefined> {
   const { request, peer, gateway } = context;
   const { operator, owner } = await gateway.guards.authenticate(withKey(request, key), peer);
@@ -53,15 +59,15 @@ export async function logIn(context: RequestContext, key: string): Promise<strin
   return await beginSession({ key: digestOf(key) }, context);
 }
 
-/** Returns the cookie. */
+/** Begins a session, and returns its cookie. */
 export async function beginSession(holder: SessionHolder, context: RequestContext, page?: URL): Promise<string> {
   const { sessions } = await context.gateway.console!.parts();
   return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context, page);
 }
 
 /**
- * The cookie that clears the browser's; `next`: where who has logged in at a provider ends the session there. Throws
- * `unavailable` where the session cannot be ended.
+ * Ends the session. `cookie` clears the browser's cookie. `next`: the page where an operator who logged in at a
+ * provider ends the session there. Throws `unavailable` if the session cannot be ended.
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
   const { sessions, login } = await context.gateway.console!.parts();
@@ -77,7 +83,10 @@ export async function logOut(context: RequestContext): Promise<{ cookie: string;
   return { cookie, next: holder && await login?.end(holder) };
 }
 
-/** Refuses what another site makes a browser send. Behind a proxy only the browser may know the gateway's name. */
+/**
+ * Refuses requests that another site makes a browser send. Behind a proxy, possibly only the browser knows the
+ * gateway's host name.
+ */
 export function checkOrigin({ request: { headers }, url }: RequestContext): void {
   const origin = headers.get("origin");
   const site = headers.get("sec-fetch-site");
@@ -85,7 +94,7 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
   if (!isOwn) throw new GatewayError("permission", "The console accepts actions from its own pages only");
 }
 
-/** Who has logged in with this browser. */
+/** The holder of this browser's session. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
   for (const word of wordsIn(request)) {
     const holder = await (await gateway.console!.parts()).sessions.find(word);
@@ -93,7 +102,10 @@ export async function holderOf({ request, gateway }: RequestContext): Promise<Se
   }
 }
 
-/** The cookie of the root of a host comes to a gateway below a path of it, too, which has one of its own. */
+/**
+ * The session cookies of a request. A gateway below a path also receives the cookie for the root of its host, besides
+ * its own.
+ */
 function wordsIn(request: Request): string[] {
   const cookies = cookiesOf(request);
   return [AT_ROOT, ""].map((prefix) => cookies.get(prefix + COOKIE) ?? "").filter((word) =>
@@ -115,19 +127,19 @@ export function cookieText(
   page = pageOf(context.request),
 ): string {
   const isSecure = page?.protocol === "https:" || isOverHttps(context);
-  // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
+  // A cookie without a path is for the directory of the page, even if a proxy serves the gateway below a path.
   const isAtRoot = isSecure && /^\/console(\/|$)/.test(page?.pathname ?? "");
   const prefix = isAtRoot ? AT_ROOT : "";
   return textToSet({ name: prefix + name, value, maxAge: seconds, httpOnly: true, sameSite, secure: isSecure });
 }
 
-/** The value of a cookie. Below a path, the gateway's own comes before that of the root of the host. */
+/** The value of a cookie. For a gateway below a path, its own cookie comes before the one for the root of its host. */
 export function valueOf(name: string, request: Request): string {
   const cookies = cookiesOf(request);
   return cookies.get(name) ?? cookies.get(AT_ROOT + name) ?? "";
 }
 
-/** The page that asks, if it is one of the same site. A proxy may have other paths and speak HTTPS. */
+/** The page that the request comes from, if it is on the same site. A proxy may have other paths and speak HTTPS. */
 function pageOf({ headers }: Request): URL | undefined {
   const page = URL.parse(headers.get("referer") ?? "");
   const isOwn = headers.get("sec-fetch-site") === "same-origin" || page?.origin === headers.get("origin");
@@ -139,7 +151,7 @@ function isOverHttps({ request: { headers }, url }: RequestContext): boolean {
     /^https\b/i.test(headers.get("x-forwarded-proto") ?? "");
 }
 
-/** A request with the same head, by which the key's caller is found. */
+/** A request with the same headers and this key, to authenticate the key's caller. */
 function withKey({ url, headers }: Request, key: string): Request {
   const shown = new Headers(headers);
   shown.delete("authorization");

@@ -1,4 +1,4 @@
-/** What the gateway made of a recorded request and of its answers: read again, by the same readers. */
+/** The canonical forms of a recorded request and its answers. The gateway's own readers read them again. */
 import { COLLECT } from "../../canonical/collect.ts";
 import type { Input, ModelOperation, StreamEvent } from "../../canonical/operations.ts";
 import type { Gateway } from "../../context/gateway.ts";
@@ -21,12 +21,15 @@ import { recordOf } from "./records.ts";
 export interface Parsed {
   protocol: AnyProtocol;
   input: Input<ServedOperation>;
-  /** What its path names. */
+  /** The parameters in its path. */
   params: WireRequest["params"];
   notes: string[];
 }
 
-/** `?id=`: the request in canonical form, what each transform changes of it for each target, and each answer in canonical form. */
+/**
+ * `?id=`: the request in canonical form, the changes by each transform for each target, and each answer in canonical
+ * form.
+ */
 export async function understood(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { signal } = context;
@@ -36,7 +39,7 @@ export async function understood(context: RequestContext): Promise<Response> {
   const answers = await Promise.all(
     one.calls.map((call) => attempted(() => answerOf(call, parsed.value, context.gateway))),
   );
-  // Meanwhile the record may have got another call, or been forgotten.
+  // Meanwhile the record may have got another call, or may have been dropped.
   const hideLast = await runSliced(hiderOf(one), signal);
   function* hide(text: string): SlicedWork<string> {
     return yield* hideLast(yield* hideFirst(text));
@@ -62,7 +65,10 @@ async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; pro
   }
 }
 
-/** The recorded request as its protocol reads it. Throws what the client got, and `invalid_request` where not all of it is kept. */
+/**
+ * The recorded request as its protocol reads it. Throws the error that the client got, or `invalid_request` if the
+ * record is incomplete.
+ */
 export function parseRecorded(one: Capture, { registry }: Gateway): Parsed {
   const url = new URL(one.url);
   const headers = new Headers(one.headers.map(([name, value]): [string, string] => [name, value]));
@@ -81,17 +87,17 @@ function bodyOf({ body }: Capture): unknown {
   return JSON.parse(new TextDecoder().decode(body.bytes()));
 }
 
-/** Headers that belong to a connection, or say who asks. */
+/** Headers that belong to a connection, or identify the client. */
 const OWN_HEADERS =
   /^(host|connection|content-.*|transfer-.*|accept-enc.*|expect|upgrade|sec-.*|origin|referer|accept|user-agent)$/;
 
-/** What of a request's head says how it is to be answered. What was masked is none of it. */
+/** The headers of a request that influence its answer, without those that were masked. */
 export function ownHeaders({ headers }: Capture): [string, string][] {
   return headers.filter(([name, value]) => !OWN_HEADERS.test(name) && !value.includes("***"))
     .map(([name, value]) => [name, value]);
 }
 
-/** What the gateway would ask now, for the same caller. Nobody is asked. */
+/** The explanation of the request as the gateway would serve it now, for the same caller. No upstream is called. */
 async function explained(one: Capture, gateway: Gateway): Promise<Explained> {
   bodyOf(one);
   const { method, url, caller } = one;
@@ -120,7 +126,10 @@ interface Explained {
   targets: { target?: string; requests?: { body?: unknown }[] }[];
 }
 
-/** The text that was sent and those that would be sent now; `undefined` if they are unknown or depend on an earlier answer. */
+/**
+ * The text that was sent, and the texts that would be sent now. `undefined` if they are unknown or depend on an earlier
+ * answer.
+ */
 function askedNow(call: CapturedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
   const found = explanation?.targets.find(({ target }) => target === call.target);
   if (call.isFollowUp || !found?.requests || call.body.kept < call.body.length) return undefined;
@@ -128,14 +137,17 @@ function askedNow(call: CapturedCall, explanation: Explained | undefined): { sen
   return { sent, now: found.requests.map(({ body }) => JSON.stringify(body) ?? "") };
 }
 
-/** Whether they are the same once their secrets are hidden: the explanation holds none. */
+/**
+ * Whether the sent text is one of those that would be sent now. Secrets are hidden in all of them, because the
+ * explanation contains none.
+ */
 function* isOneOf({ sent, now }: { sent: string; now: string[] }, hide: HideLong): SlicedWork<boolean> {
   const hidden = yield* hide(sent);
   for (const one of now) if ((yield* hide(one)) === hidden) return true;
   return false;
 }
 
-/** An answer in canonical form, or the error that it is. */
+/** An answer in canonical form, or its error. */
 async function answerOf(call: CapturedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
   const { status = 0, answer, answerHeaders: headers = new Headers(), target: name } = call;
   const upstream = gateway.upstreams.get(call.upstream);
@@ -178,7 +190,7 @@ interface Asked {
   upstream: Upstream;
 }
 
-/** Of a stream that broke off, what came until then. */
+/** The answer in a stream. If the stream broke off, the part before that. */
 async function collected<K extends ModelOperation>(
   text: string,
   { operation, input, target, context, upstream }: Asked,

@@ -11,7 +11,7 @@ export interface DocumentFacts {
   title: string;
   version: string;
   protocols: readonly AnyProtocol[];
-  /** Whose errors are answered apart from every protocol. */
+  /** The protocol of errors for paths that belong to no protocol. */
   fallback: AnyProtocol;
 }
 
@@ -21,7 +21,7 @@ const DESCRIPTION =
 A request is served by every API alike: what one of them cannot express is reported in the header \`x-laneway-notes\`. Errors
 have the shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
 
-/** Takes some tens of milliseconds, in which others have their turns. */
+/** Creates the description. It takes some tens of milliseconds, and others run in between. */
 export async function describeApi({ title, version, protocols, fallback }: DocumentFacts): Promise<Document> {
   const schemas = new Schemas();
   const parts: Parts = { schemas, errors: new Errors(schemas, protocols), headers: { ...HEADERS } };
@@ -31,7 +31,7 @@ export async function describeApi({ title, version, protocols, fallback }: Docum
     openapi: "3.1.1",
     info: { title, version, summary: "A gateway for open models.", description: DESCRIPTION },
     servers: [{ url: "/" }],
-    // Without keys, the machine that the gateway runs on needs none.
+    // The empty entry: without configured keys, callers on the gateway's own machine need none.
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     tags: [
       ...wires.map((name) => ({ name, description: `The endpoints of the API "${name}".` })),

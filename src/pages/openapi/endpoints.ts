@@ -1,4 +1,4 @@
-/** The endpoints of the protocols, as the registry has them. */
+/** The endpoints of the protocols in the registry. */
 import { TASK_OF } from "../../canonical/operations.ts";
 import type { EndpointDescription } from "../../contract/description.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
@@ -9,7 +9,7 @@ import { allowanceHeaders, COMMON_HEADERS, MODEL_HEADERS } from "./headers.ts";
 import { type Document, type MediaType, type Operation, type Parameter, type Paths, refTo } from "./json.ts";
 import { jsonSchemaOf, type Schemas } from "./schemas.ts";
 
-/** What the parts of a document are added to. */
+/** The shared parts of a document, to which endpoints add theirs. */
 export interface Parts {
   schemas: Schemas;
   errors: Errors;
@@ -23,7 +23,10 @@ export function templateOf(pathname: string): string {
   return pathname.replace(GROUP, "{$1}").replaceAll("\\", "");
 }
 
-/** All of them. Those that share a path and a method are one operation, which says which requests each answers. */
+/**
+ * The paths of all endpoints. Those that share a path and a method are one operation, which says which requests each of
+ * them answers.
+ */
 export async function pathsOf(protocols: readonly AnyProtocol[], parts: Parts): Promise<Paths> {
   const paths: Paths = {};
   const places = Map.groupBy(
@@ -130,7 +133,7 @@ function bodyOf(
   return { requestBody: { required: true, content: { [type]: media } } };
 }
 
-/** Two operations that share a path and a method, as one: the second answers what the first does not. */
+/** Joins two operations that share a path and a method. `rest` answers the requests that `one` does not. */
 function merged(rest: Operation, one: Operation, errors: Errors): Operation {
   const names = new Set((one.parameters ?? []).map(nameOf));
   const others = (rest.parameters ?? []).filter((parameter) => !names.has(nameOf(parameter)));
@@ -147,7 +150,7 @@ function nameOf(parameter: NonNullable<Operation["parameters"]>[number]): string
   return "$ref" in parameter ? parameter.$ref : `${parameter.in} ${parameter.name}`;
 }
 
-/** Where both answer with a status, either of the two may come. */
+/** The answers for the statuses that both operations have. Either of the two may come. */
 function bothAnswers(rest: Operation, one: Operation, errors: Errors): Operation["responses"] {
   const statuses = Object.keys(rest.responses).filter((status) => Object.hasOwn(one.responses, status));
   return Object.fromEntries(statuses.map((status) => {

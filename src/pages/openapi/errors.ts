@@ -1,14 +1,17 @@
-/** Each protocol's errors, as the protocol itself writes them: one response for each status. */
+/** The errors of each protocol, as the protocol itself writes them. Each status has one response. */
 import { TASK_OF } from "../../canonical/operations.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../errors.ts";
 import { type MediaType, type Reference, refTo, type ResponseObject, type Schema, typeName } from "./json.ts";
 import type { Schemas } from "./schemas.ts";
 
-/** Which endpoints can answer with a code: all, those that read a body, that run a model, or that go on from an answer. */
+/**
+ * The endpoints that can answer with a code: all, those that read a body, that run a model, that name one, or that
+ * generate.
+ */
 type Where = "all" | "body" | "model" | "named" | "generate" | "never";
 
-/** What a code means to a client, and where it may meet it. */
+/** The meaning of each code, and the endpoints that may answer with it. */
 const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
   invalid_request: ["all", "The request is invalid, or an upstream says so."],
   context_length_exceeded: ["generate", "The conversation does not fit the model's context window."],
@@ -22,7 +25,7 @@ const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
   permission: ["all", "The key does not open this lane or model."],
   not_found: ["all", "There is no such lane, response, conversation or item."],
   model_not_found: ["named", "There is no such model."],
-  // Answered where no operation of this document is: by another method.
+  // This answers other methods, which the document does not list.
   method_not_allowed: ["never", "The path does not support this method."],
   request_timeout: ["body", "The body took too long to arrive."],
   request_too_large: ["body", "The body is larger than a limit of the gateway."],
@@ -31,7 +34,7 @@ const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
   upgrade_required: ["all", "A WebSocket was requested where the gateway serves none."],
   rate_limit: ["all", "The key's quota is used up, or the upstream limits the rate."],
   headers_too_large: ["all", "The headers are longer than a limit of the gateway."],
-  // Only the log shows it.
+  // This code appears only in the log.
   client_closed: ["never", "The client disconnected."],
   internal: ["all", "An internal error of the gateway."],
   unsupported: ["model", "The gateway does not offer this mode."],
@@ -69,11 +72,11 @@ interface Sample {
   body: unknown;
 }
 
-/** The errors of all protocols; those that write them in the same way share them. */
+/** The errors of all protocols. Protocols that write errors in the same way share them. */
 export class Errors {
   readonly all: Record<string, ResponseObject> = {};
   readonly #schemas: Schemas;
-  /** By how errors are written: the wires that write them so. */
+  /** The wires by the function that writes their errors. */
   readonly #wires: ReadonlyMap<AnyProtocol["serializeError"], readonly string[]>;
   readonly #named = new Map<AnyProtocol["serializeError"], ReadonlyMap<number, string>>();
 
@@ -87,7 +90,7 @@ export class Errors {
     );
   }
 
-  /** By status: what the endpoint may answer in place of what it is asked for. */
+  /** The error responses of an endpoint, by status. */
   async of(protocol: AnyProtocol): Promise<Record<string, Reference>> {
     let named = this.#named.get(protocol.serializeError);
     if (!named) this.#named.set(protocol.serializeError, named = await this.#describe(protocol));
@@ -132,7 +135,7 @@ export class Errors {
   }
 }
 
-/** What the protocol makes of each code, with the field that is at fault and without. */
+/** The protocol's error for each code, with and without a field that is at fault. */
 async function samplesOf(protocol: AnyProtocol, isWanted: (where: Where) => boolean): Promise<Sample[]> {
   const codes = (Object.keys(STATUS_OF) as ErrorCode[]).filter((code) => isWanted(CODES[code][0]));
   const samples = codes.flatMap((code) =>
@@ -147,7 +150,7 @@ async function samplesOf(protocol: AnyProtocol, isWanted: (where: Where) => bool
   return await Promise.all(samples);
 }
 
-/** The schema of values that are alike. Of a text that is not the sample's own, these are all that there are. */
+/** The schema of these values. Texts become an enumeration, unless one of them comes from the sample. */
 function shapeOf(values: readonly unknown[]): Schema {
   const objects = values.filter((value) => typeof value === "object" && value !== null && !Array.isArray(value));
   const texts = [...new Set(values.filter((value) => typeof value === "string"))];

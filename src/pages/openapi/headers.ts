@@ -1,4 +1,4 @@
-/** The headers that the gateway reads and sends, whatever the protocol. */
+/** The headers that the gateway reads and sends in every protocol. */
 import type { Allowance, DollarGauge, Gauge } from "../../contract/allowance.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { type Document, type Parameter, type Reference, refTo } from "./json.ts";
@@ -7,7 +7,7 @@ const text = { type: "string" };
 
 export const HEADERS: Document["components"]["headers"] = {
   "x-request-id": { description: "The id of the request, which is in the log as well.", schema: text },
-  "request-id": { description: "The same, for clients that look here.", schema: text },
+  "request-id": { description: "The id of the request, for clients that read this name.", schema: text },
   "x-laneway-notes": {
     description: "What was dropped, clamped or changed so that the request could be served: `; ` between notes.",
     schema: text,
@@ -18,7 +18,7 @@ export const HEADERS: Document["components"]["headers"] = {
     schema: text,
   },
   "x-laneway-tokens": {
-    description: "Who counted the tokens.",
+    description: "How the tokens were counted.",
     schema: { type: "string", enum: ["upstream", "tokenizer", "calibrated", "estimated"] },
   },
   "x-laneway-cost": {
@@ -34,9 +34,9 @@ export const HEADERS: Document["components"]["headers"] = {
   "retry-after": { description: "When to try again: seconds, or a date.", schema: text },
 };
 
-/** Of an answer that a model gave. */
+/** The headers of a model's answer. */
 export const MODEL_HEADERS = ["x-laneway-target", "x-laneway-tokens", "x-laneway-cost"];
-/** Of every answer of a protocol. */
+/** The headers of every answer of a protocol. */
 export const COMMON_HEADERS = ["x-request-id", "request-id", "x-laneway-notes"];
 
 export const PARAMETERS: Record<string, Parameter> = {
@@ -50,7 +50,7 @@ export const PARAMETERS: Record<string, Parameter> = {
   strict: {
     name: "x-laneway-strict",
     in: "header",
-    description: "With `true`, what cannot be served unchanged is refused with 400.",
+    description: "With `true`, a request that cannot be served unchanged is refused with 400.",
     schema: { type: "string", enum: ["true", "false"] },
   },
   explain: {
@@ -65,7 +65,10 @@ const GAUGE: Gauge = { limit: 1, remaining: 1, resetMs: 1 };
 const DOLLARS: DollarGauge = { limit: "1", remaining: "1", resetMs: 1 };
 const ALLOWANCE: Required<Allowance> = { requests: GAUGE, tokens: GAUGE, dollars: DOLLARS };
 
-/** The headers in which a protocol says what is left of a key's limits, as references to what is added to `all`. */
+/**
+ * The headers in which a protocol reports what is left of a key's limits. They are added to `all`, and references are
+ * returned.
+ */
 export function allowanceHeaders(
   { serializeAllowance }: AnyProtocol,
   all: Document["components"]["headers"],

@@ -14,7 +14,10 @@ nav ul,.fields{list-style:none;padding-left:1rem}
 .fields{border-left:2px solid GrayText}
 details{margin:.4rem 0}summary{cursor:pointer}`;
 
-/** In sections: what each endpoint is asked and answers, then the errors and the schemas. Others have their turns meanwhile. */
+/**
+ * Writes the page in sections: each endpoint with its request and answers, then the errors and the schemas. Others run
+ * in between.
+ */
 export async function documentHtml(document: Document): Promise<string> {
   const { info, tags, components } = document;
   const operations = operationsIn(document);
@@ -112,7 +115,7 @@ function rowHtml(status: string, answer: string): string {
   return `<tr><th scope="row">${escape(status)}</th><td>${answer}</td></tr>`;
 }
 
-/** What stands below many endpoints stands on the page once: here are the codes that lead to it. */
+/** An answer that many endpoints share is on the page once. This is a link to it, with its codes. */
 function referenceHtml(status: string, $ref: string, { description }: ResponseObject): string {
   const codes = [...description.matchAll(/`([^`]+)`:/g)].map(([, code]) => `<code>${escape(code!)}</code>`);
   const name = $ref.split("/").at(-1)!;
@@ -142,7 +145,7 @@ function resolve<T extends object>(value: T | { $ref: string }, { components }: 
   return (components[kind] as Record<string, unknown>)[name] as T;
 }
 
-/** Of Markdown what the description uses: paragraphs, code and strong words. */
+/** Supports the Markdown that the description uses: paragraphs, code and strong text. */
 function textHtml(text: string): string {
   return text.split(/\n{2,}/).map((paragraph) => `<p>${inlineHtml(paragraph)}</p>`).join("\n");
 }

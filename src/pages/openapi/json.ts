@@ -6,7 +6,7 @@ export interface MediaType {
   examples?: Record<string, { summary?: string; value: unknown }>;
 }
 
-/** A type, because only one fits where a schema is wanted. */
+/** This is a type and not an interface, because only a type is assignable to `Schema`. */
 export type Reference = { $ref: string };
 
 export interface ResponseObject {
@@ -56,7 +56,7 @@ export function refTo(kind: keyof Document["components"], name: string): Referen
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** `chat-models` as `ChatModels`, which generators make names of. */
+/** `chat-models` as `ChatModels`, which code generators use as a name. */
 export function typeName(name: string): string {
   return name.split(/[^A-Za-z0-9]+/).filter((part) => part !== "").map((part) => part[0]!.toUpperCase() + part.slice(1))
     .join("");

@@ -1,4 +1,4 @@
-/** The endpoints of the gateway itself, apart from every lane. */
+/** The endpoints of the gateway itself, outside all lanes. */
 import { z } from "zod";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import type { Parts } from "./endpoints.ts";
@@ -12,7 +12,7 @@ interface OwnEndpoint {
   summary: string;
   description?: string;
   parameters?: Record<string, { description: string; schema?: z.ZodType }>;
-  /** By media type; nothing stands for a text. */
+  /** The schemas by media type. `undefined` for text. */
   answer: Record<string, z.ZodType | undefined>;
   /** Another status with the same shape. */
   also?: Record<string, string>;
@@ -82,7 +82,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
   },
   "/usage": {
     opens: "keys",
-    summary: "What a key used, by day and model",
+    summary: "The usage of a key, by day and model",
     description: "An operator's key sees all keys, or the one that `key` names.",
     parameters: {
       days: { description: "How many days, with today. Without it, 30.", schema: z.int().min(1) },
@@ -109,12 +109,12 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         spent: text,
         left: text,
         resets: text.optional().meta({ description: "ISO 8601; absent if it never resets." }),
-      })).optional().meta({ description: "What is left of budgets; amounts are decimal texts." }),
+      })).optional().meta({ description: "The state of budgets. Amounts are decimal texts." }),
     })),
   },
 };
 
-/** `fallback`: whose errors are answered here. */
+/** `fallback`: the protocol of the errors of these endpoints. */
 export async function ownPaths(fallback: AnyProtocol, parts: Parts): Promise<Paths> {
   const errors = await parts.errors.of(fallback);
   return Object.fromEntries(
@@ -122,7 +122,10 @@ export async function ownPaths(fallback: AnyProtocol, parts: Parts): Promise<Pat
   );
 }
 
-/** What a key that is missing, wrong or of no use here is answered, and a page that the configuration does not have. */
+/**
+ * The statuses of errors: a bad parameter, a missing or wrong key, a key without permission, and a page that the
+ * configuration disables.
+ */
 const ERRORS: Record<Opens, readonly string[]> = {
   everybody: [],
   keys: ["400", "401", "403", "404"],

@@ -2,7 +2,7 @@
 import { escape } from "../../http/html.ts";
 import type { Schema } from "./json.ts";
 
-/** Deeper ones are said to be there. */
+/** Schemas below this depth are only mentioned. */
 const DEEPEST = 8;
 
 export function schemaHtml(schema: Schema, depth = 0): string {
@@ -14,7 +14,7 @@ function noteHtml({ description }: Schema): string {
   return typeof description === "string" ? ` – ${escape(description).replace(/`([^`]+)`/g, "<code>$1</code>")}` : "";
 }
 
-/** What it is, in a few words: `text`, `list of numbers`, or the name of another schema. */
+/** The schema in a few words: `text`, `list of numbers`, or the name of another schema. */
 function wordsOf(schema: Schema): string {
   const { $ref, type, const: only, enum: values } = schema;
   if (typeof $ref === "string") {
@@ -39,7 +39,7 @@ function itemOf({ items }: Schema): Schema {
   return typeof items === "object" && items !== null ? items as Schema : {};
 }
 
-/** Whether words say all of it. */
+/** Whether a few words describe the schema completely. */
 function isPlain(schema: Schema): boolean {
   if (schema.properties !== undefined) return false;
   if (optionsOf(schema).length > 0) return optionsOf(schema).every(isPlain);
@@ -65,7 +65,7 @@ function insideHtml(schema: Schema, depth: number): string {
   return foldedHtml(fields, depth);
 }
 
-/** What is inside others is folded away. */
+/** The rows as a list. A nested list is folded away. */
 function foldedHtml(rows: readonly string[], depth: number): string {
   const list = `<ul class="fields">${rows.join("\n")}</ul>`;
   return depth === 0 ? list : `<details><summary>Show</summary>${list}</details>`;

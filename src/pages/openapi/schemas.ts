@@ -1,4 +1,4 @@
-/** Schemas of requests and answers, each once and under a name of its own. */
+/** The schemas of requests and answers. Each is listed once, under a name of its own. */
 import { z } from "zod";
 import { type Reference, refTo, type Schema, typeName } from "./json.ts";
 
@@ -6,7 +6,7 @@ export class Schemas {
   readonly all: Record<string, Schema> = {};
   readonly #names = new Map<z.ZodType, string>();
 
-  /** A reference to the JSON schema of what is sent; the same schema has one name. */
+  /** A reference to the JSON schema of `schema`. A schema that is referred to again keeps its name. */
   refer(schema: z.ZodType, wanted: string): Reference {
     const known = this.#names.get(schema);
     if (known !== undefined) return refTo("schemas", known);
@@ -15,7 +15,7 @@ export class Schemas {
     return refTo("schemas", name);
   }
 
-  /** The name under which it stands. */
+  /** Adds a schema, and returns its name. */
   add(wanted: string, schema: Schema): string {
     const base = typeName(wanted);
     let name = base;
@@ -25,7 +25,7 @@ export class Schemas {
   }
 }
 
-/** As it stands on the wire: what only code can check of a value is left out. */
+/** The JSON schema of a value on the wire. Conditions that only code can check are left out. */
 export function jsonSchemaOf(schema: z.ZodType): Schema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io: "input",
@@ -33,7 +33,7 @@ export function jsonSchemaOf(schema: z.ZodType): Schema {
     override: ({ zodSchema, jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      // In a form, the bytes of a file stand in a part of their own.
+      // The bytes of a file in a form are a part of their own.
       if (zodSchema._zod.def.type !== "file") return;
       for (const key of ["type", "format", "contentEncoding"]) delete (jsonSchema as Schema)[key];
       Object.assign(jsonSchema, { contentMediaType: "application/octet-stream" });

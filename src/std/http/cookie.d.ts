@@ -10,7 +10,7 @@ export interface Cookie {
   sameSite?: "Strict" | "Lax" | "None";
 }
 
-/** Throws a `SyntaxError` where a cookie has no name. Of several of one name it returns the last. */
+/** Throws a `SyntaxError` if a cookie has no name. If several have one name, it returns the last. */
 export function getCookies(headers: Headers): Partial<Record<string, string>>;
 
 /** Appends `Set-Cookie`. A name that begins with `__Host-` makes the cookie `Secure` and gives it the path `/`. */

@@ -1,6 +1,6 @@
 import type { Asked } from "../fake_upstream.ts";
 
-/** What the fake hub was asked, with the body as it came. */
+/** A request that the fake hub received, with its body unchanged. */
 export interface HubAsked extends Asked {
   bytes: Uint8Array<ArrayBuffer>;
 }

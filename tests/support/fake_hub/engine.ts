@@ -41,7 +41,10 @@ function fail(status: number, error: string, more: object = {}): Response {
   return Response.json({ error, ...more }, { status });
 }
 
-/** What a batch of vectors may look like: one for each text, the rows of each text before pooling, or a lone vector. */
+/**
+ * Answers with vectors in one of their shapes: one for each text, the rows of each text before pooling, or a single
+ * vector.
+ */
 function extractFeatures(id: string, asked: HubAsked): Response {
   const { inputs, dimensions } = jsonOf(asked);
   const texts = [inputs].flat();

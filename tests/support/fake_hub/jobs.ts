@@ -2,7 +2,7 @@
 import { HOSTS, type HubAsked, jsonOf } from "./asked.ts";
 import { hear, piecesOf, SOUNDS, translate } from "./sounds.ts";
 
-/** What is done and waits to be fetched. */
+/** The results that wait to be fetched. */
 export interface Jobs {
   /** WAV files by URL. */
   files: Map<string, Uint8Array<ArrayBuffer>>;

@@ -20,7 +20,7 @@ export function mapped(
   return Object.fromEntries(entries.map(([provider, ...rest]) => [provider, entryOf(...rest)]));
 }
 
-/** The same as a list. */
+/** Like `mapped`, as a list. */
 export function mappedAsList(...entries: Parameters<typeof mapped>): JsonObject[] {
   return entries.map(([provider, ...rest]) => ({ provider, hfModelId: "", type: "single-model", ...entryOf(...rest) }));
 }
@@ -206,7 +206,7 @@ function refuse(status: number, error: string, headers: HeadersInit = {}): Respo
   return Response.json({ error }, { status, headers: { ...headers, "x-error-message": error } });
 }
 
-/** Answers `GET /api/models` and `GET /api/models/<id>`. Of a model's fields only those come back that were asked for. */
+/** Answers `GET /api/models` and `GET /api/models/<id>`. Only the requested fields of a model are returned. */
 export function answerHub(
   { method, url, headers }: HubAsked,
   repositories: readonly Repository[],

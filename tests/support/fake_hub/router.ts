@@ -84,14 +84,14 @@ export const REFUSALS = {
 const STRICT_FIELDS = ["store", "metadata", "user", "service_tier", "parallel_tool_calls", "prompt_cache_key"];
 const POLICIES = ["fastest", "cheapest", "preferred"];
 
-/** What a caller without the right token gets. */
+/** The refusal for a caller without the right token. */
 export function refuseCredential(headers: Headers): Response | undefined {
   const credential = headers.get("authorization");
   if (credential === null) return REFUSALS.noToken();
   return credential === `Bearer ${TOKEN}` ? undefined : REFUSALS.wrongToken();
 }
 
-/** What a chat gets that no provider, or a strict one, would take. */
+/** The refusal for a chat that no provider takes, or that a strict provider does not take. */
 export function refuseChat(body: JsonObject, models: unknown): Response | undefined {
   const [id, policy] = String(body.model).split(":");
   const entry = Array.isArray(models) ? models.find((model) => model?.id === id) : undefined;

@@ -10,7 +10,7 @@ export function durationOf(text: string): number {
   return Math.max(1, text.length) * 0.06;
 }
 
-/** What the file says; of a file from elsewhere only its size is known. */
+/** The text that the file says. Only the size of other files is known. */
 export function hear(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes);
   const [, said] = new RegExp(`${SAYS}([^\0]*)`).exec(text) ?? [];
@@ -139,7 +139,7 @@ function seconds(characters: number): number {
   return Math.round(characters * 6) / 100;
 }
 
-/** What a model that translates makes of a text. */
+/** The translation of a text by a model that translates. */
 export function translate(text: string): string {
   return `In English: ${text}`;
 }

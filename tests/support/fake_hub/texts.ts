@@ -6,7 +6,7 @@ export function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
-/** What counts as the tokens of a text: its words and two marks around them. */
+/** The tokens of a text: its words and two marks around them. */
 export function countTokens(text: string): number {
   return wordsOf(text).length + 2;
 }

@@ -8,7 +8,7 @@ export type Envelopes = ReadonlyMap<string, Envelope>;
 interface Member {
   /** Whether each of the objects has it. */
   always: boolean;
-  /** What it is where it is usual. */
+  /** The usual value. */
   value?: Tree;
 }
 

@@ -3,7 +3,7 @@ import type { Envelopes, Known } from "./envelope.ts";
 import type { Translation } from "./translate.ts";
 import { type Branch, isBranch, mapLeaves, parseTree, type Tree, Word } from "./tree.ts";
 
-/** What is the same in every case, and so is written once. */
+/** The parts that are the same in every case, and are therefore written once. */
 export interface Usual {
   envelopes: Envelopes;
   /** How the ids of the items in an answer begin, by the type of the item: a number follows. */
@@ -14,7 +14,7 @@ export interface Usual {
 
 /** A body, or one frame of a stream. In its tree, words stand for what the gateway counts. */
 export interface Piece extends Known {
-  /** What stands before the tree of a frame. */
+  /** The name that stands before the tree of a frame. */
   name?: string;
 }
 

@@ -7,7 +7,7 @@ import { newContext } from "../context.ts";
 import { answerBytes, type Fixture, isOk, isStream, wireRequest } from "../fixtures.ts";
 import { CLIENT_WIRES, type ClientWire, Wire } from "../wires.ts";
 
-/** What goes to an upstream or a client for one exchange. */
+/** The text that goes to an upstream or a client in one exchange. */
 export interface Translation {
   /** The request, the answer or the error that it is, and the wire: `answer to chat, streamed`. */
   name: string;
@@ -20,7 +20,7 @@ export interface Translation {
   inputTokens?: number;
 }
 
-/** What upstreams of every wire are asked in an exchange in `from`, and what clients of every wire get. */
+/** The requests to upstreams of every wire in an exchange in `from`, and the answers to clients of every wire. */
 export async function translate(fixture: Fixture, from: Wire): Promise<Translation[]> {
   const translations: Translation[] = [];
   const asked = newContext(from.name);

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../../src/canonical/json.ts";
 export type Tree = string | number | boolean | null | Word | Tree[] | Branch;
 export type Branch = { [key: string]: Tree };
 
-/** What is written in place of a value, in round brackets and without quotes. */
+/** A word that is written in place of a value, in round brackets and without quotes. */
 export class Word {
   readonly text: string;
 

@@ -79,7 +79,7 @@ const OURS = [
   /^answer to responses: (message|output_text|reasoning)$/,
 ];
 
-/** What is usual, as the gateway does it now. */
+/** Learns the usual values from the gateway's present answers. */
 export async function learnUsual(fixtures: ReadonlyMap<string, Fixture[]>): Promise<Usual> {
   const translations: Translation[] = [];
   for (const from of WIRES) {

@@ -19,7 +19,7 @@ function without(piece: Piece, envelopes: Envelopes, isSure: boolean): Piece {
   return { ...piece, tree };
 }
 
-/** One frame a line. Of frames without a name, what is the same in each is written once, before the first. */
+/** Writes one frame a line. The part that all frames without a name share is written once, before the first. */
 function writeStream(pieces: Piece[], isSure: boolean): string {
   const common = new Map<string, Envelope>();
   let lines = "";
