@@ -8,7 +8,7 @@ export interface TextPlace {
   delta: ChatDelta;
   name: typeof TEXTS[number] | "tool_calls";
   text: string;
-  /** What kind of text it is, where the increment has no other field with anything in it. */
+  /** The kind of the text, where the increment has no other field with anything in it. */
   only?: "text" | "reasoning" | "input";
 }
 

@@ -1,4 +1,4 @@
-/** What no other wire has of an answer: it rides through to clients of this one. */
+/** The fields of an answer that no other wire has: they ride through to clients of this one. */
 import { addUnknown, type Extra, extraOf } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, setField } from "../../src/canonical/json.ts";
 import { unknownUsage } from "./usage.ts";
@@ -32,7 +32,7 @@ export class AnswerFields {
     if (fields) mergeIncrement(this.#message, fields);
   }
 
-  /** What the beginning of the answer has. */
+  /** The fields that the beginning of the answer has. */
   atStart(): Extra | undefined {
     return extraFrom(this.#answer);
   }
@@ -49,7 +49,7 @@ export class AnswerFields {
   }
 }
 
-/** What servers tell of themselves, or a second time: nothing of the answer is lost with it. */
+/** Fields in which servers tell of themselves, or tell something a second time: nothing of the answer is lost with them. */
 const ABOUT_SERVER: ReadonlySet<string> = new Set([
   "system_fingerprint",
   "service_tier",
@@ -63,10 +63,10 @@ const ABOUT_SERVER: ReadonlySet<string> = new Set([
   "usage",
 ]);
 
-/** What holds more of an answer; in the last of them litellm keeps what its own schema does not have. */
+/** Fields that hold more of an answer; in the last of them litellm keeps what its own schema does not have. */
 const HOLDERS: ReadonlySet<string> = new Set(["choice", "message", "provider_specific_fields"]);
 
-/** What no other wire has of an answer, apart from what none of them needs. */
+/** The given fields, which no other wire has of an answer. Those that no other wire needs stand apart, as hints. */
 function extraFrom(all: JsonObject): Extra | undefined {
   const fields: JsonObject = {};
   let hints: JsonObject | undefined;

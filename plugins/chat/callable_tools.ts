@@ -11,7 +11,7 @@ export interface TextCall {
 /** The tools that may be called, each with the schema of its arguments. */
 export type CallableTools = ReadonlyMap<string, JsonObject | undefined>;
 
-/** What no name and no header of a call is longer than, in characters. */
+/** The greatest length of a name or a header of a call, in characters. */
 export const LONGEST_NAME = 256;
 
 /** The longest name of a tool that comes next. */
@@ -56,7 +56,7 @@ export function memberOf(text: string, wanted: string): string | undefined {
 
 const MARKS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
 
-/** What is in an object or a list of JSON, each as its text. */
+/** The members of an object or a list of JSON, each as its text. */
 export function membersOf(text: string): { key?: string; value: string }[] {
   const members: { key?: string; value: string }[] = [];
   let depth = 0;

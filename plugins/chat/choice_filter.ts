@@ -25,7 +25,7 @@ export class ChoiceFilter {
   /** Whether anything of another answer was left out. */
   hasOthers = false;
 
-  /** What of the chunk, and of what was held back before it, is to be read. */
+  /** The parts to read of the chunk, and of a chunk that was held back before it. */
   take(chunk: ChatAnswer): ChatAnswer[] {
     if (this.#isFresh || !tellsAnything(chunk)) return this.#pass(chunk);
     const id = typeof chunk.id === "string" && chunk.id !== "" ? chunk.id : this.#id;
@@ -56,7 +56,7 @@ export class ChoiceFilter {
     return [];
   }
 
-  /** What is still held back: a chunk that only ends the answer is its end, under whichever id. */
+  /** The chunk that is still held back, if it only ends the answer: then it is its end, under whichever id. */
   end(): ChatAnswer[] {
     const held = this.#held;
     if (!held) return [];

@@ -9,7 +9,7 @@ import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeRequest } from "./serialize_request.ts";
 
-/** What each counter is asked and tells. Some are at the server's root, above the paths of the wire. */
+/** The request to each counter, and the count in its reply. Some counters are at the server's root, above the paths of the wire. */
 const COUNTERS: Partial<Record<Counter, { request(body: JsonObject): Call; count(reply: JsonObject): unknown }>> = {
   // llama.cpp
   input_tokens: {
@@ -47,7 +47,7 @@ function counterOf({ counter, upstream }: Target) {
   return known;
 }
 
-/** What a model would read; how long its answer may be is no part of it. */
+/** The request as a model would read it; how long its answer may be is no part of it. */
 function serializeCounted(input: GenerateRequest, target: Target, context: Context): JsonObject {
   return serializeRequest({ ...input, stream: false, maxOutputTokens: undefined }, target, context);
 }

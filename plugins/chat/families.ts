@@ -1,4 +1,4 @@
-/** What differs by model family on this wire, as data. */
+/** The differences between model families on this wire, as data. */
 import type { IdRule } from "../../src/contract/intake.ts";
 import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
@@ -10,8 +10,8 @@ import { CONTROLS, refusalText } from "../shared/refusals.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
 
 /**
- * The fields of the body that say whether and how much the model is to think: none where nothing was asked. Of a family that
- * nobody knows, and of levels that the configuration gives, the request's effort goes out as it is.
+ * The fields of the body that say whether and how much the model is to think: none where nothing was asked. For a family
+ * that nobody knows, and where the configuration gives the levels, the request's effort goes out as it is.
  */
 export function thinkingFields(
   { model: alias, thinking }: GenerateRequest,

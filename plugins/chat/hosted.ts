@@ -18,7 +18,7 @@ export function toolsBeside({ body }: WireRequest): HostedToolFields | undefined
 }
 
 /**
- * What a tool that the server runs is to do; nothing for those that only its own vendor can run. The vendor of the wire has no
+ * The work of a tool that the server runs; nothing for those that only its own vendor can run. The vendor of the wire has no
  * such tool: clients write it as a service does that passes requests on to others.
  */
 export function workOf({ type, parameters }: JsonObject): HostedWork | undefined {

@@ -1,14 +1,14 @@
 /**
- * What a server of this wire wants back with the next turn and nobody else reads: the details of its reasoning, and fields of
- * its own on calls, such as signatures of the thoughts before them. A client of this wire sees it all and sends it back; for
- * others it rides in reasoning parts.
+ * Fields that a server of this wire wants back with the next turn and nobody else reads: the details of its reasoning, and fields
+ * of its own on calls, such as signatures of the thoughts before them. A client of this wire sees them all and sends them back;
+ * for others they ride in reasoning parts.
  */
 import type { GenerateEvent, OpaqueReasoning, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { parseExactly } from "../../src/canonical/raw_number.ts";
 import { WIRE } from "./wire.ts";
 
-/** What one reasoning part carries. */
+/** The fields that one reasoning part carries. */
 interface OpaqueFields {
   details?: JsonValue[];
   /** The server's fields of calls, by the id of the call. */
@@ -108,7 +108,7 @@ function mergeDetail(last: JsonObject, next: JsonObject): void {
   }
 }
 
-/** What the reasoning of a turn carries for the server that wrote it. */
+/** The fields that the reasoning of a turn carries for the server that wrote it. */
 export function opaqueFieldsIn(parts: readonly ReasoningPart[]): Required<OpaqueFields> {
   const carried = parts.filter(isOwn).map(({ opaque }) => parseExactly(opaque!.data) as OpaqueFields);
   return {

@@ -16,7 +16,7 @@ interface OpenCall {
   json?: GrowingJson;
 }
 
-/** What a fragment adds to the call of that key. */
+/** The addition of a fragment to the call of that key. */
 interface Added {
   key: string;
   delta: ToolCallDelta & { input: string };
@@ -33,7 +33,7 @@ export class OpenCalls {
   /** In the order in which they began. */
   readonly #begun: OpenCall[] = [];
 
-  /** What the fragment adds to its call; nothing where it says nothing. `place`: in a list of several. */
+  /** The addition of the fragment to its call; nothing where it says nothing. `place`: in a list of several. */
   read(fragment: ToolCallFragment, place?: number): Added | undefined {
     if (saysNothing(fragment)) return undefined;
     const { name, input } = saidIn(fragment);
@@ -42,7 +42,7 @@ export class OpenCalls {
     return this.#add(call, fragment, name, input);
   }
 
-  /** What a whole call adds to what its fragments said. `place`: in the list of all calls of the answer. */
+  /** The addition of a whole call to what its fragments said. `place`: in the list of all calls of the answer. */
   complete(whole: ToolCallFragment, place: number): Added | undefined {
     if (saysNothing(whole)) return undefined;
     const { name, input } = saidIn(whole);
@@ -71,8 +71,8 @@ export class OpenCalls {
 
   /**
    * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
-   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Of several fragments that
-   * say nothing of themselves each goes on with the call that came in its place.
+   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Where several
+   * fragments say nothing of themselves, each goes on with the call that came in its place.
    */
   #callOf(
     { index, id }: ToolCallFragment,

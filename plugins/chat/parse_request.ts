@@ -157,7 +157,7 @@ function isEmptySchema({ name, schema }: OutputSchema = {}): boolean {
 const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
 
-/** What rides through: unknown fields, a response format of the server's own, stream options other than ours. */
+/** Fields that ride through: unknown ones, a response format of the server's own, stream options other than ours. */
 function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
   // A schema that is not there makes it another form for all who read no more of it.

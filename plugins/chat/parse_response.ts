@@ -15,7 +15,7 @@ export function parseResponse(
   return runUnsliced(parseLongResponse(body, input, target, context));
 }
 
-/** The same in slices. */
+/** Like `parseResponse`, but in slices. */
 export function* parseLongResponse(
   body: unknown,
   input: GenerateRequest,

@@ -13,7 +13,7 @@ import { ChoiceFilter } from "./choice_filter.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 import type { ChatAnswer } from "./wire.ts";
 
-/** What is shorter takes no time that anybody notes, in characters. */
+/** The length up to which a chunk takes no time that anybody notes, in characters. */
 const LONG = 4_096;
 
 /** An upstream's stream of chunks. It is over with `[DONE]`, or where the connection ends after a finish reason. */

@@ -11,7 +11,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Prompt, Target } from "../../src/contract/driver.ts";
 import { serializeRequest } from "./serialize_request.ts";
 
-/** What servers of this wire give a model's chat template: the body's turns and tools, in the form that templates want. */
+/** The input that servers of this wire give a model's chat template: the body's turns and tools, in the form that templates want. */
 export function promptOf(input: GenerateRequest, target: Target, context: Context): Prompt {
   const { messages, tools, reasoning_effort: effort, chat_template_kwargs: variables } = serializeRequest(
     { ...input, stream: false },

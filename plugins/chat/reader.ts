@@ -47,11 +47,11 @@ export class AnswerReader {
   readonly #writer: PartWriter;
   /** Only where the target has its texts read. */
   readonly #forms: TextForms | undefined;
-  /** What the text of the next increment holds, where that was read ahead. */
+  /** The events that the text of the next increment holds, where that was read ahead. */
   #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
   readonly #own: OpaqueReasoningFields | undefined;
-  /** What came as `function_call`, which counts for nothing once there are `tool_calls`: only the end tells. */
+  /** The fragments that came as `function_call`. They count for nothing once there are `tool_calls`: only the end tells. */
   #legacy: ToolCallFragment[] | undefined = [];
   readonly #calls = new OpenCalls();
   readonly #texts = new DeltaTexts();
@@ -63,7 +63,7 @@ export class AnswerReader {
   #outputWeight = 0;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
-  /** What has come in increments. */
+  /** Whether each kind of content has come in increments. */
   readonly #brought = { text: false, reasoning: false, details: false, refusal: false, input: false };
 
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
@@ -107,7 +107,7 @@ export class AnswerReader {
     return this.#own ? this.#own.carry(events) : events;
   }
 
-  /** The same of an answer whose text may be long, which is looked into in slices. */
+  /** Like `read`, but for an answer whose text may be long: it is looked into in slices. */
   *readLong(answer: ChatAnswer): SlicedWork<GenerateEvent[]> {
     const [choice] = answer.choices ?? [];
     const delta = choice && this.#newIn(choice);
@@ -211,7 +211,7 @@ export class AnswerReader {
     return this.#writer.toolCall(added.key, added.delta);
   }
 
-  /** What the upstream tells itself goes before what its text may hold. */
+  /** Reasoning and calls that the upstream reports as such take precedence over those that its text may hold. */
   #readForms(forms: TextForms, text: string, delta: ChatDelta, hasReasoning: boolean): GenerateEvent[] {
     const ahead = this.#ahead;
     this.#ahead = undefined;

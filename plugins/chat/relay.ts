@@ -1,4 +1,4 @@
-/** What passes by the canonical form: requests for several choices, log probabilities or sound, which shape the whole answer. */
+/** Requests that pass by the canonical form: those for several choices, log probabilities or sound, which shape the whole answer. */
 import { asObject, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonical/relay.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
@@ -30,7 +30,10 @@ function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequ
   return audio ? "audio" : undefined;
 }
 
-/** The same at an upstream of this wire: only the model has another name there, and a stream is asked for its usage. */
+/**
+ * Relays to an upstream of this wire. The body goes up as it came, but for the model's name there, a limit of the answer if the
+ * gateway sets one, and the request for a stream's usage.
+ */
 export const relayOperation: UpstreamOperation<"relay"> = {
   request: (input, target) => ({ path: "chat/completions", body: serializeBody(input, target) }),
   response: ([reply], input, _, context) => parseWhole(reply?.body, input, context),
@@ -110,7 +113,7 @@ export function serializeRelayed({ body }: RelayResponse, { id, input }: Exchang
   return Response.json({ ...body, id, model: input.model });
 }
 
-/** The same for each chunk. Usage is shown to a client that asked for it. */
+/** Like `serializeRelayed`, but for each chunk. Usage is shown to a client that asked for it. */
 export function serializeRelayedStream({ id, input, wire }: Exchange<"relay">): StreamWriter<RelayEvent> {
   const showsUsage = asksForUsage(wire.body);
   return {

@@ -80,11 +80,11 @@ const shapedFields = {
 const shapedSchema = z.looseObject(shapedFields);
 type Shaped = z.output<typeof shapedSchema>;
 
-/** What asks for nothing that an answer of this wire would lack: it stores nothing, and tells reasoning as text. */
+/** Fields that ask for nothing that an answer of this wire would lack: it stores nothing, and tells reasoning as text. */
 const WITHOUT_LOSS = ["store", "include", "stream_options", "client_metadata", "background"];
-/** What the answer would be without, had it any effect. */
+/** Fields whose effect the answer lacks: a note says so if they would have had one. */
 const DROPPED = ["truncation", "max_tool_calls"];
-/** What the request would make no sense without. */
+/** Fields without which the request would make no sense. */
 const STORED = ["previous_response_id", "conversation", "prompt"];
 
 /** The body in this wire's form; itself, where it is that already. */
@@ -129,7 +129,7 @@ function refuseStored(body: { [name: string]: unknown }): void {
   throw new GatewayError("invalid_request", message, { param: field });
 }
 
-/** Of the options of a stream, the one that this wire has too. */
+/** The one option of a stream that this wire has, too. */
 function usageOption({ include_usage }: JsonObject): JsonObject {
   return include_usage === undefined ? {} : { stream_options: { include_usage } };
 }
@@ -147,7 +147,7 @@ function toResponseFormat(format: NonNullable<NonNullable<Shaped["text"]>["forma
   return type === "json_schema" ? { type, json_schema: schema } : { type, ...schema };
 }
 
-/** What the assistant thinks, says and calls are items there, and one turn here. */
+/** The items as messages. The assistant's thoughts, texts and calls are items there, and one turn here. */
 function toMessages(items: readonly Item[], note: Note): JsonObject[] {
   const turns = new Turns();
   for (const [position, item] of items.entries()) {
@@ -260,8 +260,8 @@ function toPart(part: JsonObject, note: Note): JsonObject {
 }
 
 /**
- * The custom tools of a body that are written flat, as on the responses wire. Whoever mixes them into this wire reads every
- * call as a function's, and its arguments as the tool's text.
+ * The custom tools of a body that are written flat, as on the responses wire. A client that mixes them into this
+ * wire reads every call as a function's, and its arguments as the tool's text.
  */
 export function flatCustomTools(body: unknown): ReadonlySet<unknown> {
   const tools = asObjects(asObject(body).tools);

@@ -247,7 +247,7 @@ function withFields(call: ToolCallPart, fields: JsonObject | undefined): ToolCal
   return fields ? { ...call, extra: mergeExtras([call.extra, { wire: WIRE, fields }]) } : call;
 }
 
-/** What the model thought goes back to it, and the server's details of it. What only another vendor can read stays behind. */
+/** The model's thoughts go back to it, with the server's details of them. What only another vendor can read stays behind. */
 function serializeReasoning(
   parts: readonly ReasoningPart[],
   details: JsonValue[],

@@ -54,7 +54,7 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
   };
 }
 
-/** What stands between two texts where a hosted tool ran: they are one on this wire. */
+/** The separator of two texts where a hosted tool ran between them: they are one text on this wire. */
 export const BETWEEN_STEPS = "\n\n";
 
 /** All texts as the one that the wire has, and their citations in it. */

@@ -26,7 +26,7 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
   readonly #showsUsage: boolean;
   readonly #legacy: boolean;
   readonly #flatTools: ReadonlySet<unknown>;
-  /** What every chunk carries. */
+  /** The fields that every chunk carries. */
   #fields: JsonObject = {};
   #calls = 0;
   /** How much text has gone out, where that of the open part began, and whether a hosted tool has run since the last text. */
@@ -87,7 +87,7 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     if (isWritten(this.#call())) emit(frame(this.#chunk(startDelta(part, this.#call()))));
   }
 
-  /** What a model says before it uses a tool and after it are one text on this wire. */
+  /** A model's texts before and after it uses a tool are one text on this wire. */
   #startText(emit: Emit<Frame>): void {
     if (this.#isAfterStep && this.#length > 0) {
       emit(frame(this.#chunk({ content: BETWEEN_STEPS })));
@@ -143,7 +143,7 @@ function isWritten({ index, legacy }: OpenCall): boolean {
   return !legacy || index === 0;
 }
 
-/** What opens a call. */
+/** The delta that opens a call. */
 function startDelta({ id, name, extra }: ToolCallPart, { index, custom, legacy }: OpenCall): JsonObject {
   if (legacy) return { function_call: { name, arguments: "" } };
   if (custom) return { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };

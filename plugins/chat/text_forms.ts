@@ -15,13 +15,13 @@ import { CHANNEL_ENDS, CHANNELS, LEFTOVERS, MARKS, REASONING, REASONING_OPENS } 
 import { CALL_FORMS, readAddressed, readBareObject } from "./text_forms_calls.ts";
 import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
 
-/** What a text turns out to be, in its order. */
+/** A part of a text, as what it turns out to be. The parts come in the order of the text. */
 export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);
 
 /** Families whose templates write the opening tag themselves, whatever was asked, so that answers begin with reasoning. */
 const OPENED = /deepseek-r1|qwq|-thinking(?:-|$)|minimax-m2/i;
 
-/** What no header of a message of harmony is longer than, in characters. */
+/** The greatest length of the header of a message of harmony, in characters. */
 const LONGEST_HEADER = 256;
 
 const NO_TOOLS: CallableTools = new Map();
@@ -54,7 +54,7 @@ export class TextForms {
   /** From the first call on: the text as it came, and what it is taken for. Which of them counts is known at the end. */
   #called: { text: string; events: TextEvent[] } | undefined;
   #kind: "text" | "reasoning" = "text";
-  /** What is before the next character, but for whitespace. */
+  /** The kind of thing before the next character, but for whitespace. */
   #after: "nothing" | "reasoning" | "call" | "text" = "nothing";
   #inChannel = false;
   #reading: Reading<void>;
@@ -72,7 +72,7 @@ export class TextForms {
     return this.#takeEvents();
   }
 
-  /** The same of a text that may be long, in slices. */
+  /** Like `read`, but in slices, for a text that may be long. */
   *readLong(text: string): SlicedWork<TextEvent[]> {
     for (let at = 0; at < text.length; at += SLICE) {
       this.#readOn(text.slice(at, at + SLICE));
@@ -106,7 +106,7 @@ export class TextForms {
     this.#isOpened = false;
   }
 
-  /** What was held back. Nothing more is read. */
+  /** The events that were held back. Nothing more is read. */
   end(): TextEvent[] {
     this.#source.over = true;
     this.#reading.next();
@@ -276,6 +276,6 @@ export class TextForms {
   }
 }
 
-/** What a mark is not preceded by on its line where it is one: as a tag, and as a token, which may follow a text at once. */
+/** Characters after which, on its line, a mark is none: `AMID` for a tag, `QUOTE` for a token, which may follow a text at once. */
 const AMID = /[\p{L}\p{N}\p{Ps}\p{Pi}\p{Pf}"'`,=\-]/u;
 const QUOTE = /[\p{Ps}\p{Pi}"'`=]/u;

@@ -2,7 +2,7 @@
 import { CALL_FORMS } from "./text_forms_calls.ts";
 import { Marks } from "./text_forms_source.ts";
 
-/** What opens reasoning, and what closes it. */
+/** The marks that open reasoning, each with the one that closes it. */
 export const REASONING: Readonly<Record<string, string>> = {
   "<think>": "</think>",
   "<thinking>": "</thinking>",
@@ -11,11 +11,11 @@ export const REASONING: Readonly<Record<string, string>> = {
 };
 export const REASONING_OPENS = Object.keys(REASONING);
 
-/** What begins a message of harmony: its header follows. */
+/** The marks that begin a message of harmony: its header follows. */
 export const CHANNELS = ["<|channel|>", "<|start|>assistant"];
 export const CHANNEL_ENDS = ["<|end|>", "<|return|>"];
 
-/** What engines leave behind a call: the ends of turns, and of tags that were not opened. */
+/** The marks that engines leave behind a call: the ends of turns, and of tags that were not opened. */
 export const LEFTOVERS = ["</tool_call>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<｜end▁of▁sentence｜>"];
 
 /** All that means something anywhere. */

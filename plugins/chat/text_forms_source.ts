@@ -150,7 +150,10 @@ export function* word(source: Source, expected: string): Reading<boolean> {
   return (yield* oneOf(source, [expected])) !== undefined;
 }
 
-/** What comes before `close`, whose first character is nowhere else in it; nothing where it does not come, or only after more than `limit` characters. */
+/**
+ * The text before `close`, whose first character is nowhere else in it; nothing where `close` does not come, or only after more
+ * than `limit` characters.
+ */
 export function* until(source: Source, close: string, limit = Infinity): Reading<string | undefined> {
   let text = "";
   while ((yield* peek(source)) !== "") {

@@ -8,7 +8,7 @@ interface Tagged {
   nameEnd: string;
   key: string;
   keyEnd: string;
-  /** What begins the value, where the end of the key does not. */
+  /** The mark that begins the value, where the end of the key does not. */
   value?: string;
   valueEnd: string;
   end: string;

@@ -98,7 +98,7 @@ export function parseToolChoice(choice: ChatToolChoice): ToolChoice {
   return { type: "tool", kind: reference.type === "custom" ? "custom" : "function", name: nameOf(reference) };
 }
 
-/** What is said both nested and flat counts as it is nested. */
+/** Notes flat fields that do not count: a field that is both nested and flat counts as it is nested. */
 export function noteSynonymsInChoice(choice: ChatToolChoice | null | undefined, note: (text: string) => void): void {
   if (!choice || typeof choice === "string") return;
   const { allowed_tools, mode, tools, name } = choice as JsonObject;

@@ -4,7 +4,7 @@ import { isNumber, isRawNumber } from "../../src/canonical/raw_number.ts";
 import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
-/** What the upstream counted. */
+/** The upstream's own counts. */
 export function parseUsage(usage: ChatUsage): ReportedUsage {
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details, completion_tokens_details } = usage;
   const cached = prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;

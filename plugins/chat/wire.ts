@@ -55,7 +55,7 @@ function withType<T extends z.ZodType>(schema: T) {
   }, schema);
 }
 
-/** What the model wrote for a function; some clients replay it parsed. */
+/** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
 export const toolCall = withType(z.union([
   z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall }),
@@ -196,7 +196,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-/** What is no count says nothing of the others. */
+/** A count. A value that is none is left out, because it says nothing of the others. */
 const tokens = z.int().min(0).nullish().catch(undefined);
 const usage = z.looseObject({
   prompt_tokens: tokens,
