@@ -79,7 +79,7 @@ function without(extra: Extra, field: string, left?: JsonObject): Extra | undefi
 
 const TYPE = "compaction";
 
-/** What a client gives back, if the gateway may have written it. */
+/** The sealed text that a client gives back, if the gateway may have written it. */
 export function sealedIn({ type, encrypted_content: data }: JsonObject): Pick<OpaquePart, "sealed"> {
   const isOurs = type === TYPE && typeof data === "string" && isSealedText(data);
   return isOurs ? { sealed: { data, covers: "all" } } : {};

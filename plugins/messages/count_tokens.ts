@@ -4,7 +4,7 @@ import { reportedCount } from "../../src/canonical/usage.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
 
-/** What a model reads. Any other field is an error there. */
+/** The fields that a model reads. Any other is an error at this endpoint. */
 const COUNTED = ["model", "system", "messages", "tools", "tool_choice", "thinking", "output_config"];
 
 export const countOperation: UpstreamOperation<"countTokens"> = {

@@ -54,7 +54,7 @@ export function parseError(body: unknown): GatewayError {
   return upstreamError({ status, headers: new Headers(), body });
 }
 
-/** What no waiting mends is no overload: agents tell their users to try again in a moment. */
+/** Whether no waiting mends it. Then it is no overload: at one, agents tell their users to try again in a moment. */
 function isLasting({ code, details }: GatewayError): boolean {
   return code === "unavailable" && details.retryable === false;
 }

@@ -1,5 +1,5 @@
 /**
- * What the vendor's server says of a tool of its own that could not run: the call, and a result with an error code, status 200.
+ * The answer of the vendor's server when a tool of its own could not run: the call, and a result with an error code, status 200.
  * Shapes: the vendor's SDK, and recorded answers of its server.
  */
 import type { HostedTool } from "../../src/canonical/generate.ts";
@@ -15,7 +15,7 @@ interface Kind {
   types: RegExp;
   name: string;
   result: string;
-  /** What stands beside the error's code. */
+  /** The fields beside the error's code. */
   more?: JsonObject;
 }
 

@@ -1,4 +1,4 @@
-/** What differs by model family, as data. */
+/** The differences between model families, as data. */
 
 /** The models of the vendor that made the wire, under the names that hosts have for them. */
 const OWN = /^(([\w-]+\.)?anthropic[./])?claude-/i;

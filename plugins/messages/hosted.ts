@@ -27,7 +27,7 @@ import {
 import { CODE_OF } from "./hosted_blocks.ts";
 import { WIRE, type WireTool } from "./wire.ts";
 
-/** What a server tool is to do; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
+/** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
 export function workOf(tool: WireTool): HostedWork | undefined {
   const fields = tool as JsonObject;
   // A tool that only code of the vendor's may call is none that can be called here.

@@ -139,7 +139,7 @@ function opaque(block: object, standIn: string): OpaquePart {
   return { type: "opaque", ...(standIn !== "" && { standIn }), extra: { wire: WIRE, fields: block as JsonObject } };
 }
 
-/** What says the same in words: results of a search, a call that a server made itself, tools that became known. */
+/** A block in words: results of a search, a call that a server made itself, tools that became known. */
 function inWords(block: Block): string {
   const fields = block as JsonObject;
   const tools = toolReferences(fields);
@@ -192,7 +192,7 @@ function textsIn(content: unknown): string {
   return texts.filter(isText).join("\n");
 }
 
-/** Of the citations of a text, those of pages mean the same on other wires. */
+/** The citations of pages: only those mean the same on other wires. */
 export function parseCitations(citations: readonly JsonValue[]): Annotation[] {
   return citations.filter(isJsonObject).flatMap(({ url, title }): Annotation[] =>
     isText(url) ? [{ type: "url-citation", url, ...(isText(title) && { title }) }] : []

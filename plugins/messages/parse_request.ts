@@ -109,7 +109,7 @@ function isKnown({ type, schema }: WireFormat): boolean {
   return type === "json_schema" && isJsonObject(schema);
 }
 
-/** What rides through: fields that we do not know, at the top and inside those that we do. */
+/** Fields that ride through: those that we do not know, at the top and inside those that we do. */
 function parseExtra(body: MessagesRequest, beta: string | null): Extra | undefined {
   const { thinking, output_config } = body;
   const display = thinking && DISPLAYS.includes(thinking.display) ? thinking.display as string : undefined;

@@ -102,7 +102,7 @@ function isSpeakableText({ text, extra }: TextPart, { note }: Context): boolean 
   return isSpeakable;
 }
 
-/** What the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks. */
+/** Reasoning that the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks. */
 function isSpeakableReasoning({ text, opaque }: ReasoningPart, { note }: Context): boolean {
   if (opaque?.origin === WIRE) return true;
   if (opaque) note("dropped reasoning that only its vendor can read");

@@ -43,15 +43,15 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   return body;
 }
 
-/** What an answer may have where the client did not say it. */
+/** The limit of an answer where the client set none. */
 function limitFor({ defaultMaxTokens = Infinity, answerRoom = Infinity }: Target): number {
   const most = Math.min(defaultMaxTokens, answerRoom);
   return most === Infinity ? DEFAULT_MAX_TOKENS : most;
 }
 
 /**
- * What tells of the person and their machine: paths and rules for a check of tool calls that the vendor alone makes, and ids of
- * the device and the session. Others have no use for it.
+ * Fields that tell of the person and their machine: paths and rules for a check of tool calls that the vendor alone makes, and ids
+ * of the device and the session. Others have no use for them.
  */
 const PRIVATE = ["safeguards", "metadata"];
 

@@ -21,7 +21,7 @@ export function parseUsage(usage: WireUsage): ReportedUsage {
 const DETAILS = "output_tokens_details";
 const DETAIL_KEYS: ReadonlySet<string> = new Set(["thinking_tokens"]);
 
-/** What the upstream counts and the canonical form does not model. */
+/** The upstream's counts that the canonical form does not model. */
 export function unknownUsage(usage: WireUsage): JsonObject {
   const details = usage[DETAILS];
   return {

@@ -121,7 +121,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-/** What is no count says nothing of the others. */
+/** A count. A value that is none is left out, because it says nothing of the others. */
 const tokens = z.int().min(0).nullish().catch(undefined);
 const usageFields = {
   input_tokens: tokens,

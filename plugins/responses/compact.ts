@@ -16,7 +16,7 @@ export function asTriggered(wire: WireRequest): WireRequest {
   return { ...wire, body: { ...body, input: [...items, { type: TRIGGER }], store: false, stream: false } };
 }
 
-/** What that endpoint answers: every user message as it was, then the summary. They are the next input. */
+/** The answer of that endpoint: every user message as it was, then the summary. They are the next input. */
 export function serializeCompacted(
   exchange: Exchange<"generate">,
   output: GenerateResponse,

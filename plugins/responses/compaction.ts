@@ -56,7 +56,7 @@ function without(extra: Extra | undefined, field: string, left: readonly unknown
   return Object.keys(fields).length + Object.keys(extra.hints ?? {}).length > 0 ? { ...extra, fields } : undefined;
 }
 
-/** What a client gives back, if the gateway may have written it. */
+/** The sealed text that a client gives back, if the gateway may have written it. */
 export function sealedIn(item: JsonObject): Pick<OpaquePart, "sealed"> {
   const { type, encrypted_content: data } = item;
   const isOurs = type === "compaction" && typeof data === "string" && isSealedText(data);

@@ -23,7 +23,7 @@ import type { Context } from "../../src/contract/context.ts";
 import { type Offsets, offsetsIn } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
-/** What may stand in a message. */
+/** A part that may stand in a message. */
 export type MessagePart = InputPart | RefusalPart;
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
@@ -83,7 +83,7 @@ const CITED_KEYS = [...TEXT_KEYS, "annotations"];
 const LOGGED_KEYS = [...TEXT_KEYS, "logprobs"];
 const ALL_KEYS = [...CITED_KEYS, "logprobs"];
 
-/** What a text is to be ended with: its citations, and what only this wire knows of it. */
+/** The end of a text: its citations, and what only this wire knows of it. */
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
   const cited = asList(part.annotations);
   const text = asText(part.text);
@@ -102,7 +102,7 @@ function parseAnnotations(cited: readonly JsonValue[], offsets: Offsets): Annota
   return cited.map((one) => parseAnnotation(one, offsets)).filter((one) => one !== undefined);
 }
 
-/** Of all citations, only those of pages mean the same on other wires. */
+/** A citation of a page: no other citations mean the same on other wires. */
 function parseAnnotation(value: JsonValue, { toUnits }: Offsets): Annotation | undefined {
   if (!isJsonObject(value) || value.type !== "url_citation" || typeof value.url !== "string") return undefined;
   const { url, title, start_index: start, end_index: end } = value;
@@ -159,7 +159,7 @@ function sourceOf(text: string, mediaType: string, bare = false): { mediaType: s
   return { mediaType, source: bare ? { type: "base64", data: text } : { type: "url", url: text } };
 }
 
-/** What a request holds. One plain text goes as a string, which every server takes. */
+/** The content that a request holds. One plain text goes as a string, which every server takes. */
 export function serializeContent(parts: readonly MessagePart[], context: Context, side: "input" | "output"): JsonValue {
   const [only] = parts;
   if (parts.length === 1 && only?.type === "text" && !only.extra && !only.annotations?.length) return only.text;
@@ -254,7 +254,7 @@ export function partsOf(item: JsonObject): { parts: JsonObject[]; fields: JsonOb
   return { parts, fields: Object.fromEntries(fields) };
 }
 
-/** What ends such a part. */
+/** The end of a message's part, with the message's own fields. */
 export function messageEnd(part: JsonObject, messageFields: JsonObject): PartEnd {
   const { annotations, end } = textEnd(part);
   const fields = { ...end.extra?.fields, ...messageFields };

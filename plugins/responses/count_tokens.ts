@@ -4,7 +4,7 @@ import { reportedCount } from "../../src/canonical/usage.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { serializeRequest } from "./serialize_request.ts";
 
-/** What a model reads. */
+/** The fields that a model reads. */
 const COUNTED = ["model", "instructions", "input", "tools", "tool_choice", "reasoning", "text"];
 
 export const countOperation: UpstreamOperation<"countTokens"> = {

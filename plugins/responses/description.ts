@@ -1,4 +1,4 @@
-/** What the endpoints of the responses wire are for, and what they answer. */
+/** Descriptions of the responses wire's endpoints: what each is for, and what it answers. */
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, pageOf, seconds, taskParameter, text, word } from "../shared/descriptions.ts";

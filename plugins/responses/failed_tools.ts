@@ -1,5 +1,5 @@
 /**
- * What the vendor's server says of a tool of its own that failed: the tool's item, with its status. Shapes: the vendor's SDK.
+ * The answer of the vendor's server when a tool of its own failed: the tool's item, with its status. Shapes: the vendor's SDK.
  */
 import type { HostedTool } from "../../src/canonical/generate.ts";
 import type { FailedTools } from "../../src/canonical/hosted_tools.ts";
@@ -57,7 +57,7 @@ const KINDS: readonly Kind[] = [
   {
     types: /^tool_search$/,
     idPrefix: "tsc",
-    // Of its statuses none says that it failed.
+    // None of its statuses says that it failed.
     item: () => ({ type: "tool_search_call", status: "incomplete", call_id: null, execution: "server", arguments: {} }),
   },
 ];

@@ -1,4 +1,4 @@
-/** What differs by model family, as data. */
+/** The differences between model families, as data. */
 import type { IdRule } from "../../src/contract/intake.ts";
 import { ANY_ID, isOpenAi } from "../shared/families.ts";
 

@@ -27,7 +27,7 @@ import {
 } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
-/** What a server tool is to do; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
+/** The work of a server tool; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
 export function workOf(tool: JsonObject): HostedWork | undefined {
   const type = asText(tool.type);
   if (/^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/.test(type)) {
@@ -100,7 +100,7 @@ function textsIn(value: unknown): string[] | undefined {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : undefined;
 }
 
-/** What of a tool is the client's secret. It goes to the tool's server, and into nothing that is stored or sent back. */
+/** A tool without the client's secrets. They go to the tool's server, and into nothing that is stored or sent back. */
 export function withoutCredentials(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool.type !== "mcp") return tool;
   const { authorization: _authorization, headers: _headers, ...rest } = tool;
@@ -192,7 +192,7 @@ function toolIn({ name, description, input_schema, annotations }: JsonObject): R
   };
 }
 
-/** What a client says of a call that waited for it. */
+/** The client's decision on a call that waited for it. */
 export function parseApproval(item: JsonObject): HostedApproval | undefined {
   const { type, approval_request_id: id, approve } = item;
   if (type !== "mcp_approval_response" || typeof id !== "string") return undefined;

@@ -5,7 +5,7 @@ import { serializeHosted } from "./hosted.ts";
 
 type ItemEvent = [type: string, fields: JsonObject];
 
-/** What begins a step: its item, without what only its end can say. */
+/** The events that begin a step: its item, without what only its end can say. */
 export function beginHosted(part: HostedPart, output_index: number, sources: boolean): ItemEvent[] {
   const item = serializeHosted(part, sources);
   const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];
@@ -33,7 +33,7 @@ export function beginHosted(part: HostedPart, output_index: number, sources: boo
   }
 }
 
-/** What ends it. A search that failed has no event of its own but that of its end. */
+/** The events that end a step. A search that failed has no event of its own but that of its end. */
 export function endHosted(part: HostedPart, item: JsonObject, output_index: number): ItemEvent[] {
   const isFailure = part.result?.kind === "error" && item.type !== "web_search_call";
   return [

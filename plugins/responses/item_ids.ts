@@ -2,7 +2,7 @@
 import type { ItemReference, Message, OutputPart } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
 
-/** What the id of an item begins with, as on the vendor's own API. */
+/** The beginning of an item's id, as on the vendor's own API. */
 const PREFIX_OF: Record<OutputPart["type"], string> = {
   "text": "msg",
   "refusal": "msg",

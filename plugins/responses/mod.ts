@@ -50,7 +50,7 @@ const responses: Protocol<"generate"> = {
   serializeError,
 };
 
-/** The same in a connection that stays. */
+/** The endpoint of responses in a connection that stays. */
 const socket: Protocol<"connect"> = {
   name: "responses-socket",
   describe: async () => (await import("./description.ts")).socket,

@@ -27,7 +27,7 @@ export function namespacesOf(body: unknown): Namespaces {
   return offered.some(({ type }) => type === "namespace") ? namespacesIn(offered) : NO_NAMESPACES;
 }
 
-/** Of most requests. A call of a tool that is not offered any more has a namespace all the same. */
+/** The namespaces of most requests, which offer none. A call of a tool that is not offered any more has a namespace all the same. */
 const NO_NAMESPACES: Namespaces = {
   flatten: nameOf,
   isFlattened: () => false,

@@ -6,7 +6,7 @@ import type { OutputItem, WireEvent } from "./wire.ts";
 /** An item that the stream has begun, or that came in one piece. */
 export interface OpenItem {
   type: string;
-  /** What of it went out already: its text, its thoughts, its arguments. */
+  /** The part of it that went out already: of its text, its thoughts or its arguments. */
   sent: string;
   /** The number of the paragraph of a summary that is being written. */
   paragraph: number | undefined;
@@ -36,7 +36,7 @@ export class OpenItems {
     return this.#items.get(key);
   }
 
-  /** Of an item in the list of them all, the name by which the stream knew it. */
+  /** The name by which the stream knew an item in the list of them all. */
   find(item: OutputItem, index: number): string {
     const names = [item.id, item.call_id, `@${index}`];
     const known = names.find((name) => typeof name === "string" && this.#items.has(name));

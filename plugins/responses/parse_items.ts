@@ -124,7 +124,7 @@ function foreignName(
   return namespace && !namespaces.isFlattened({ name, namespace }) ? { [CALLED]: { name, namespace } } : undefined;
 }
 
-/** What a reasoning item says: its summary, its content; and what only the vendor can read. */
+/** The thoughts of a reasoning item: its summary, its content, and what only the vendor can read. */
 export function parseReasoning(item: JsonObject): ReasoningPart {
   const content = textsIn(item.content).join("");
   const summary = textsIn(item.summary);
@@ -161,14 +161,14 @@ export function parseOther(fields: JsonObject): OpaquePart {
   return { type: "opaque", ...(standIn !== "" && { standIn }), ...sealedIn(fields), extra: { wire: WIRE, fields } };
 }
 
-/** What says the same in words, as far as an item says anything to a model that cannot read it. */
+/** An item in words, as far as it says anything to a model that cannot read it. */
 function inWords(item: JsonObject): string {
   const text = TELLING.map((field) => item[field]).filter((value) => value !== undefined && value !== null)
     .map((value) => withoutBytes(toJsonText(value))).filter((one) => one !== "");
   return text.length === 0 ? "" : `[${String(item.type)}: ${text.join(" ")}]`;
 }
 
-/** What was done, then what came of it. */
+/** The fields that tell what was done, then those that tell what came of it. */
 const TELLING = [
   "name",
   "arguments",

@@ -68,7 +68,10 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   };
 }
 
-/** The same out of a message of a WebSocket, which remembers what is not stored: it must know where the client's turn begins. */
+/**
+ * Like `parseRequest`, but out of a message of a WebSocket. The socket remembers what is not stored: it must know where the
+ * client's turn begins.
+ */
 export function parseSocketRequest(wire: WireRequest, context: Context): GenerateRequest {
   const request = parseRequest(wire, context);
   const { instructions } = wire.body as ResponsesRequest;
@@ -106,7 +109,7 @@ function uniqueTools(tools: readonly Tool[]): Tool[] {
   return tools.filter(({ type, name }) => type === "hosted" || !names.has(name) && names.add(name));
 }
 
-/** What cannot be left out without answering another question, or what can, with a word about it. */
+/** Refuses what cannot be left out without answering another question, and notes what can. */
 function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   const refuse = (param: string, message: string) => {
     throw new GatewayError("invalid_request", message, { param });
@@ -151,7 +154,7 @@ function parseFormat(format: WireFormat | null | undefined): OutputSchema | unde
   };
 }
 
-/** What of earlier answers the request builds on, and what of it is to be remembered: what its answers echo. */
+/** The earlier answers that the request builds on, and the part of it that is to be remembered: what its answers echo. */
 function parseRecall(
   body: ResponsesRequest,
   at: number,
@@ -181,7 +184,10 @@ const REASONING_KEYS: ReadonlySet<string> = new Set(["effort", "summary", "gener
 const TEXT_KEYS: ReadonlySet<string> = new Set(["format", "verbosity"]);
 const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
 const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
-/** What is not lost where nothing is included: it is in each answer anyhow, or a hosted tool, which nobody ran, would give it. */
+/**
+ * Values of `include` without which nothing is lost: what they ask for is in each answer anyhow, or a hosted tool, which nobody
+ * ran, would give it.
+ */
 const LOST_NOWHERE: ReadonlySet<string> = new Set([
   "reasoning.encrypted_content",
   "file_search_call.results",
@@ -192,7 +198,7 @@ const LOST_NOWHERE: ReadonlySet<string> = new Set([
   "message.input_image.image_url",
 ]);
 
-/** What rides through: fields that we do not know, at the top and inside those that we do. */
+/** Fields that ride through: those that we do not know, at the top and inside those that we do. */
 function parseExtra(body: ResponsesRequest): Extra | undefined {
   const { reasoning, text, include } = body;
   const { format } = text ?? {};

@@ -13,7 +13,7 @@ export function parseResponse(body: unknown, input: GenerateRequest, context: An
   return runUnsliced(parseLongResponse(body, input, context));
 }
 
-/** The same in slices. */
+/** Like `parseResponse`, but in slices. */
 export function* parseLongResponse(
   body: unknown,
   input: GenerateRequest,

@@ -135,7 +135,7 @@ export class AnswerReader {
     return [...begun, ...this.#proveAnother(key), ...this.#finishItem(key, item as JsonObject & OutputItem)];
   }
 
-  /** What was taken for an item that is done already says something of its own. */
+  /** Begins an item that was taken for one that is done already: it says something of its own. */
   #proveAnother(key: string): GenerateEvent[] {
     const item = this.#items.get(key);
     const start = item?.reopens?.start;
@@ -168,7 +168,7 @@ export class AnswerReader {
     }
   }
 
-  /** What the increments did not bring is in the whole item. */
+  /** Ends a message. What the increments did not bring is in the whole item. */
   #endMessage(key: string, item: JsonObject): GenerateEvent[] {
     const { parts, fields } = partsOf(item);
     const open = this.#items.get(key)!;
@@ -185,7 +185,7 @@ export class AnswerReader {
       const isRest = parts.length === 1 && text.startsWith(open.sent);
       if (!isStreamed) events.push(...this.#addText(key, kind, text));
       else if (isRest) events.push(...this.#addText(key, kind, text.slice(open.sent.length), open.paragraph));
-      // Of several texts that came in increments only the last is open still.
+      // Where several texts came in increments, only the last is open still.
       if (!isStreamed || index === parts.length - 1) events.push(...this.#endText(key, messageEnd(part, fields)));
     }
     return [...events, ...this.#endText(key, {})];
@@ -265,7 +265,7 @@ const TEXT_OF: ReadonlyMap<string, "text" | "refusal" | "reasoning"> = new Map([
   ["response.reasoning_summary_text.delta", "reasoning"],
 ]);
 
-/** What no other wire has of an answer. `reason`: why it is incomplete, where that is this wire's own word. */
+/** The fields of an answer that no other wire has. `reason`: why it is incomplete, where that is this wire's own word. */
 function finishExtra(response: WireResponse, reason: string | undefined): Extra | undefined {
   const { service_tier: tier, ...fields }: JsonObject = { ...extraOf(WIRE, response, RESPONSE_KEYS)?.fields };
   const counts = response.usage ? unknownUsage(response.usage) : {};

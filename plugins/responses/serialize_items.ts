@@ -30,18 +30,18 @@ import { CALLED } from "./parse_items.ts";
 import { AS_IT_WAS } from "./tool_search.ts";
 import { WIRE } from "./wire.ts";
 
-/** What the spelling of items depends on. */
+/** The facts on which the spelling of items depends. */
 export interface Speech {
   context: Context;
-  /** What instructions that stand among the items are called. */
+  /** The role of instructions that stand among the items. */
   instructor: "system" | "developer";
   name(flat: string): ToolName;
   reader: Reader;
 }
 
 /**
- * Who reads it: the vendor's own models, other models, or a client. The vendor's know every item and every tool of the wire, and
- * take reasoning back only as they encrypted it; others know messages, functions and the plain text of what was thought.
+ * The readers of items: the vendor's own models, other models, or a client. The vendor's know every item and every tool of the wire,
+ * and take reasoning back only as they encrypted it; others know messages, functions and the plain text of what was thought.
  */
 export type Reader = "vendor" | "open" | "client";
 
@@ -99,11 +99,11 @@ function addResults(
   }
 }
 
-/** What most messages have besides. To spread it costs as much as the rest of an item. */
+/** The further fields of most messages, which are none. To spread them costs as much as the rest of an item. */
 const NO_FIELDS: JsonObject = Object.freeze({});
 const PLAIN = { search: undefined, extra: NO_FIELDS };
 
-/** What the item of a message has besides; or the whole item, of a search that goes up as it came. */
+/** The further fields of a message's item; or the whole item, for a search that goes up as it came. */
 function fieldsOf({ extra }: Message, { context, reader }: Speech): { search?: JsonObject; extra: JsonObject } {
   if (!extra) return PLAIN;
   const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, extra, context.note);
@@ -132,7 +132,7 @@ function addTurn(
   const { context } = speech;
   const isPlain = message.id === undefined && extra === NO_FIELDS;
   let parts: MessagePart[] = [];
-  // Of an item that is a message of its own, the id and the further fields are the item's.
+  // Where the item is a message of its own, the message's id and further fields are the item's.
   const own = message.content.every(isSpoken) || message.content.length === 1;
   const flush = () => {
     if (parts.length === 0) return;
@@ -255,7 +255,7 @@ function serializeReasoning(
   return undefined;
 }
 
-/** What the reader can decrypt. */
+/** The encrypted reasoning, if the reader can decrypt it. */
 function encryptedFor(reader: Reader, opaque: ReasoningPart["opaque"]): JsonObject | undefined {
   const isReadable = opaque?.origin === WIRE && (reader !== "open" || opaque.target !== undefined);
   return isReadable ? splitEncrypted(opaque.data) : undefined;

@@ -22,7 +22,7 @@ import { SEARCH, searchesItself, serializeSearch } from "./tool_search.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
-/** What the object says of the exchange, apart from the answer itself. */
+/** The facts of the exchange that the object states, apart from the answer itself. */
 export interface Facts {
   id: string;
   created: number;
@@ -42,7 +42,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
   return serializeAnswer(output, factsOf(exchange), exchange.now(), exchange);
 }
 
-/** The same for an answer that may be of another day. */
+/** Like `serializeResponse`, but for an answer that may be of another day. */
 export function serializeAnswer(
   answer: GenerateResponse,
   facts: Facts,
@@ -155,7 +155,7 @@ function formatIn(text: unknown): JsonObject {
     : format;
 }
 
-/** What the spelling of output depends on. */
+/** The facts on which the spelling of output depends. */
 export interface Speech extends Context {
   namespaces: Namespaces;
   stored: boolean;
@@ -268,7 +268,7 @@ function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, 
   });
 }
 
-/** What is sent whole is over, whatever else an upstream calls it. */
+/** An item that is sent whole is over, whatever else an upstream calls it. */
 function over(item: JsonObject): JsonObject {
   return item.status === "incomplete" ? item : { ...item, status: "completed" };
 }

@@ -166,14 +166,14 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 }
 
-/** What an upstream of this wire sent comes whole, like any other item. */
+/** A part that an upstream of this wire sent comes whole, like any other item: it is no step. */
 function isStep(part: OutputPart): part is HostedPart {
   return part.type === "hosted" && part.extra === undefined;
 }
 
 type EventOf<T extends GenerateEvent["type"]> = Extract<GenerateEvent, { type: T }>;
 
-/** What goes out in silence. Nothing but a comment may come before the response is created. */
+/** The frame that goes out in silence. Nothing but a comment may come before the response is created. */
 export function keepAlive({ frames }: Pick<Exchange, "frames">): Frame | undefined {
   if (frames.sent === 0) return undefined;
   const type = "keepalive";
@@ -186,7 +186,7 @@ type ItemEvent = [type: string, fields: JsonObject];
 interface OpenItem {
   id: string;
   output_index: number;
-  /** What is known of the part so far. */
+  /** The part, as far as it is known. */
   part: SpokenPart;
   delivery: Delivery | undefined;
   speech: Speech;
@@ -209,7 +209,7 @@ function beginItem(open: OpenItem): ItemEvent[] {
   return events;
 }
 
-/** What a server did itself is done when it is sent; what it could not do has begun all the same. */
+/** A server's own work is done when it is sent; what the server could not do has begun all the same. */
 function beginWhole(open: OpenItem, item: JsonObject): ItemEvent[] {
   const { output_index } = open;
   const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];

@@ -178,7 +178,7 @@ export function serializeToolChoice(
       return serializeReference(toolChoice.name, tools.find(({ name }) => name === toolChoice.name), reader);
     case "allowed": {
       const { mode, names } = toolChoice;
-      // Of two of one name the first.
+      // The first of two tools that have one name.
       const named = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
       return {
         type: "allowed_tools",
@@ -195,7 +195,7 @@ function serializeReference(name: string, tool: Tool | undefined, reader: Reader
   if (tool?.type !== "hosted") {
     return { type: reader !== "open" && tool?.type === "custom" ? "custom" : "function", name };
   }
-  // Of the servers of one type the label tells which.
+  // The label tells the servers of one type apart.
   const { type, server_label } = tool.extra.fields;
   return { type, ...(server_label !== undefined && { server_label }) };
 }

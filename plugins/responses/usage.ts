@@ -9,7 +9,7 @@ const KNOWN = new Set(["input_tokens", "output_tokens", "total_tokens", IN, OUT]
 const KNOWN_IN = new Set(["cached_tokens", "cache_write_tokens"]);
 const KNOWN_OUT = new Set(["reasoning_tokens"]);
 
-/** What the upstream counted. */
+/** The upstream's own counts. */
 export function parseUsage(usage: WireUsage): ReportedUsage {
   const { input_tokens, output_tokens, total_tokens } = usage;
   const { cached_tokens: cached, cache_write_tokens: written } = usage[IN] ?? {};

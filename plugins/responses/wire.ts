@@ -198,7 +198,7 @@ export const metadataSchema = z.looseObject({ metadata });
 
 // What upstreams answer
 
-/** What is no count says nothing of the others. */
+/** A count. A value that is none is left out, because it says nothing of the others. */
 const tokens = z.int().min(0).nullish().catch(undefined);
 const usage = z.looseObject({
   input_tokens: tokens,
