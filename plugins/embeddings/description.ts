@@ -1,4 +1,4 @@
-/** What the endpoint of the embeddings wire is for, and what it answers. */
+/** Description of the embeddings wire's endpoint: what it is for, and what it answers. */
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, usage } from "../shared/descriptions.ts";

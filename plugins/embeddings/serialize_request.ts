@@ -5,7 +5,10 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { WIRE } from "./wire.ts";
 
-/** What one call asks for unless the target says otherwise: an answer of 512 vectors can be read whole, whatever their width. */
+/**
+ * The number of inputs of one call unless the target says otherwise: an answer of 512 vectors can be read whole, whatever their
+ * width.
+ */
 const BATCH = 512;
 
 /** The inputs of each call, in order. */

@@ -1,4 +1,4 @@
-/** What the endpoints of the rerank wire are for, and what they answer. */
+/** Description of the rerank wire's endpoints: what they are for, and what they answer. */
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, usage, word } from "../shared/descriptions.ts";

@@ -27,11 +27,11 @@ export const requestSchema = z.looseObject(requestFields);
 export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
 
 const number = z.number().nullish();
-/** What an upstream says of one document. */
+/** An upstream's scores of documents. */
 export const scoresSchema = z.array(z.looseObject({ index: z.int(), relevance_score: number, score: number }));
 
 const tokens = z.int().min(0).nullish().catch(undefined);
-/** What an upstream counted: Cohere under `meta`, the others under `usage`. */
+/** An upstream's counts: Cohere has them under `meta`, the others under `usage`. */
 export const countsSchema = z.looseObject({
   usage: z.looseObject({ prompt_tokens: tokens, total_tokens: tokens }).nullish().catch(undefined),
   meta: z.looseObject({ tokens: z.looseObject({ input_tokens: tokens }).nullish() }).nullish().catch(undefined),

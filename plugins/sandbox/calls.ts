@@ -80,7 +80,7 @@ function effectOf(tool: CallableTool): Effect {
 /**
  * The function that is called if the user named none. A tool that only reads is preferred. Without one it is the first tool, because
  * a user who offers a few functions wants to see one called. But tools that change things or run commands belong to an agent on a
- * person's machine, where a tool of unknown effect may do anything. Of those only a command is run, because it is `echo`.
+ * person's machine, where a tool of unknown effect may do anything. There only a command is run, because it is `echo`.
  */
 function unasked(tools: readonly CallableTool[]): CallableTool | undefined {
   const functions = tools.filter((tool) => tool.type === "function");

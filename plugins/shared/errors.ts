@@ -155,7 +155,7 @@ function overflowSays({ n_prompt_tokens: asked, n_ctx: size }: JsonObject, says:
     : says;
 }
 
-/** What an upstream reports as unsupported. */
+/** The parts of a request that an upstream reports as unsupported. */
 type Refused = Pick<ErrorDetails, "unsupported" | "reasoning">;
 
 /** An upstream's refusal, with what the request should omit to succeed. `more`: refusals specific to one wire's servers. */

@@ -16,7 +16,7 @@ export interface Family {
   levels?: readonly Effort[];
   /** Whether thinking is switched off, and without levels on, apart from the levels. */
   toggle?: true;
-  /** What its chat template calls this, where that is not `reasoning_effort`: the toggle, a level, and little thinking. */
+  /** Its chat template's names for this, where they are not `reasoning_effort`: the toggle, a level, and little thinking. */
   variables?: {
     toggle?: "enable_thinking" | "thinking";
     level?: "reasoning_strength";
@@ -100,7 +100,7 @@ export function levelsOf({ levels = [], toggle }: Family): readonly Effort[] {
   return toggle ? ["none", ...levels] : levels;
 }
 
-/** Of the models that are asked for: few, and each request looks for its own several times. */
+/** The families of the models that are asked for. The models are few, and each request looks for its own several times. */
 const known = new BoundedMap<string, { family?: Family }>(256);
 /** Longer names are not remembered. */
 const LONGEST_KNOWN = 256;

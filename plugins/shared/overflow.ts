@@ -96,7 +96,7 @@ const WORDS: readonly RegExp[] = [
   /prompt has (?<input>\d+) tokens, but the configured context size is (?<window>\d+)/i,
 ];
 
-/** What a server's message says of the numbers; nothing where it does not say them, or not beyond doubt. */
+/** The numbers in a server's message; nothing where it does not say them, or not beyond doubt. */
 export function readOverflow(message: string): Overflow | undefined {
   const plain = withPlainNumbers(message);
   const groups = groupsIn(plain);

@@ -166,6 +166,7 @@ const PLAIN_FOLDERS = [
   "src/upstream",
   "src/handle",
   "src/app",
+  "plugins",
   "tests/support",
 ];
 

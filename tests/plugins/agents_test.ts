@@ -1,4 +1,4 @@
-/** What agents and editors take for granted, beyond what their protocols say. */
+/** Things that agents and editors take for granted, beyond what their protocols say. */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import {
@@ -56,7 +56,7 @@ Deno.test("[1m] a wish for a long window is no part of a model's name · everywh
 
 // Cursor
 
-/** What Cursor posts to the chat endpoint: a body of the responses wire, its tools of both wires. */
+/** The body that Cursor posts to the chat endpoint: one of the responses wire, its tools of both wires. */
 const CURSOR: JsonObject = {
   model: "chat",
   instructions: "You are a coding assistant.",
@@ -127,7 +127,7 @@ const PATCHING = {
   ) + chatEnd("tool_calls"),
 };
 
-/** What becomes of the body, and the bytes of what comes back. */
+/** The body that goes up, and the text that comes back. */
 async function cursor(
   mode: Mode,
   more: JsonObject = {},
@@ -280,7 +280,7 @@ function callIn(text: string, mode: Mode): JsonObject {
 
 // Claude Code
 
-/** What is nobody's business but the vendor's: where the person works, on which device, in which session. */
+/** Fields that are nobody's business but the vendor's: where the person works, on which device, in which session. */
 const PRIVATE = {
   metadata: { user_id: JSON.stringify({ device_id: "device-1f2e", account_uuid: "", session_id: "session-3d4c" }) },
   safeguards: [{

@@ -372,7 +372,7 @@ Deno.test("audio: above the budget of uploads more are asked to come again, and 
   assertStringIncludes((await refusalOf(second)).message, "busy with other uploads");
   answers[0]!(transcript());
   assertEquals((await first).status, 200);
-  // Of what was set aside for a body of unknown length only what came is held.
+  // Room was set aside for a body of unknown length; only what came is held of it.
   const third = upload(app, TRANSCRIPTIONS, formOf({}, LARGE));
   await until(() => answers.length === 2);
   answers[1]!(transcript());

@@ -229,7 +229,7 @@ Deno.test("audio: transcript stream for a client: a failure", () => {
   ]);
 });
 
-/** What transformers serve 5.19 answered, its model being random. */
+/** The answer of transformers serve 5.19, its model being random. */
 const PLAIN = `${"data: is\n\n".repeat(7)}${"data: E\n\n".repeat(5)}`;
 
 Deno.test("audio: plain texts, as transformers sends them, end with the body", async () => {

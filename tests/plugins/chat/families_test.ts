@@ -13,7 +13,7 @@ import { CHAT, TARGET } from "../../support/wires.ts";
 
 const ASKED = ["none", "minimal", "low", "medium", "high", "xhigh"] as const;
 
-/** What goes out for each of the six levels, `-` for nothing; `+x` and `-x` are a template's variable, true and false. */
+/** The fields that go out for each of the six levels, `-` for nothing; `+x` and `-x` are a template's variable, true and false. */
 interface Row {
   family: string;
   models: string[];
@@ -195,7 +195,10 @@ for (const { family, models, router, template = router } of TABLE) {
   }
 }
 
-/** What each dialect makes of none, low and high, for a family of on and off, one of levels, one of both, and one nobody knows. */
+/**
+ * The fields that each dialect sends for none, low and high, for a family of on and off, one of levels, one of both, and one
+ * nobody knows.
+ */
 const SPELT: [dialect: Quirks["dialect"], model: string, sent: JsonObject[]][] = [
   ["reasoning", "zai-org/GLM-4.6", [
     { reasoning: { enabled: false } },

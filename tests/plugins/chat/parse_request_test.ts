@@ -11,7 +11,7 @@ function parse(more: object, note: (text: string) => void = () => {}): GenerateR
   });
 }
 
-/** What SDKs leave away, and what they mean by the rest: the hub's in a choice, Mistral's in a tool. */
+/** Forms from which SDKs leave the type away, and what they mean by them: the hub's in a choice, Mistral's in a tool. */
 const UNTYPED: [name: string, without: object, withType: object][] = [
   ["a tool", { tools: [{ function: { name: "f" } }] }, { tools: [{ type: "function", function: { name: "f" } }] }],
   ["a flat tool", { tools: [{ name: "f" }] }, { tools: [{ type: "function", name: "f" }] }],

@@ -28,7 +28,7 @@ function newRelay(...answers: Parameters<typeof fakeUpstream>) {
 
 const RECORDED = loadFixtures("chat");
 
-/** What the real engine was recorded to answer, and to what. */
+/** A recorded request, and the real engine's answer to it. */
 function recorded(name: string): { request: JsonObject; json: JsonObject; text: string } {
   const { request, response } = RECORDED.find((fixture) => fixture.name === name)!;
   return { request: request.body as JsonObject, json: response.json as JsonObject, text: response.text ?? "" };

@@ -48,7 +48,7 @@ function newForms({ tools = TOOLS, model = "org/model", toolChoice }: Options = 
   return textFormsFor(input, { ...TARGET, model, textForms: "parse" })!;
 }
 
-/** What the pieces say, with the pieces of one text put together. */
+/** The events of the pieces, with the pieces of one text put together. */
 function readPieces(pieces: readonly string[], options?: Options): TextEvent[] {
   const forms = newForms(options);
   return joined([...pieces.flatMap((piece) => forms.read(piece)), ...forms.end()]);

@@ -1,4 +1,4 @@
-/** What the tests of the hub's audio drivers share. */
+/** Helpers that the tests of the hub's audio drivers share. */
 import { assertEquals } from "@std/assert";
 import type { SpeechRequest, TranscriptionRequest } from "../../../src/canonical/audio.ts";
 import type { JsonValue } from "../../../src/canonical/json.ts";

@@ -13,7 +13,7 @@ function parse(body: JsonValue, status = 200, headers: HeadersInit = {}): Found 
   return finder.parse({ status, headers: new Headers(headers), body });
 }
 
-/** What is found for a model with this mapping. */
+/** The facts that are found for a model with this mapping. */
 function find(inferenceProviderMapping: JsonValue, more: JsonObject = {}): Found {
   return parse({ _id: "1", id: ID, inferenceProviderMapping, ...more })!;
 }

@@ -24,7 +24,7 @@ const LIST = "/hf/v1/models";
 
 interface Hub extends FakeUpstream {
   app: TestApp;
-  /** What the clock says, in milliseconds since the epoch. */
+  /** The clock's time, in milliseconds since the epoch. */
   clock: { now: number };
   /** How often the list was asked for. */
   lists(): number;
@@ -49,7 +49,7 @@ async function idsOf({ app }: Hub): Promise<string[]> {
   return (await response.json()).data.map(({ id }: { id: string }) => id);
 }
 
-/** What the router was asked to run. */
+/** The bodies that the router was asked to run. */
 function calls({ asked }: Hub): Record<string, JsonValue>[] {
   return asked.filter(({ method }) => method === "POST").map(({ body }) => JSON.parse(body));
 }
@@ -195,7 +195,7 @@ Deno.test("hub: a picture for a model that reads text only is refused, and one f
   const { error } = await refused.json();
   assertEquals([refused.status, error.param], [400, "messages[0].content[0]"]);
   assertStringIncludes(error.message, 'the model "zai-org/GLM-5.3:novita" takes no images');
-  // Of the last one the hub does not say what it takes.
+  // The hub does not say what the last one takes.
   for (const model of ["moonshotai/Kimi-K3", "org/bare"]) {
     assertEquals((await ask(model)).status, 200);
     assertEquals(calls(hub).at(-1)?.messages, [{ role: "user", content: [image] }]);

@@ -25,7 +25,7 @@ async function list(options: FakeHubOptions = {}): Promise<{ models: ModelInfo[]
   return { models: hubCatalog.parseListing(replies), asked: hub.asked.map(({ url }) => url.href) };
 }
 
-/** What the list says of one entry, beside a model that can be read. */
+/** The model that the list makes of one entry, beside another that can be read. */
 function parseOne(entry: JsonValue): ModelInfo | undefined {
   const other = { id: "org/other", inferenceProviderMapping: mapped(["hf-inference", "text-ranking", "org/other"]) };
   const models = hubCatalog.parseListing([page([other, entry])]);

@@ -24,7 +24,7 @@ const CHATS: Readonly<Record<string, (model: string) => JsonObject>> = {
   responses: (model) => ({ model, input: "Hello" }),
 };
 
-/** What of the hub is out of order. */
+/** The parts of the hub that are out of order. */
 const OUTAGES: Readonly<Record<string, (asked: HubAsked) => boolean>> = {
   nothing: () => false,
   "the hub's listing": ({ url }) => url.origin === HUB && url.searchParams.has("pipeline_tag"),

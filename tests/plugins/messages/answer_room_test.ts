@@ -1,4 +1,4 @@
-/** What a messages upstream is told of an answer's length where the client says nothing of it. */
+/** The answer's length that a messages upstream is given where the client says nothing of it. */
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { chatBody, type ConfigInput, newApp, type TestApp } from "../../support/app.ts";
@@ -68,7 +68,7 @@ Deno.test("a model's own limit is sent, or what its window leaves, or what the c
   }
 });
 
-/** What servers say, each with the room that it tells of; the input is of 12 tokens. */
+/** The words of servers, each with the room that they tell of; the input is of 12 tokens. */
 const REFUSALS: readonly [server: string, words: (limit: number) => string, room: number][] = [
   [
     "vLLM",

@@ -9,7 +9,7 @@ const ANSWER = {
   usage: { input_tokens: 1, output_tokens: 1 },
 };
 
-/** What an upstream of the messages wire is sent for a request to `path`. */
+/** The headers and the body that an upstream of the messages wire is sent for a request to `path`. */
 async function sent(path: string, body: object, headers: HeadersInit): Promise<{ headers: Headers; body: object }> {
   const requests: Request[] = [];
   const app = newApp({

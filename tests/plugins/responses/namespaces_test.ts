@@ -1,4 +1,4 @@
-/** Of the names that calls have, only those are turned back that were flattened here; any other namespace is the vendor's. */
+/** Only those names of calls are turned back that were flattened here; any other namespace is the vendor's. */
 import { assertEquals } from "@std/assert";
 import type { GenerateResponse } from "../../../src/canonical/generate.ts";
 import { collect } from "../../../src/canonical/collect.ts";
@@ -10,7 +10,7 @@ const RATE = { type: "function", name: "get_exchange_rate", defer_loading: true,
 const CRM = { type: "namespace", name: "crm", description: "Customers", tools: [{ type: "function", name: "list" }] };
 const TOOLS: JsonObject[] = [{ type: "tool_search" }, RATE, CRM];
 
-/** What the vendor calls, and whether the name is one that the gateway made. */
+/** The vendor's calls, as they come from upstream and as the client gets them: a name that the gateway made is turned back. */
 const CALLS: Record<string, { upstream: JsonObject; client: JsonObject }> = {
   "a deferred function in a namespace of its own name": {
     upstream: { name: "get_exchange_rate", namespace: "get_exchange_rate" },
@@ -100,7 +100,7 @@ for (const [what, { upstream, client }] of Object.entries(CALLS)) {
       context,
     ) as JsonObject;
     const [, called] = sent.input as JsonObject[];
-    // Who offers a tool under a flat name calls it by that.
+    // The gateway offers the tool to the upstream under a flat name, and calls it by that.
     assertEquals(nameIn(called), client.namespace === "crm" ? { name: "crm__list" } : client);
     assertEquals(context.notes, []);
   });

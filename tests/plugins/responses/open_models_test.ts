@@ -67,7 +67,7 @@ Deno.test("an open model is told in messages, functions and thoughts, which is w
   ]);
   assertEquals(notes, [
     "replaced a part of type web_search_call with text",
-    // Of both thoughts; the text of one is there, too.
+    // One for each of both thoughts; the text of one is there, too.
     "dropped reasoning that only its vendor can read",
     "dropped reasoning that only its vendor can read",
   ]);

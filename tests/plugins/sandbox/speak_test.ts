@@ -7,7 +7,7 @@ import { speak } from "../../../plugins/sandbox/speak.ts";
 
 const RATE = 24_000;
 
-/** What stands in the header of a plain WAV file, read as the simplest player does, and the samples after it. */
+/** The header of a plain WAV file, read as the simplest player does, and the samples after it. */
 function play(bytes: Uint8Array<ArrayBuffer>) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = (at: number) => new TextDecoder().decode(bytes.subarray(at, at + 4));

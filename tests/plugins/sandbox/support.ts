@@ -14,7 +14,7 @@ import { generate } from "../../../plugins/sandbox/generate.ts";
 import { speak } from "../../../plugins/sandbox/speak.ts";
 import { newContext } from "../../support/context.ts";
 
-/** What the sandbox answers to a request that says what is given here, to "Hello" where nothing is. */
+/** The sandbox's answer to a request with these fields, to "Hello" where they hold no messages. */
 export function ask(request: Partial<GenerateRequest> = {}): GenerateResponse {
   return generate({ model: "demo", messages: [user("Hello")], stream: false, ...request }, { model: "sandbox" });
 }
@@ -54,7 +54,7 @@ export function customTool(name: string, definition?: string, syntax = "lark"): 
   return { type: "custom", name, ...(definition !== undefined && { grammar: { syntax, definition } }) };
 }
 
-/** What the model wrote of the part. */
+/** The text that the model wrote in the part, or the name that it called. */
 export function written(part: OutputPart): string {
   return part.type === "text" || part.type === "reasoning" ? part.text : part.type === "tool-call" ? part.name : "";
 }
@@ -72,7 +72,7 @@ export function calledBy(request: Partial<GenerateRequest>): string[] {
   return callsOf(ask(request)).map((call) => call.name);
 }
 
-/** What the only call's arguments say. */
+/** The arguments of the only call. */
 export function argumentsOf(request: Partial<GenerateRequest>): unknown {
   const [call, ...more] = callsOf(ask(request));
   if (!call || more.length > 0) throw new Error(`Expected one call, got ${call ? more.length + 1 : 0}`);

@@ -369,7 +369,7 @@ for (const { server, says, means, status = 400 } of ROWS) {
   });
 }
 
-/** What an agent reads: the two numbers, or the three. */
+/** The numbers that an agent reads: the two, or the three. */
 function numbersOf(message: string): number[] {
   const stated = /^prompt is too long: (\d+) tokens > (\d+) maximum$/.exec(message) ??
     /^input length and `max_tokens` exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message);

@@ -3,7 +3,7 @@ import { refusedParameters, refusesForm } from "../../../plugins/shared/refusals
 
 const openAi = (message: string, more: object = {}) => ({ error: { message, type: "invalid_request_error", ...more } });
 
-/** What servers were seen to say, and the knobs that it is about. */
+/** Answers that servers were seen to give, each with the tuning parameters that it is about. */
 const SAID: [said: unknown, fields: string[]][] = [
   [
     openAi(
@@ -47,7 +47,7 @@ for (const [said, fields] of SAID) {
   Deno.test(`a refusal names ${fields}: ${text}`, () => assertEquals(refusedParameters(said), fields));
 }
 
-/** What is about something else: leaving a knob out would not help, or would change what is answered. */
+/** Answers about something else: leaving a parameter out would not help, or would change what is answered. */
 const OTHER: unknown[] = [
   openAi("max_tokens is too large: 99999. This model supports at most 4096 completion tokens", { param: "max_tokens" }),
   openAi("Unsupported parameter: 'max_tokens'", { param: "max_tokens", code: "unsupported_parameter" }),
@@ -72,7 +72,7 @@ for (const said of OTHER) {
   Deno.test(`a refusal names no knob: ${text}`, () => assertEquals(refusedParameters(said), []));
 }
 
-/** What servers answered to a form that they do not know, or not for that model, as their users report it. */
+/** Answers of servers to a form that they do not know, or not for that model, as their users report them. */
 const FORM_REFUSALS = [
   { error: { message: "This response_format type is unavailable now", type: "invalid_request_error" } },
   { error: { message: "This model does not support response format `json_schema`" } },
@@ -91,7 +91,7 @@ const FORM_REFUSALS = [
   "You cannot specify response format and function call at the same time",
 ];
 
-/** What is about something else, or about the schema that the client wrote. */
+/** Answers about something else, or about the schema that the client wrote. */
 const OTHER_REFUSALS = [
   { error: { message: "Invalid schema for response_format 'answer': 'oneOf' is not permitted" } },
   { error: { message: "response_format.json_schema.name: string too long" } },
