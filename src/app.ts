@@ -14,7 +14,7 @@
 import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
-import { createPartKeeper, type Parts } from "./compose/parts.ts";
+import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
 import { createShared, isStoreShared } from "./compose/shared.ts";
 import { keepStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";

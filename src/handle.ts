@@ -1,7 +1,7 @@
 /** One request up to its operation, and the answer: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
 import type { Observers } from "./context/observers.ts";
-import { finish } from "./context/finish.ts";
+import { finish } from "./context/finalize_response.ts";
 import { listAsRunning } from "./context/running.ts";
 import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
 import { TASK_OF } from "./canonical/operations.ts";

@@ -1,5 +1,5 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
-import { reasonOf } from "../shared/endings.ts";
+import { reasonOf } from "../shared/finish_reasons.ts";
 
 /** How the wire spells each reason. SDKs refuse any other word, so an ending that no wire shares is sent as the nearest. */
 const WORD_OF: Record<FinishReason, string> = {

@@ -9,7 +9,7 @@ import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
 import type { SlicedWork } from "../../src/util/sliced_work.ts";
-import { saysFailure } from "../shared/endings.ts";
+import { saysFailure } from "../shared/finish_reasons.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { withInput } from "./alike_chunks.ts";
 import { AnswerFields } from "./answer_fields.ts";

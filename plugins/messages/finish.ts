@@ -1,5 +1,5 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
-import { reasonOf } from "../shared/endings.ts";
+import { reasonOf } from "../shared/finish_reasons.ts";
 
 const WORD_OF: Record<FinishReason, string> = {
   "stop": "end_turn",

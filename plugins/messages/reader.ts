@@ -7,7 +7,7 @@ import { type PartEnd, PartWriter } from "../../src/transforms/part_writer.ts";
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { saysFailure } from "../shared/endings.ts";
+import { saysFailure } from "../shared/finish_reasons.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { parseCitations, parseContent } from "./parse_content.ts";
 import { parseInput } from "./tool_input.ts";

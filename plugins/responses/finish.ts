@@ -1,6 +1,6 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { reasonOf } from "../shared/endings.ts";
+import { reasonOf } from "../shared/finish_reasons.ts";
 import type { WireEvent, WireResponse } from "./wire.ts";
 
 interface Ending extends JsonObject {

@@ -55,7 +55,7 @@ export interface TranscriptionRequest {
   language?: string;
   prompt?: string;
   temperature?: number;
-  /** What gets timestamps. Only with the format `verbose_json`. */
+  /** The units that get timestamps. Only with the format `verbose_json`. */
   timestamps?: ("word" | "segment")[];
   stream: boolean;
   extra?: Extra;

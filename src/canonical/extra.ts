@@ -1,6 +1,6 @@
 import { addFields, isJsonObject, type JsonObject, setField } from "./json.ts";
 
-/** What one wire carries and the canonical form does not model. Only the same wire reads it back. */
+/** The fields of one wire that the canonical form does not model. Only the same wire reads them back. */
 export interface Extra {
   readonly wire: string;
   readonly fields: JsonObject;

@@ -231,7 +231,7 @@ export interface GenerateRequest extends SamplingParameters {
   extra?: Extra;
 }
 
-/** What a client requests of the gateway's memory of earlier answers. It is never sent to upstreams. */
+/** A client's request to the gateway's memory of earlier answers. It is never sent to upstreams. */
 export interface RecallRequest {
   /** Where the client's turn begins in `messages`. Earlier messages are instructions for this answer only. */
   at: number;

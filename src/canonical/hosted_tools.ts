@@ -6,7 +6,7 @@ export interface HostedToolFields {
   tools: readonly HostedTool[];
 }
 
-/** What an answer contains instead of the model's text, if a tool that it needs did not run. */
+/** The content of an answer instead of the model's text, if a tool that it needs did not run. */
 export interface FailedTools {
   content: OpaquePart[];
   /** How the wire's usage reports such tools. */

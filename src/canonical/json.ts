@@ -92,7 +92,7 @@ export function present<K extends string, V>(key: K, value: V | null | undefined
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
-/** The same for a text that is not empty. */
+/** A field with a text to spread into an object. Empty unless the value is a text that is not empty. */
 export function presentText<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
   return present(key, isText(value) ? value : undefined);
 }

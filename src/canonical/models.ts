@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 import type { Effort } from "./generate.ts";
 import type { Price } from "./price.ts";
 
-/** What a model is for. Each operation that runs a model needs one of these tasks (`TASK_OF`). */
+/** The tasks that a model can be for. Each operation that runs a model needs one of them (`TASK_OF`). */
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
 export type Task = typeof TASKS[number];
 

@@ -12,7 +12,7 @@ export interface StoredAnswer {
   completed: number;
   /** The model's name as the client requested it. */
   model: string;
-  /** What the client added in this turn. Earlier turns are in the previous answers. */
+  /** The messages that the client added in this turn. Earlier turns are in the previous answers. */
   messages: Message[];
   response: GenerateResponse;
   /** The parts of the request that the wire needs later (`MemoryRequest.keep`). */

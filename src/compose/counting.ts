@@ -1,4 +1,4 @@
-import { ExactCounts } from "../tokens/exact.ts";
+import { ExactCounts } from "../tokens/exact_counts.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { createTokenizerFolder } from "../tokens/tokenizer_files.ts";
 import { Tokenizers } from "../tokens/tokenizers.ts";

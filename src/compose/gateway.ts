@@ -9,7 +9,7 @@ import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createOperatorEndpoints } from "../http/operator_endpoints.ts";
-import { Room, uploadBytesOf } from "../http/room.ts";
+import { Room, uploadBytesOf } from "../http/body_memory.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { ConsolePart, Gateway, Pace, Process, Routing, StoredState } from "../context/gateway.ts";

@@ -4,7 +4,7 @@ import { FETCHER_TOKEN, FETCHER_URL } from "../config/permissions.ts";
 import { maskerFor } from "../context/secrets.ts";
 import { createOpenPage } from "../hosted/fetch_page.ts";
 import { type ConfiguredServer, createHostedRunner, type HostedRunner } from "../hosted/runner.ts";
-import { permissionsBy } from "../hosted/policy.ts";
+import { permissionsBy } from "../hosted/mcp_permissions.ts";
 import { RemoteServer } from "../hosted/mcp.ts";
 import { findBy, type SearchOptions } from "../hosted/search.ts";
 import { findByTool } from "../hosted/search_by_tool.ts";

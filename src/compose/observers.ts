@@ -11,7 +11,7 @@ import { createMeter, type Meter } from "../observe/meter.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import { auditFor } from "./audit.ts";
-import type { Keep } from "./parts.ts";
+import type { Keep } from "./kept_parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { World, WorldObservers } from "./world.ts";
 

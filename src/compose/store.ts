@@ -10,7 +10,7 @@ import { loadServers } from "../state/server_kinds.ts";
 import type { StoreRisk } from "../state/store_server.ts";
 import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
-import type { Keep } from "./parts.ts";
+import type { Keep } from "./kept_parts.ts";
 
 /** The bytes that each key may store. */
 export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {

@@ -2,7 +2,7 @@ import { type Fetch, fetchTransport } from "../platform/fetch_transport.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Config } from "../config/schema.ts";
-import type { Keep } from "./parts.ts";
+import type { Keep } from "./kept_parts.ts";
 
 type TransportName = Config["transport"];
 

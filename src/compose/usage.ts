@@ -2,7 +2,7 @@ import type { LogEntry } from "../observe/log.ts";
 import type { Store } from "../state/store.ts";
 import type { CountedEntry, UsageBook, UsageRow } from "../state/usage_book.ts";
 import type { Config } from "../config/schema.ts";
-import type { Keep } from "./parts.ts";
+import type { Keep } from "./kept_parts.ts";
 import type { Plugins } from "./plugins.ts";
 
 /** The usage of keys. Its code is loaded when the first answer has ended, or when somebody reads it. */

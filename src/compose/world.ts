@@ -9,7 +9,7 @@ import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
 import type { Clocks } from "../util/clocks.ts";
 import type { StoreLosses } from "./store.ts";
-import type { PartKeeper } from "./parts.ts";
+import type { PartKeeper } from "./kept_parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Shared } from "./shared.ts";
 import type { Transports } from "./transports.ts";

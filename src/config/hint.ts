@@ -1,11 +1,11 @@
-/** How many letters of a name may be wrong. */
+/** The most letters of a name that may be wrong. A short name may have only one wrong letter. */
 const TYPOS = 2;
-/** Longer names are not compared. */
+/** Known names that are longer are not compared, because a comparison costs the product of both lengths. */
 const LONGEST_NAME = 128;
-/** How many known names are listed. */
+/** The most known names that a hint lists. */
 const MOST_KNOWN = 50;
 
-/** The hint after an unknown name: the known one that was surely meant, else all known ones. */
+/** The end of a message about an unknown name: the most similar known name, or else a list of the known names. */
 export function hint(name: string, known: readonly string[]): string {
   const typed = folded(name);
   const [near] = known

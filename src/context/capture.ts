@@ -1,5 +1,5 @@
 /** A capture of everything that was sent for one request: by its client, to upstreams, and back. */
-import type { AttemptReason } from "../observe/happening.ts";
+import type { AttemptReason } from "../observe/metric_events.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
@@ -7,7 +7,7 @@ import type { Caller } from "../http/auth.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
-import { type HeaderList, maskedHeaders } from "./masking.ts";
+import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
 
 /**
  * The memory that a capture and a call use besides their texts, in bytes: the heads of answers, and the objects

@@ -16,7 +16,7 @@ import type { Conversations } from "../state/conversations.ts";
 import type { Runs } from "../state/runs.ts";
 import type { LoadSealer } from "../state/seal.ts";
 import type { Calibration } from "../tokens/calibration.ts";
-import type { ExactCounts } from "../tokens/exact.ts";
+import type { ExactCounts } from "../tokens/exact_counts.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { Dependents } from "../util/abort.ts";

@@ -7,7 +7,7 @@ import type { LoadLimits, LoadShedder } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Uploads } from "../http/uploads.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
-import type { Reservation } from "../state/budget/page.ts";
+import type { Reservation } from "../state/budget/period_ledger.ts";
 import type { Reserving, Wanted } from "../state/budget/wanted.ts";
 import type { RunLimits } from "../state/runs.ts";
 

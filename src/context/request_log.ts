@@ -4,7 +4,7 @@ import type { Count } from "../canonical/usage.ts";
 import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
 import type { GatewayError } from "../errors.ts";
 import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
-import type { AttemptReason } from "../observe/happening.ts";
+import type { AttemptReason } from "../observe/metric_events.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { AttemptTrace, RequestTrace } from "../observe/trace.ts";
 import { formatDollars } from "../util/dollars.ts";

@@ -9,7 +9,7 @@ export interface Quota {
   concurrentRequests?: number;
 }
 
-/** What remains of one limit. */
+/** The remaining part of one limit. */
 export interface Gauge {
   limit: number;
   remaining: number;
@@ -17,7 +17,7 @@ export interface Gauge {
   resetMs: number;
 }
 
-/** What remains of a budget, in dollars as decimal text. */
+/** The remaining part of a budget, in dollars as decimal text. */
 export interface DollarGauge {
   limit: string;
   remaining: string;
@@ -25,7 +25,7 @@ export interface DollarGauge {
   resetMs?: number;
 }
 
-/** What a caller may still use. Each protocol reports it in its own headers. */
+/** The amounts that a caller may still use. Each protocol reports them in its own headers. */
 export interface Allowance {
   requests?: Gauge;
   tokens?: Gauge;

@@ -43,9 +43,9 @@ export interface Finder {
   guess(name: string, task: Task): ProviderTarget[];
 }
 
-/** What a service knows about one model. */
+/** A service's information about one model. */
 export interface Found {
-  /** What the model is for. Empty if the service does not report it. */
+  /** The tasks that the model is for. Empty if the service does not report them. */
   tasks: readonly Task[];
   /** The model's task in the service's terms, if it is none of ours: `text-to-image`. */
   otherTask?: string;

@@ -77,7 +77,7 @@ export interface Client {
   folder?(machine: ClientMachine): string;
   /** The settings for its files. Absent if its settings cannot be written from outside. */
   files?(connection: Connection, machine: ClientMachine): readonly SettingsFile[];
-  /** What the user must do as well, or instead: one sentence each. */
+  /** The steps that the user must take as well, or instead: one sentence each. */
   steps?(connection: Connection, machine: ClientMachine): readonly string[];
   /** Variables that override its files. */
   overriddenBy?: readonly string[];

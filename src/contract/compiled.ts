@@ -1,19 +1,19 @@
-/** Schemas that are in use get code of their own, from zod's compiler, while nobody asks. Until then zod interprets them. */
+/** Compiles the schemas that are in use, with zod's compiler, while no client waits. Until then zod interprets them. */
 import { z } from "zod";
 
-/** A plugin may make schemas without end. Those after so many are interpreted. */
+/** The most schemas that are compiled. A plugin may make any number of them, and all others are interpreted. */
 const MOST_COMPILED = 200;
 
-/** By schema, what checks a value against it: itself, or its compiled form. */
+/** The checker of each schema: the schema itself, or its compiled form. */
 const checkers = new WeakMap<z.ZodType, z.ZodType>();
 let compiler: Compiler | undefined;
 
-/** Compiles each schema that is used from now on, as soon as `mayGoOn` resolves: a large one takes 20 ms. */
+/** Compiles each schema that is used from now on. A large one takes 20 ms, so each waits until `mayGoOn` resolves. */
 export function compileSchemas(mayGoOn: () => Promise<unknown>): Compiler {
   return compiler = new Compiler(mayGoOn);
 }
 
-/** What checks values against `schema`, with the same results and errors. */
+/** The checker of `schema`. Its results and errors are those of the schema itself. */
 export function checkerOf<T>(schema: z.ZodType<T>): z.ZodType<T> {
   const known = checkers.get(schema);
   if (known) return known as z.ZodType<T>;
@@ -24,7 +24,7 @@ export function checkerOf<T>(schema: z.ZodType<T>): z.ZodType<T> {
 class Compiler {
   readonly #mayGoOn: () => Promise<unknown>;
   #added = 0;
-  /** One after the other, so that a client waits for one schema at most. */
+  /** Schemas are compiled one after the other, so that a client waits for one at most. */
   #done: Promise<void> = Promise.resolve();
 
   constructor(mayGoOn: () => Promise<unknown>) {
@@ -44,10 +44,10 @@ class Compiler {
 
   async #compile(schema: z.ZodType): Promise<void> {
     await this.#mayGoOn();
-    // Where no code may be made from text, this is the schema itself.
+    // Where the runtime makes no code from text, this is the schema itself.
     const compiled = z.compile(schema);
     checkers.set(schema, compiled);
-    // The engine reads the code when it first runs, which takes some milliseconds.
+    // The engine parses the code when it first runs. That takes some milliseconds, so it happens here.
     compiled.safeParse(undefined);
   }
 }

@@ -68,7 +68,7 @@ export interface CheckedWire {
   withResults(request: JsonObject, answer: CheckReply, results: ReadonlyMap<string, string>): JsonObject;
   readWhole(reply: CheckReply): CheckedAnswer;
   readStream(reply: CheckReply): CheckedAnswer;
-  /** What is wrong with the form of an error. */
+  /** The faults in the form of an error. */
   readError(reply: CheckReply): string[];
 }
 

@@ -6,7 +6,7 @@ export type FormField =
   | { name: string; value: string; file?: undefined }
   | { name: string; value?: undefined; file: AudioFile };
 
-/** What a client sent, as the core read it. */
+/** A client's request, as the core read it. */
 export interface WireRequest {
   /** Parsed JSON, or the form's fields in order (`FormField[]`). `undefined` if the protocol has no body. */
   body: unknown;
@@ -16,7 +16,7 @@ export interface WireRequest {
   query: URLSearchParams;
 }
 
-/** What every plugin function receives, so that any of them can report what it changed. */
+/** Every plugin function receives this, so that any of them can report what it changed. */
 export interface Context {
   /** The client's wire. A driver of the same wire can leave more unchanged. */
   readonly clientWire: string;
@@ -24,13 +24,13 @@ export interface Context {
   note(text: string): void;
 }
 
-/** What functions that read an upstream's answer receive as well. */
+/** The context of functions that read an upstream's answer. */
 export interface AnswerContext extends Context {
   /** The gateway's own count of the conversation's tokens, used if the upstream reports none. 0 if there is no count. */
   readonly inputTokens: number;
 }
 
-/** What a serializer knows about the request that it answers. Item ids derive from `id` and the item's index. */
+/** The facts about a request that the serializer of its answer needs. Item ids derive from `id` and the item's index. */
 export interface Exchange<K extends OperationName = OperationName> extends Context {
   id: string;
   /** When the answer was created, in seconds since the epoch. */

@@ -83,7 +83,7 @@ export interface Driver {
   runs?: readonly HostedWork["kind"][];
   /** How its servers accept conversations. Absent if the driver accepts the canonical form unchanged. */
   intake?(target: Target): Intake;
-  /** What servers of this kind pass to a model's chat template. Images are left out. */
+  /** The input that servers of this kind pass to a model's chat template. Images are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
   /** How its servers list their models. */
   models?: Catalog;

@@ -1,12 +1,12 @@
 /** The tables that show what becomes of each field that clients and upstreams send. */
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
-/** What became of a request. */
+/** The outcome of a request. */
 export interface Outcome {
   status: number;
   /** The request that the upstream received, if any. */
   asked?: { body: JsonObject; headers: Record<string, string> };
-  /** What the client received: JSON, or the text of a stream. */
+  /** The answer that the client received: JSON, or the text of a stream. */
   answer: JsonValue;
   notes: readonly string[];
 }
@@ -22,7 +22,7 @@ export interface ExchangeOptions {
 /** Sends `body` to one model, as the client does. The body has no model of its own. */
 export type Exchange = (client: string, body: JsonObject, options?: ExchangeOptions) => Promise<Outcome>;
 
-/** What becomes of one field: `is` is one word for it, and `words` describes it in full, with names in backticks. */
+/** The outcome for one field: `is` is one word for it, and `words` describes it in full, with names in backticks. */
 export interface FidelityRow {
   field: string;
   is: string;

@@ -45,7 +45,7 @@ export interface Intake {
   lacks?: Readonly<Partial<Record<Control, string>>>;
 }
 
-/** What steers an answer and can be left out. */
+/** The parameters that steer an answer and can be left out. */
 export type Control =
   | SamplingParameter
   | "stopSequences"

@@ -22,7 +22,7 @@ interface Route {
 
 interface Segment {
   text: string;
-  /** What it matches: its own text, any one segment, or the rest of the path. */
+  /** `word` matches its own text, `one` any one segment, and `rest` the rest of the path. */
   kind: "word" | "one" | "rest";
 }
 

@@ -46,7 +46,7 @@ export interface ProbeSettings {
   readonly [key: string]: { value: JsonValue; because: string };
 }
 
-/** What was found about one property: a row of the report. */
+/** The finding about one property: a row of the report. */
 export interface ProbeFinding {
   /** Such as `tools`. */
   property: string;

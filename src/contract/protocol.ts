@@ -48,7 +48,7 @@ export interface Protocol<K extends OperationName> {
   conversation?: string;
   /** Loads the functions below, if that waits for the first request. It completes before any of them is called. */
   load?(): Promise<void> | undefined;
-  /** What the core reads, within the size limit, before `parse`. */
+  /** The kind of body that the core reads before `parse`, within the size limit. */
   body: "json" | "form" | "none";
   /** The prefix of the ids of its answers: `chatcmpl-`. */
   idPrefix?: string;

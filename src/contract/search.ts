@@ -1,7 +1,7 @@
 import type { Domains, Location, SearchWork } from "../canonical/hosted.ts";
 import type { Call, Reply, SecretPlace } from "./call.ts";
 
-/** What to search for. */
+/** A search that a service is to run. */
 export interface SearchQuery {
   query: string;
   /** How many pages to return. */

@@ -30,11 +30,11 @@ export interface Taken {
   reached?: keyof Quota;
   /** Milliseconds until the limit allows more. */
   waitMs: number;
-  /** What is used of the limits per minute and day, including this request. */
+  /** The used part of the limits per minute and day, including this request. */
   used: { requests: number; tokens: number; dayTokens: number };
 }
 
-/** What a request used in total. */
+/** The total usage of a request. */
 export interface Settlement {
   id: string;
   /** The tokens that were counted when the request was admitted. */

@@ -116,7 +116,7 @@ function describe({ expected, complaints }: Mistake, value: unknown): string {
 
 const LONGEST_VALUE = 40;
 
-/** What a client sent, short enough for an error message. */
+/** Describes a value that a client sent, briefly enough for an error message. */
 function inWords(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "array";

@@ -8,7 +8,7 @@ import { explainAll, wantsExplanation } from "../inference/explain.ts";
 import { planFailover } from "../inference/failover_plan.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
 import { resolve } from "../inference/resolve.ts";
-import { respondWithStream } from "../inference/stream.ts";
+import { respondWithStream } from "../inference/stream_response.ts";
 import { tracedStream } from "../inference/traced.ts";
 import { answerUnary } from "../inference/unary.ts";
 

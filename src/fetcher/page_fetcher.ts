@@ -8,7 +8,7 @@ import { contentTypeOf, decodeText, kindOf } from "./content.ts";
 import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
-import { type Caller, Turns } from "./turns.ts";
+import { type Caller, Turns } from "./fetch_queue.ts";
 import { isPublicAddress } from "../platform/public_address.ts";
 import { mayReachHost } from "../platform/guarded_agent.ts";
 

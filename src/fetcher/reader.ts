@@ -4,7 +4,7 @@ import { callWhileAlive } from "../util/idle_timer.ts";
 import { Slots } from "../util/shares.ts";
 import type { PageText } from "./html.ts";
 import { Refusal } from "./refusal.ts";
-import type { Caller } from "./turns.ts";
+import type { Caller } from "./fetch_queue.ts";
 import type { Done, Job } from "./worker.ts";
 
 export interface ReaderPace {

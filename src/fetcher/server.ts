@@ -6,7 +6,7 @@ import { asObject } from "../canonical/json.ts";
 import { digestOf } from "../util/digest.ts";
 import type { FetchedPage } from "./page_fetcher.ts";
 import { Refusal } from "./refusal.ts";
-import type { Caller } from "./turns.ts";
+import type { Caller } from "./fetch_queue.ts";
 
 export interface FetcherServerOptions {
   /** The token that every request for a page must have. */

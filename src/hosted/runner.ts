@@ -7,7 +7,7 @@ import { BoundedMap } from "../util/bounded_map.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { isWithin, plainDomains } from "./domains.ts";
 import { RemoteServer, type RemoteServerOptions } from "./mcp.ts";
-import type { Permissions, PermissionsOf } from "./policy.ts";
+import type { Permissions, PermissionsOf } from "./mcp_permissions.ts";
 import { search, type SearchOptions } from "./search.ts";
 
 /** Runs hosted tools. */

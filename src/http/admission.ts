@@ -4,9 +4,9 @@ import type { Allowance, Quota } from "../contract/allowance.ts";
 /** The account of a key. `undefined` if the key has no limits. */
 export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
 
-/** What one key uses. Implementations return promises only if they must ask elsewhere. */
+/** Counts the usage of one key. Implementations return promises only if they must ask elsewhere. */
 export interface Account {
-  /** What remains, as far as this process knows. */
+  /** The key's remaining allowance, as far as this process knows. */
   allowance(): Allowance;
   /**
    * Counts a request as running while its body is read. The returned function ends that. Throws `rate_limit` if too many are

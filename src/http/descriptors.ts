@@ -5,7 +5,7 @@ import { yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** How many to keep free for running work: connections to upstreams and the store. */
 export const RESERVE = 64;
-/** What a request that runs a model needs: its client's connection and one to an upstream. */
+/** The descriptors that a request needs if it runs a model: its client's connection and one to an upstream. */
 export const PER_REQUEST = 2;
 
 /** How many to open to see how high their numbers are. The system assigns the lowest free numbers. */

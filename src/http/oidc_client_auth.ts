@@ -1,4 +1,4 @@
-/** How the console's client proves to the provider's token endpoint that it is itself. */
+/** Authenticates the console's client at the provider's token endpoint. */
 import * as oauth from "oauth4webapi";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
@@ -6,7 +6,7 @@ import { builtin } from "../util/builtin.ts";
 
 type AuthMethod = NonNullable<NonNullable<Config["oidc"]>["console"]>["authMethod"];
 
-/** `secret`: absent for a public client. */
+/** `secret` is absent for a public client. */
 export async function clientAuthOf(method: AuthMethod, secret: string | undefined): Promise<oauth.ClientAuth> {
   if (secret === undefined) return oauth.None();
   switch (method) {
@@ -19,14 +19,14 @@ export async function clientAuthOf(method: AuthMethod, secret: string | undefine
   }
 }
 
-/** The private key in a JWK or in PEM. No error contains anything of it. */
+/** Reads a private key from a JWK or from PEM. No error contains any part of it. */
 async function privateKeyIn(text: string): Promise<oauth.PrivateKey> {
   try {
     const { alg, kid, use: _, key_ops: __, ...jwk } = text.trimStart().startsWith("{")
       ? JSON.parse(text)
       : builtin("node:crypto").createPrivateKey(text).export({ format: "jwk" });
     const key = await crypto.subtle.importKey("jwk", jwk, algorithmOf(jwk, alg), false, ["sign"]);
-    // Beside Node's types, the library takes no key at all.
+    // With Node's types loaded, the library's type of a key admits none.
     return { key, kid } as oauth.PrivateKey;
   } catch {
     throw new GatewayError("unavailable", 'The secret of "oidc.console" is no private key as JWK or PEM');

@@ -1,4 +1,4 @@
-/** Login of operators at an OpenID Connect provider, by the authorization code flow with PKCE. */
+/** Logs operators in at an OpenID Connect provider, by the authorization code flow with PKCE. */
 import type { JWTPayload } from "jose";
 import { jwtVerify } from "jose/jwt/verify";
 import * as oauth from "oauth4webapi";
@@ -17,7 +17,7 @@ export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jw
   client: OidcClient;
   /** The client's secret. Absent for a public client. */
   secret?: string;
-  /** Limits what it reads, follows no redirects, and throws unless the provider answers with success. */
+  /** Limits the size of the answer, follows no redirects, and throws unless the provider answers with success. */
   fetch: ProviderFetch;
   now(): number;
   monotonic(): number;
@@ -25,14 +25,14 @@ export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jw
 
 export type ProviderFetch = (url: string, init: oauth.CustomFetchOptions<string, unknown>) => Promise<Response>;
 
-/** What the browser keeps between the two halves of a login. */
+/** The values that the browser keeps from the beginning of a login to its end. */
 export interface LoginBegun {
   state: string;
   nonce: string;
   verifier: string;
 }
 
-/** What the provider says of itself. `end`: where a person ends the provider's session, if the provider supports it. */
+/** The provider's own metadata. A person ends the provider's session at `end`, if the provider supports it. */
 interface Provider {
   server: oauth.AuthorizationServer;
   authorization: string;
@@ -42,7 +42,7 @@ interface Provider {
 const ANSWER_MS = 10_000;
 /** How long the endpoints are cached. */
 const KEPT_MS = 600_000;
-/** How long a logout waits for them. */
+/** How long a logout waits for the endpoints. */
 const END_MS = 2_000;
 const OTHER_LOGIN = "The provider's token belongs to another login";
 
@@ -56,7 +56,7 @@ export class OidcLogin {
     this.#keys = new IssuerKeys({ ...options, ...options.oidc, now: options.monotonic });
   }
 
-  /** The URL to which to send the browser. Throws `unavailable` if the provider does not answer. */
+  /** Begins a login: the browser must be sent to `url`. Throws `unavailable` if the provider does not answer. */
   async begin(): Promise<{ url: string; begun: LoginBegun }> {
     const { client } = this.#options;
     const { authorization } = await this.#within(() => this.#provider());
@@ -81,7 +81,7 @@ export class OidcLogin {
   }
 
   /**
-   * The person who has logged in. Throws `authentication` and `unavailable`. No error contains anything from a token or from the
+   * The person who has logged in. Throws `authentication` or `unavailable`. No error contains anything from a token or from the
    * provider's answer.
    */
   async finish(query: URLSearchParams, { state, nonce, verifier }: LoginBegun): Promise<Identity> {
@@ -97,7 +97,7 @@ export class OidcLogin {
 
   /**
    * The URL at which the browser ends its session at the provider. `undefined` if there is none or it cannot be determined. The
-   * browser does not return from there, because a return URL must be registered at the provider, which otherwise shows an error.
+   * browser does not return from there: the provider shows an error if a return URL is not registered.
    */
   async end(): Promise<string | undefined> {
     const { end } = await settleWithin(this.#provider().catch(() => undefined), END_MS) ?? {};
@@ -107,7 +107,7 @@ export class OidcLogin {
     return url.href;
   }
 
-  /** The parameters with which the browser came back, if they answer this login. */
+  /** The parameters with which the browser came back. Refuses them unless they answer this login. */
   #checkCallback(server: oauth.AuthorizationServer, query: URLSearchParams, state: string): URLSearchParams {
     try {
       const checked = oauth.validateAuthResponse(server, this.#client, query, state);
@@ -133,7 +133,7 @@ export class OidcLogin {
     });
   }
 
-  /** Checks the signature with the issuer's keys that are kept, and what a person can be told about. */
+  /** Checks the signature with the issuer's cached keys, and the claims whose faults can be explained to a person. */
   async #verify(token: string): Promise<JWTPayload> {
     const { oidc, client, now } = this.#options;
     const { payload } = await jwtVerify(token, this.#keys.find, {
@@ -168,11 +168,11 @@ export class OidcLogin {
   }
 
   get #request() {
-    // Where plain http is allowed, the configuration and `#discover` decide: on this machine alone.
+    // The library need not refuse plain http: the configuration and `#discover` allow it on this machine alone.
     return { [oauth.customFetch]: this.#options.fetch, [oauth.allowInsecureRequests]: true };
   }
 
-  /** Fetched once for all concurrent callers. A failure is not cached. */
+  /** The provider's metadata, fetched once for all concurrent callers. A failure is not cached. */
   #provider(): Promise<Provider> {
     const { monotonic, signal } = this.#options;
     if (this.#kept && monotonic() - this.#kept.readAt < KEPT_MS) return this.#kept.provider;
@@ -185,7 +185,7 @@ export class OidcLogin {
     return provider;
   }
 
-  /** A wrong endpoint would receive the code, so each must belong to the issuer or be configured. */
+  /** A wrong token endpoint would receive the code. So it must have the issuer's origin or be configured. */
   async #discover(signal: AbortSignal): Promise<Provider> {
     const { oidc: { issuer, algorithms }, client } = this.#options;
     const url = new URL(issuer);
@@ -193,7 +193,7 @@ export class OidcLogin {
       url,
       await oauth.discoveryRequest(url, { ...this.#request, signal }),
     );
-    // Tokens name it letter by letter, where the library compares URLs.
+    // Tokens must name the issuer letter by letter, but the library compares URLs.
     if (found.issuer !== issuer) throw new Error("The discovery document belongs to another issuer");
     const authorization = placeFor(found.authorization_endpoint, issuer);
     if (authorization === undefined) throw new Error("The issuer's discovery document has no authorization endpoint");
@@ -233,12 +233,12 @@ function placeFor(value: unknown, issuer: string): string | undefined {
   return isSafe ? url!.href : undefined;
 }
 
-/** Where the provider sends the browser after the login. */
+/** The URL to which the provider sends the browser after the login. */
 function redirectOf({ url }: OidcClient): string {
   return `${url.replace(/\/+$/, "")}/callback`;
 }
 
-/** Reads a copy, because the library reads the answer itself. */
+/** Reads the ID token from a copy of the answer, because the library reads the answer itself. */
 async function idTokenIn(response: Response): Promise<string> {
   const { id_token: idToken } = Object(await response.clone().json().catch(() => undefined)) as Record<string, unknown>;
   if (typeof idToken !== "string") refuse("The provider gave no ID token: is openid among the scopes?");

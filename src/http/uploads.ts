@@ -7,7 +7,7 @@ import { builtin } from "../util/builtin.ts";
 import { type BodyLimits, LARGE_BYTES, readJsonBody, UNCOUNTED_BYTES } from "./body.ts";
 import { tooLarge } from "./size.ts";
 import { readFormBody } from "./multipart.ts";
-import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./room.ts";
+import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./body_memory.ts";
 
 /** A form from a client, and the memory reserved for it. */
 export interface Upload {

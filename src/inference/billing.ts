@@ -11,7 +11,7 @@ import { type PlannedTarget, type Price, targetName } from "../contract/planned_
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { PricedTarget } from "../lanes/prices.ts";
 import { priceOf } from "../observe/cost.ts";
-import type { Reservation } from "../state/budget/page.ts";
+import type { Reservation } from "../state/budget/period_ledger.ts";
 import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
 import { settleWithin } from "../util/timeout.ts";

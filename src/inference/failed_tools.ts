@@ -12,7 +12,7 @@ import type { AddedTurn } from "../state/continuity.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
 import { remember, remembering } from "./recall.ts";
-import { respondWithStream } from "./stream.ts";
+import { respondWithStream } from "./stream_response.ts";
 import { runsAt } from "./hosted_tool_policy.ts";
 
 /** The targets that run one of these tools; all targets if there are no tools. */

@@ -18,7 +18,7 @@ import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
 import { sealSteps, sealStepStream } from "../transforms/hosted_sealing.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
+import { answerWithSchema, streamWithSchema } from "../upstream/structured_output.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { runSliced, runStep } from "../util/sliced_work.ts";
 import { admit } from "./admit.ts";
@@ -37,7 +37,7 @@ import { recall, remember, remembering, sealingFor } from "./recall.ts";
 import { type ModelRequest, prepareForModel, type Step } from "./prepare.ts";
 import { relay } from "./relay.ts";
 import { resolve } from "./resolve.ts";
-import { respondWithStream } from "./stream.ts";
+import { respondWithStream } from "./stream_response.ts";
 import { traced, tracedStream } from "./traced.ts";
 
 /** A conversation to be answered, with the messages that this turn added and its targets. */
@@ -171,7 +171,7 @@ async function generateWhole(
 }
 
 function answerAt(asked: Attempt<"generate">): Promise<GenerateResponse> {
-  const answered = answerInForm(asked);
+  const answered = answerWithSchema(asked);
   if (!asked.target.repairArguments) return answered;
   return answered.then((response) => runSliced(repairResponse(response, asked.input, asked.context.note)));
 }
@@ -248,7 +248,7 @@ function rememberingIn(
 
 function streamAt(asked: Attempt<"generate">): EventSource<GenerateEvent> {
   const { input, target, context, signal } = asked;
-  const events = streamInForm(asked);
+  const events = streamWithSchema(asked);
   return target.repairArguments
     ? transformed(events, repairCalls({ tools: input.tools }, context.note), signal)
     : events;

@@ -14,7 +14,7 @@ import { weighRelayed } from "./mask_secrets.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { type Affinity, planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange, withoutField } from "./incoming.ts";
-import { respondWithStream } from "./stream.ts";
+import { respondWithStream } from "./stream_response.ts";
 import { wireOf } from "./hosted_tool_policy.ts";
 import { tracedStream } from "./traced.ts";
 import { answerUnary } from "./unary.ts";

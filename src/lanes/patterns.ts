@@ -1,8 +1,8 @@
 import { isPattern } from "../canonical/models.ts";
 
 /**
- * Looks up names in `table`: first the exact name, then the longest matching pattern. Of patterns of equal length, the first
- * wins.
+ * Looks up names in `table`: first the exact name, then the longest matching pattern. If several are equally long,
+ * the first one wins.
  */
 export function createFinder<T>(table: Readonly<Record<string, T>>): (name: string) => T | undefined {
   const entries = Object.entries(table);

@@ -1,7 +1,7 @@
 /** Takes the events to count. The code that counts them is loaded after the first answer, so that the start does not wait for it. */
 import type { ErrorCode } from "../errors.ts";
 import type { Family } from "./exposition.ts";
-import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
+import type { MetricEvent, Metrics, MetricsFacts } from "./metric_events.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 export interface UpstreamHealth {
@@ -11,7 +11,7 @@ export interface UpstreamHealth {
 }
 
 export interface Meter {
-  count(happening: Happening): void;
+  count(happening: MetricEvent): void;
   /** Counts one more open stream until the returned function is called. */
   openStream(): () => void;
   /** The metrics, which are loaded if necessary. */
@@ -40,7 +40,7 @@ class LazyMeter implements Meter {
   readonly #facts: MetricsFacts;
   gauges?: Meter["gauges"];
   /** Events that came before the metrics were loaded. */
-  #held: Happening[] = [];
+  #held: MetricEvent[] = [];
   #metrics: Metrics | undefined;
   #loading: Promise<Metrics> | undefined;
   openStreams = 0;
@@ -51,7 +51,7 @@ class LazyMeter implements Meter {
     this.#facts = facts;
   }
 
-  count(happening: Happening): void {
+  count(happening: MetricEvent): void {
     if (happening.type === "attempt failed") {
       const { code, at } = happening;
       this.#healthOf(happening.upstream).lastError = { code, at };

@@ -1,7 +1,7 @@
 /** All metrics, and the page on which monitoring reads them. */
 import type { LogEntry } from "./log.ts";
 import { type Buckets, type Cell, Counter, type Family, Histogram, type Labels, type Sink } from "./exposition.ts";
-import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
+import type { MetricEvent, Metrics, MetricsFacts } from "./metric_events.ts";
 
 /** The bounds that the conventions for models recommend, and two more, because answers take longer than those. In seconds. */
 const DURATIONS = [
@@ -136,7 +136,7 @@ class RequestMetrics implements Metrics {
     this.#families = [...this.#families, info];
   }
 
-  count(happening: Happening): void {
+  count(happening: MetricEvent): void {
     switch (happening.type) {
       case "request":
         return this.#request(happening.entry);

@@ -4,7 +4,7 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { ErrorCode } from "../errors.ts";
-import type { AttemptReason } from "./happening.ts";
+import type { AttemptReason } from "./metric_events.ts";
 import type { LogEntry } from "./log.ts";
 
 export interface Tracing {

@@ -4,7 +4,7 @@ import { sourceOf } from "../util/event_source.ts";
 import { type ConversationCache, type Incoming, openExchange } from "../inference/incoming.ts";
 import { recall } from "../inference/recall.ts";
 import { resolve } from "../inference/resolve.ts";
-import { respondWithStream } from "../inference/stream.ts";
+import { respondWithStream } from "../inference/stream_response.ts";
 
 /** Keeps the conversation for the next request to continue. The answer is empty. */
 export async function warmUp(asked: Incoming<"generate">, conversationCache: ConversationCache): Promise<Response> {

@@ -35,7 +35,7 @@ export interface Recalled {
 
 /** The part of a request that is stored with its answer. */
 export interface AddedTurn {
-  /** What the client added in this turn. */
+  /** The messages that the client added in this turn. */
   messages: Message[];
   /** The stored conversation that it continues. */
   follows?: Conversation;

@@ -38,7 +38,7 @@ interface Page {
   day: number;
   /** The total in the store's last answer. */
   saved: number;
-  /** What is not saved yet. Negative if too much was saved. */
+  /** The tokens that are not saved yet. Negative if too many were saved. */
   unsaved: number;
   opened?: Promise<unknown>;
   /** Whether it was used since the last search for unused pages. */

@@ -15,7 +15,7 @@ import type { Store } from "./store.ts";
 
 export interface StorageQuotaOptions {
   store: Store;
-  /** What each caller may keep, in bytes. */
+  /** The most that each caller may keep, in bytes. */
   bytesPerKey: number;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -39,7 +39,7 @@ interface Account {
   counts: number;
 }
 
-/** What this process knows of an owner. */
+/** The state of an owner, as far as this process knows. */
 interface Known {
   account?: Account;
   /** The next position of this process, and the end of its positions. */
@@ -74,7 +74,7 @@ const UNREPORTED = 1 / 64;
 const HIGH = 0.9;
 const LOW = 0.8;
 const STEP = 0.05;
-/** What a store needs for each thing in addition to its text, in bytes. */
+/** The space that a store needs for each thing in addition to its text, in bytes. */
 const BESIDE = 4_000;
 const READ_AT_ONCE = 500;
 const DELETED_AT_ONCE = 16;

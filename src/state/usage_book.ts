@@ -11,7 +11,7 @@ export interface Use {
   requests: number;
   inputTokens: number;
   outputTokens: number;
-  /** What it cost in pico-dollars, as far as prices were known. */
+  /** The cost in pico-dollars, as far as prices were known. */
   pico: bigint;
   /** Requests without a known price. */
   unpriced: number;
@@ -48,7 +48,7 @@ export interface UsageBookOptions {
 
 type Sums = Map<string, Use>;
 
-/** What one key used on one day. */
+/** The usage of one key on one day. */
 interface Page {
   key: string;
   day: string;

@@ -7,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { type Attempt, type Lessons, placeOf, wayOf } from "./attempt.ts";
 import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
-import { FORM, needsWords } from "./form_in_words.ts";
+import { FORM, needsSchemaInPrompt } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 
 /** Entries of a list of refused fields that are not fields of the body: reasoning of earlier turns, and cache hints. */
@@ -54,7 +54,7 @@ export function lessonsOf<K extends ModelOperation>(attempt: Attempt<K>, refused
   return {
     refusesCacheHints: refused.includes(CACHE_HINT),
     refusesReasoning: refused.includes(REASONING),
-    corrections: attempt.corrections ?? (needsWords(attempt) ? [] : undefined),
+    corrections: attempt.corrections ?? (needsSchemaInPrompt(attempt) ? [] : undefined),
   };
 }
 

@@ -3,22 +3,28 @@ import { collectFrom, Collector } from "../canonical/collect.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
 import type { Finish, GenerateEvent, GenerateResponse, OutputPart, TextPart } from "../canonical/generate.ts";
 import { isJsonText } from "../canonical/json.ts";
-import { correction, readForm } from "../transforms/output_form.ts";
+import { correction, readForm } from "../transforms/schema_prompt.ts";
 import { replay, replayPart } from "../canonical/replay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Attempt, wayOf } from "./attempt.ts";
-import { type FormRequest, formRequestOf, needsWords, refusesForm, rememberWords } from "./form_in_words.ts";
+import {
+  type FormRequest,
+  formRequestOf,
+  needsSchemaInPrompt,
+  refusesSchema,
+  rememberSchemaInPrompt,
+} from "./schema_in_prompt.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { answer } from "./run.ts";
 import { stream } from "./stream.ts";
 
 /** The whole answer. */
-export function answerInForm(attempt: Attempt<"generate">): Promise<GenerateResponse> {
+export function answerWithSchema(attempt: Attempt<"generate">): Promise<GenerateResponse> {
   return isChecked(attempt) ? answerChecked(attempt) : answer(attempt);
 }
 
 async function answerChecked(attempt: Attempt<"generate">): Promise<GenerateResponse> {
-  const native = needsWords(attempt) ? undefined : await answerNatively(attempt);
+  const native = needsSchemaInPrompt(attempt) ? undefined : await answerNatively(attempt);
   if (native && !passesOver(native, attempt)) return native;
   const isFirst = ({ corrections }: Attempt<"generate">) => corrections?.length === 0;
   const askAgain = (again: Attempt<"generate">) =>
@@ -31,15 +37,15 @@ async function answerNatively(attempt: Attempt<"generate">): Promise<GenerateRes
   try {
     return await answer(attempt);
   } catch (thrown) {
-    if (refusesForm(thrown, attempt)) return undefined;
+    if (refusesSchema(thrown, attempt)) return undefined;
     throw thrown;
   }
 }
 
 /** The streamed answer. Adds no layer if no schema is requested. */
-export function streamInForm(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
+export function streamWithSchema(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
   if (!isChecked(attempt)) return stream(attempt);
-  if (needsWords(attempt)) return new CheckedAnswer(attempt, stream);
+  if (needsSchemaInPrompt(attempt)) return new CheckedAnswer(attempt, stream);
   return new WatchedAnswer(attempt);
 }
 
@@ -72,7 +78,7 @@ class WatchedAnswer implements EventSource<GenerateEvent> {
       return events;
     } catch (thrown) {
       const attempt = this.#attempt;
-      if (!attempt || !refusesForm(thrown, attempt)) throw thrown;
+      if (!attempt || !refusesSchema(thrown, attempt)) throw thrown;
       this.#attempt = undefined;
       this.#collector = undefined; // from here on, the answer is checked as a whole
       this.#source = new CheckedAnswer(attempt, stream);
@@ -91,7 +97,7 @@ class WatchedAnswer implements EventSource<GenerateEvent> {
       const response = this.#collector?.add(event);
       if (!response || !passesOver(response, this.#asked)) continue;
       this.#asked.context.note("the answer is not the requested JSON");
-      rememberWords(this.#asked);
+      rememberSchemaInPrompt(this.#asked);
     }
   }
 }
@@ -179,7 +185,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
 
   #take(event: GenerateEvent, passed: GenerateEvent[]): void {
     if (event.type === "start") {
-      rememberWords(this.#asked);
+      rememberSchemaInPrompt(this.#asked);
       this.#out.start(event);
     } else if (!this.#held.take(event)) {
       const released = event.type === "part-start" && isNoAnswer(event.part) ? this.#held.release() : [];

@@ -14,7 +14,7 @@ import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { allowedTools } from "../../src/transforms/offered_tools.ts";
 import { readNearJson } from "../../src/transforms/near_json.ts";
-import { readForm } from "../../src/transforms/output_form.ts";
+import { readForm } from "../../src/transforms/schema_prompt.ts";
 import { PartWriter, type ToolCallDelta } from "../../src/transforms/part_writer.ts";
 import { mendItems } from "../../src/transforms/unpaired_items.ts";
 import { arrangeTurns } from "../../src/transforms/turns.ts";

@@ -129,11 +129,12 @@ async function withExample(example: Example, use: (rig: Rig) => Promise<void>): 
         },
       );
     } finally {
-      for (const { child } of members) {
+      for (const { child, drained } of members) {
         try {
           child.kill("SIGKILL");
         } catch { /* it has ended */ }
         await child.status;
+        await drained;
       }
       await upstream.stop();
     }

@@ -2,7 +2,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import type { HostedResult } from "../../src/canonical/hosted.ts";
 import { createOpenPage } from "../../src/hosted/fetch_page.ts";
 import { maskerFor } from "../../src/context/secrets.ts";
-import { permissionsBy } from "../../src/hosted/policy.ts";
+import { permissionsBy } from "../../src/hosted/mcp_permissions.ts";
 import { createHostedRunner } from "../../src/hosted/runner.ts";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { until } from "../support/wait.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { gzipSync } from "node:zlib";
 import { GatewayError } from "../../src/errors.ts";
-import { Room, uploadBytesOf } from "../../src/http/room.ts";
+import { Room, uploadBytesOf } from "../../src/http/body_memory.ts";
 import { createUploads } from "../../src/http/uploads.ts";
 import { until } from "../support/wait.ts";
 

@@ -3,6 +3,7 @@
  * `src/` and `plugins/`; `forbidden-word` holds for the tests, too, and `plain-comment` in the folders that it lists.
  */
 
+/** A file that is longer is not wrong: its author is to think about it. */
 const MOST_FILE_LINES = 300;
 const MOST_FUNCTION_LINES = 60;
 /** Ways through one function, those of the functions inside it not among them. */
@@ -49,7 +50,10 @@ const fileLength: Deno.lint.Rule = {
       Program(node) {
         const lines = context.sourceCode.text.trimEnd().split("\n").length;
         if (lines <= MOST_FILE_LINES) return;
-        context.report({ node, message: `The file has ${lines} lines: split it, ${MOST_FILE_LINES} is the limit` });
+        const message =
+          `The file has ${lines} lines: think whether it holds two ideas; if it is one, keep it whole with ` +
+          "`// deno-lint-ignore-file house/file-length -- reason`";
+        context.report({ node, message });
       },
     };
   },
@@ -149,26 +153,8 @@ const oldFunction: Deno.lint.Rule = {
   },
 };
 
-/**
- * The folders whose comments `plain-comment` checks. To extend it, add a folder and mend what `deno lint` then reports: the list
- * is there only until it names `src`, `plugins` and `tests/support`.
- */
-const PLAIN_FOLDERS = [
-  "src/console",
-  "src/std",
-  "src/inference",
-  "src/endpoints",
-  "src/socket",
-  "src/pages",
-  "src/compose",
-  "src/context",
-  "src/util",
-  "src/upstream",
-  "src/handle",
-  "src/app",
-  "plugins",
-  "tests/support",
-];
+/** The folders whose comments `plain-comment` checks, wherever a folder of that name stands: `tests/plugins` is one of them. */
+const PLAIN_FOLDERS = ["src", "plugins", "tests/support"];
 
 interface Habit {
   /** Matches the beginning of a sentence. */

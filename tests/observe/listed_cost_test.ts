@@ -164,6 +164,8 @@ Deno.test("cost: a client that leaves while the first list is on its way pays no
   await until(() => logs.length === 1);
   list.resolve(Response.json({ object: "list", data: MODELS }));
   assertEquals([logs[0]!.usage, hub.asked.filter(({ method }) => method === "POST")], [undefined, []]);
+  // The list has been read, and its time-out with it, once somebody else is answered.
+  assertEquals((await app.fetch(new Request(url, { method: "POST", body }))).status, 200);
   await app.close();
 });
 

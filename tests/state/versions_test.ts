@@ -1,7 +1,7 @@
 /** Old and new gateways on one store: each record says its form, and what a later one has in it is left alone. */
 import { assert, assertEquals } from "@std/assert";
 import { runUnsliced } from "../../src/util/sliced_work.ts";
-import { Page } from "../../src/state/budget/page.ts";
+import { Page } from "../../src/state/budget/period_ledger.ts";
 import { createConversations } from "../../src/state/conversations.ts";
 import { createKeyring } from "../../src/state/keyring.ts";
 import { createLedger } from "../../src/state/ledger.ts";

@@ -2,7 +2,6 @@
 import { GATEWAY_ENV, gatewayArgs } from "./gateway_process.ts";
 import { ROOT } from "./deploy.ts";
 import { pathOf } from "./programs.ts";
-import { freePort } from "./redis_server.ts";
 import { until, within } from "./wait.ts";
 
 /** A call that the upstream got: a streamed answer, which the test writes. */
@@ -67,10 +66,12 @@ export const MEMBER_KEY = "key-of-a-member-1a2b3c";
 export interface Member {
   port: number;
   child: Deno.ChildProcess;
+  /** Resolves once all that it prints is read. */
+  drained: Promise<void>;
 }
 
 /** Starts a gateway, which announces for three seconds that it stops. Resolves once it serves. */
-export async function startMember(folder: string, baseUrl: string, port = freePort()): Promise<Member> {
+export async function startMember(folder: string, baseUrl: string): Promise<Member> {
   const config = {
     keys: [{ name: "team", secret: { env: "MEMBER_KEY" }, operator: true }],
     upstreams: { fake: { driver: "chat", baseUrl } },
@@ -80,14 +81,23 @@ export async function startMember(folder: string, baseUrl: string, port = freePo
   };
   await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(config));
   const child = new Deno.Command(Deno.execPath(), {
-    args: gatewayArgs(["--config", `${folder}/gateway.json`, "--port", String(port)]),
+    args: gatewayArgs(["--config", `${folder}/gateway.json`, "--port", "0"]),
     cwd: ROOT,
     env: { ...GATEWAY_ENV, MEMBER_KEY },
     stdout: "null",
-    stderr: "null",
+    stderr: "piped",
   }).spawn();
-  await until(() => accepts(port));
-  return { port, child };
+  const lines = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let message = "";
+  while (!message.includes("Keys: ")) {
+    const { done, value } = await within(lines.read());
+    if (done) throw new Error(`The gateway did not start: ${message}`);
+    message += value;
+  }
+  const drained = (async () => {
+    while (!(await lines.read()).done);
+  })();
+  return { child, drained, port: Number(/http:\/\/[\d.]+:(\d+)/.exec(message)![1]) };
 }
 
 export async function accepts(port: number): Promise<boolean> {

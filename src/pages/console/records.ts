@@ -2,7 +2,7 @@
 import type { CapturedBytes } from "../../context/captured_bytes.ts";
 import type { Capture, CapturedCall } from "../../context/capture.ts";
 import type { RequestContext } from "../../context/request_context.ts";
-import { maskedHeaders } from "../../context/masking.ts";
+import { maskedHeaders } from "../../context/header_redaction.ts";
 import { GatewayError } from "../../errors.ts";
 import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
 import { type HideLong, hiderOf } from "./masked_text.ts";

@@ -1,6 +1,6 @@
 /** The budgets of keys, of teams and of the gateway. All gateways on one store share them. */
 import type { Budget, BudgetState } from "./budget.ts";
-import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
+import { Page, type PageOptions, placeOf, type Reservation } from "./period_ledger.ts";
 import { periodAt, periodsBefore } from "./period.ts";
 import { mergedOf, readPool, spentOf } from "./pool.ts";
 import type { Wanted } from "./wanted.ts";

@@ -8,7 +8,7 @@ import { shareOf, type Wanted } from "./wanted.ts";
 /** The part of one process. */
 export interface Share {
   spent: bigint;
-  /** What it may spend beyond that, and no other process may. */
+  /** The amount that only this process may spend beyond that. */
   held: bigint;
   /** Until when it holds that, in milliseconds since the epoch. What a dead process held is free after that. */
   until: number;
@@ -16,7 +16,7 @@ export interface Share {
 
 export interface Pool {
   shares: ReadonlyMap<string, Share>;
-  /** What processes that are gone have spent. */
+  /** The spending of processes that are gone. */
   spent: bigint;
   /** Whether the warning was given already. */
   warned: boolean;
@@ -52,11 +52,11 @@ export interface Terms {
 
 export interface Settled {
   pool: Pool;
-  /** What the process may spend from now on, beyond what it has spent. */
+  /** The amount that the process may spend from now on, beyond what it has spent. */
   held: bigint;
-  /** What all processes have spent. */
+  /** The spending of all processes. */
   spent: bigint;
-  /** What is neither spent nor held. */
+  /** The amount that is neither spent nor held. */
   left: bigint;
   /** Whether this process has to give the warning. */
   warns: boolean;
@@ -108,7 +108,7 @@ function grant(needs: readonly Wanted[], own: bigint, free: bigint): { given: bi
   return { given: atLeast0(sum - own), isAll };
 }
 
-/** What all processes have spent. */
+/** The spending of all processes. */
 export function spentOf(pool: Pool): bigint {
   let sum = pool.spent;
   for (const { spent } of pool.shares.values()) sum += spent;

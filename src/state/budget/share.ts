@@ -23,7 +23,7 @@ export class OwnShare {
     return this.#reserved;
   }
 
-  /** What may be reserved now. */
+  /** The amount that may be reserved now. */
   free(at: number): bigint {
     const free = this.#ceiling - this.#spent - this.#reserved;
     return at < this.#until && free > 0n ? free : 0n;

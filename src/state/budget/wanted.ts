@@ -3,7 +3,7 @@ export interface Wanted {
   most: bigint;
   /** The call is refused if there is less. */
   least: bigint;
-  /** What `least` pays for, for the text of a refusal. */
+  /** The work that `least` pays for, named in the text of a refusal. */
   why?: string;
 }
 

@@ -22,7 +22,7 @@ interface Known {
   at: number;
 }
 
-/** What a worker tells a new keeper: the usage of each account, with ages for times, and the requests that run. */
+/** A worker's report to a new keeper: the usage of each account, with ages for times, and the requests that run. */
 export interface Recollection {
   accounts: readonly (readonly [account: string, used: Used])[];
   running: readonly (readonly [account: string, ids: readonly string[]])[];

@@ -50,7 +50,7 @@ export function openRedisCounts(place: RedisPlace, options: Omit<CountsOptions, 
 interface WatchedServers {
   /** The hosts are the sentinels. Everything else is for the servers. */
   address: RedisAddress;
-  /** What the sentinels call the primary. */
+  /** The sentinels' name for the primary. */
   name: string;
   /** The password of the sentinels, if they have one. */
   sentinelPassword?: string;

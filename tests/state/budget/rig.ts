@@ -2,7 +2,7 @@
 import { GatewayError } from "../../../src/errors.ts";
 import type { Budget } from "../../../src/state/budget/budget.ts";
 import { type Budgets, createBudgets } from "../../../src/state/budget/budgets.ts";
-import type { Reservation } from "../../../src/state/budget/page.ts";
+import type { Reservation } from "../../../src/state/budget/period_ledger.ts";
 import type { Wanted } from "../../../src/state/budget/wanted.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
 import type { Store } from "../../../src/state/store.ts";

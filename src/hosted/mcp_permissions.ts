@@ -13,7 +13,7 @@ export type ToolRules = Readonly<Record<string, ToolRule>>;
 
 export type Permission = "no" | "with approval" | "yes";
 
-/** What a key may do with the tools of one server. */
+/** The permissions of a key for the tools of one server. */
 export interface Permissions {
   /** Whether it may call any tool at all. */
   some: boolean;

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { ExactCounts, type ExactPace } from "../../src/tokens/exact.ts";
+import { ExactCounts, type ExactPace } from "../../src/tokens/exact_counts.ts";
 
 function newCounts(pace: Partial<ExactPace> = {}) {
   const clock = { ms: 0 };

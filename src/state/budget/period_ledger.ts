@@ -96,7 +96,7 @@ export class Page {
     this.#isRetired = false;
   }
 
-  /** What all gateways have spent, as far as this process knows. Absent before the store has answered. */
+  /** The spending of all gateways, as far as this process knows. Absent before the store has answered. */
   get spent(): bigint | undefined {
     return this.#known && this.#known.spent + this.unreported;
   }
@@ -107,7 +107,7 @@ export class Page {
     return { id, spent, reported: this.#reported };
   }
 
-  /** What this process has spent and not reported yet. */
+  /** The spending that this process has not reported yet. */
   get unreported(): bigint {
     return this.#share.spent - this.#reported;
   }

@@ -1,7 +1,7 @@
 /** How callers share all the fetches that run at once. */
 import { assert, assertEquals } from "@std/assert";
 import { Refusal } from "../../src/fetcher/refusal.ts";
-import { Turns } from "../../src/fetcher/turns.ts";
+import { Turns } from "../../src/fetcher/fetch_queue.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`);
 

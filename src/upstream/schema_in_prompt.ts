@@ -16,7 +16,7 @@ export function formRequestOf({ input, target, upstream, context }: Attempt<"gen
 }
 
 /** Whether this upstream needs the output schema in the prompt. */
-export function needsWords<K extends ModelOperation>(
+export function needsSchemaInPrompt<K extends ModelOperation>(
   attempt: Pick<Attempt<K>, "input" | "target" | "upstream">,
 ): boolean {
   const { input, target, upstream } = attempt;
@@ -29,13 +29,13 @@ export function needsWords<K extends ModelOperation>(
 }
 
 /** Whether the upstream failed because of the output schema. It may succeed with the schema in the prompt. */
-export function refusesForm(thrown: unknown, { input }: Attempt<"generate">): boolean {
+export function refusesSchema(thrown: unknown, { input }: Attempt<"generate">): boolean {
   return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
 }
 
 /** Remembers that the upstream answers without the field. */
-export function rememberWords(attempt: FormRequest): void {
-  if (!needsWords(attempt)) attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)]);
+export function rememberSchemaInPrompt(attempt: FormRequest): void {
+  if (!needsSchemaInPrompt(attempt)) attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)]);
 }
 
 /** Some servers accept a schema or tools, but not both. */

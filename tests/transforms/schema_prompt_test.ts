@@ -2,7 +2,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { correction, readForm, withFormInWords } from "../../src/transforms/output_form.ts";
+import { correction, readForm, withFormInWords } from "../../src/transforms/schema_prompt.ts";
 import { assertCheap } from "../support/cost.ts";
 
 const SCHEMA = { type: "object", properties: { title: { type: "string" } }, required: ["title"] };

@@ -8,7 +8,7 @@ import type { LogEntry } from "./log.ts";
 export type AttemptReason = "first" | "retry" | "failover" | "hedge";
 
 /** One event to count. It never holds content or a secret. */
-export type Happening =
+export type MetricEvent =
   | { type: "request"; entry: LogEntry }
   | { type: "attempt"; upstream: string; reason: AttemptReason }
   | { type: "attempt failed"; upstream: string; code: ErrorCode; at: number }
@@ -30,7 +30,7 @@ export interface MetricsFacts {
 }
 
 export interface Metrics {
-  count(happening: Happening): void;
+  count(happening: MetricEvent): void;
   /** From now on the sink gets the values, too. */
   connect(sink: Sink): void;
   /** The page in the text format of Prometheus. `gauges`: the values of this moment. */
