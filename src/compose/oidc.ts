@@ -31,7 +31,7 @@ export async function openLogin(
 ): Promise<OidcLogin> {
   const { OidcLogin } = await import("../http/oidc_login.ts");
   const transport = transports.get(config.transport);
-  const secret = client.secret && env(client.secret.env);
+  const secret = client.secret && (env(client.secret.env) ?? "");
   const [fetch, fetchJson] = [providerFetch(transport), jsonFetcher(transport)];
   return new OidcLogin({ oidc, client, secret, fetch, fetchJson, now, monotonic, signal: stop.signal });
 }

@@ -6,12 +6,13 @@ import { builtin } from "../util/builtin.ts";
 
 type AuthMethod = NonNullable<NonNullable<Config["oidc"]>["console"]>["authMethod"];
 
-/** `secret` is absent for a public client. */
+/** `secret` is absent for a public client, and empty if its variable is not set. */
 export async function clientAuthOf(method: AuthMethod, secret: string | undefined): Promise<oauth.ClientAuth> {
   if (secret === undefined) return oauth.None();
+  if (secret === "") throw new GatewayError("unavailable", 'The variable of the secret of "oidc.console" is not set');
   switch (method) {
     case "client_secret_basic":
-      return oauth.ClientSecretBasic(secret);
+      return basicAuth(secret);
     case "client_secret_post":
       return oauth.ClientSecretPost(secret);
     case "private_key_jwt":
@@ -19,12 +20,27 @@ export async function clientAuthOf(method: AuthMethod, secret: string | undefine
   }
 }
 
+/**
+ * The library's own function also escapes hyphens, dots and underscores. Providers that do not decode the header, such as
+ * GitLab, then refuse every id and secret that contains one.
+ */
+function basicAuth(secret: string): oauth.ClientAuth {
+  return (_server, client, _body, headers) => {
+    headers.set("authorization", `Basic ${btoa(`${formed(client.client_id)}:${formed(secret)}`)}`);
+  };
+}
+
+/** Form encoding, which the header uses as well. */
+function formed(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
+}
+
 /** Reads a private key from a JWK or from PEM. No error contains any part of it. */
 async function privateKeyIn(text: string): Promise<oauth.PrivateKey> {
   try {
     const { alg, kid, use: _, key_ops: __, ...jwk } = text.trimStart().startsWith("{")
       ? JSON.parse(text)
-      : builtin("node:crypto").createPrivateKey(text).export({ format: "jwk" });
+      : builtin("node:crypto").createPrivateKey(text.trim()).export({ format: "jwk" });
     const key = await crypto.subtle.importKey("jwk", jwk, algorithmOf(jwk, alg), false, ["sign"]);
     // With Node's types loaded, the library's type of a key admits none.
     return { key, kid } as oauth.PrivateKey;

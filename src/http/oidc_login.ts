@@ -15,7 +15,7 @@ export type OidcClient = NonNullable<Oidc["console"]>;
 export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jwksUrl" | "now"> {
   oidc: Oidc;
   client: OidcClient;
-  /** The client's secret. Absent for a public client. */
+  /** The client's secret. Absent for a public client, and empty if its variable is not set. */
   secret?: string;
   /** Limits the size of the answer, follows no redirects, and throws unless the provider answers with success. */
   fetch: ProviderFetch;
@@ -50,6 +50,8 @@ export class OidcLogin {
   readonly #options: OidcLoginOptions;
   readonly #keys: IssuerKeys;
   #kept: { provider: Promise<Provider>; readAt: number } | undefined;
+  /** Made once, because anybody can come back from a login that never began, and to read a private key takes a millisecond. */
+  #auth: Promise<oauth.ClientAuth> | undefined;
 
   constructor(options: OidcLoginOptions) {
     this.#options = options;
@@ -111,7 +113,8 @@ export class OidcLogin {
   #checkCallback(server: oauth.AuthorizationServer, query: URLSearchParams, state: string): URLSearchParams {
     try {
       const checked = oauth.validateAuthResponse(server, this.#client, query, state);
-      if (checked.getAll("code").filter(Boolean).length === 1) return checked;
+      const codes = checked.getAll("code");
+      if (codes.length === 1 && codes[0]) return checked;
     } catch (thrown) {
       if (!(thrown instanceof oauth.AuthorizationResponseError)) refuse("The answer came from another provider");
     }
@@ -125,7 +128,7 @@ export class OidcLogin {
     signal: AbortSignal,
   ): Promise<Response> {
     const { client, secret } = this.#options;
-    const auth = await clientAuthOf(client.authMethod, secret);
+    const auth = await (this.#auth ??= clientAuthOf(client.authMethod, secret));
     const redirect = redirectOf(client);
     return await oauth.authorizationCodeGrantRequest(server, this.#client, auth, callback, redirect, verifier, {
       ...this.#request,

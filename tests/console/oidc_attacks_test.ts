@@ -1,6 +1,6 @@
 /** A login at a provider, or in front of one, that does not play by the rules: it opens nothing. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { JWTPayload } from "jose";
+import { exportPKCS8, type JWTPayload } from "jose";
 import { ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 import { configFor, ISSUER, newIssuer, newKey, type TokenIssuer } from "../support/token_issuer.ts";
@@ -19,7 +19,11 @@ interface Login {
   asked: string[];
 }
 
-async function newLogin(changes: Partial<Pick<Login, "answer" | "metadata">> = {}): Promise<Login> {
+async function newLogin(
+  changes: Partial<Pick<Login, "answer" | "metadata">> = {},
+  secret = "client-secret",
+  authMethod: "client_secret_basic" | "private_key_jwt" = "client_secret_basic",
+): Promise<Login> {
   const issuer = newIssuer([await newKey("first")], () => NOW);
   const login: Omit<Login, "app"> = {
     issuer,
@@ -31,9 +35,9 @@ async function newLogin(changes: Partial<Pick<Login, "answer" | "metadata">> = {
   const app = newApp({
     config: configFor({
       groups: [{ name: "operators", operator: true }],
-      console: { clientId: CLIENT_ID, url: PAGE, secret: { env: "CLIENT_SECRET" } },
+      console: { clientId: CLIENT_ID, url: PAGE, secret: { env: "CLIENT_SECRET" }, authMethod },
     }),
-    env: { ...ENV, CLIENT_SECRET: "client-secret" },
+    env: { ...ENV, ...secret && { CLIENT_SECRET: secret } },
     now: () => NOW,
     async fetch(input, init) {
       const url = String(input);
@@ -142,6 +146,7 @@ const CALLBACKS: Record<string, (state: string) => string> = {
   "without a state": () => "code=c",
   "with two states": (state) => `code=c&state=${state}&state=x`,
   "with two codes": (state) => `code=c&code=d&state=${state}`,
+  "with a code and an empty one": (state) => `code=c&code=&state=${state}`,
   "of another issuer": (state) => `code=c&state=${state}&iss=https%3A%2F%2Fevil.test`,
   "with an error and a code": (state) => `code=c&error=access_denied&state=${state}`,
   "with a token in it": (state) => `code=c&state=${state}&id_token=a.b.c`,
@@ -163,6 +168,36 @@ Deno.test("login: a provider that promises to name itself must do so", async () 
   assert(!login.asked.includes(`${ISSUER}/token`));
   const named = await finish(login, (state) => `code=c&state=${state}&iss=${encodeURIComponent(ISSUER)}`);
   assertEquals(named.status, 302);
+});
+
+Deno.test("login: a client whose secret is not set does not become a public one", async () => {
+  const login = await newLogin({}, "");
+  const { status, text, session } = await finish(login);
+  assertEquals([status, session], [503, undefined]);
+  assertStringIncludes(text, "is not set");
+  assert(!login.asked.includes(`${ISSUER}/token`));
+});
+
+Deno.test("login: the client's private key is read once, however often somebody comes back", async () => {
+  const { subtle } = crypto;
+  const { importKey } = subtle;
+  let read = 0;
+  subtle.importKey = (...args: unknown[]) => {
+    if ((args[4] as string[]).includes("sign")) read++;
+    return Reflect.apply(importKey, subtle, args);
+  };
+  try {
+    const key = await exportPKCS8((await newKey("client", "ES256")).privateKey);
+    read = 0;
+    const login = await newLogin({}, key, "private_key_jwt");
+    const results = await Promise.all(
+      Array.from({ length: 5 }, () => finish(login, (state) => `code=c&state=${state}`)),
+    );
+    assert(results.some(({ status }) => status === 302));
+    assertEquals(read, 1);
+  } finally {
+    subtle.importKey = importKey;
+  }
 });
 
 const METADATA: Record<string, object> = {
