@@ -122,7 +122,8 @@ for (const [what, header] of COOKIES) {
 Deno.test("console: what is no cookie of it opens nothing", async () => {
   const app = keyed();
   const own = await cookieOf(app);
-  for (const cookie of ["", ";", "=", "laneway_console", `x${own}`, `${own}0`, own.toUpperCase(), `other=${own}`]) {
+  const others = [`x${own}`, `${own}0`, own.toUpperCase(), `other=${own}`, `\xa0${own}`];
+  for (const cookie of ["", ";", "=", "laneway_console", ...others]) {
     assertEquals((await app.get("/console/api/status", { cookie })).status, 401, cookie);
   }
 });

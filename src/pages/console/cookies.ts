@@ -6,8 +6,9 @@ import { type Cookie, getCookies, setCookie } from "../../std/http/cookie.ts";
  * the page. A cookie without a name comes from another program on the host, and is skipped.
  */
 export function cookiesOf({ headers }: Request): ReadonlyMap<string, string> {
-  // The package would take the last one, and throws if there is no name.
-  const named = (headers.get("cookie") ?? "").split(";").filter((cookie) => /^\s*[^\s=]/.test(cookie)).toReversed();
+  // The package would take the last one, and throws if there is no name. It trims white space that browsers take for a part
+  // of the name, so another program on the host could set a cookie whose name then begins with `__Host-`.
+  const named = (headers.get("cookie") ?? "").split(";").filter((cookie) => /^[ \t]*[^\s=]/.test(cookie)).toReversed();
   if (named.length === 0) return new Map();
   const cookies = Object.entries(getCookies(new Headers({ cookie: named.join(";") })));
   return new Map(cookies.map(([name, value = ""]) => [name, value.trim().replace(/^"(.*)"$/, "$1")]));
