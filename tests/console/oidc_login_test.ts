@@ -58,7 +58,8 @@ Deno.test("console login: over HTTPS at the root of its host the cookies are of 
   const app = newConsole({ ...config, oidc: { ...oidc!, console: { ...oidc!.console!, url: page } } });
   const { url, cookie } = await begin(app);
   assert(cookie.startsWith("__Host-laneway_login="), cookie);
-  const response = await back(app, await logInAt(url, "olga", client.redirect), cookie);
+  const foreign = `laneway_login=${Array(3).fill("a".repeat(43)).join(".")}`;
+  const response = await back(app, await logInAt(url, "olga", client.redirect), `${foreign}; ${cookie}`);
   const set = response.headers.getSetCookie();
   assertEquals(set.map((one) => one.split("=")[0]), ["__Host-laneway_console", "__Host-laneway_login"]);
   for (const one of set) assertStringIncludes(one, "; Secure");

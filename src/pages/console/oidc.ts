@@ -32,11 +32,11 @@ export async function beginLogin(context: RequestContext): Promise<Response> {
 /** The page that the provider sends the browser back to. It finishes the login. */
 export async function finishLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
-    const [, state, nonce, verifier] = WORDS.exec(valueOf(COOKIE, context.request)) ?? [];
+    const login = await loginOf(context);
+    const [, state, nonce, verifier] = WORDS.exec(valueOf(COOKIE, context, login.page)) ?? [];
     if (!state || !nonce || !verifier) {
       throw new GatewayError("authentication", "The login was started in another window, or too long ago: try again");
     }
-    const login = await loginOf(context);
     const holder = await login.finish(context.url!.searchParams, { state, nonce, verifier });
     await operatorHeld(holder, context);
     const headers = new Headers({ location: "./", "cache-control": "no-store" });

@@ -126,17 +126,24 @@ export function cookieText(
   context: RequestContext,
   page = pageOf(context.request),
 ): string {
-  const isSecure = page?.protocol === "https:" || isOverHttps(context);
-  // A cookie without a path is for the directory of the page, even if a proxy serves the gateway below a path.
-  const isAtRoot = isSecure && /^\/console(\/|$)/.test(page?.pathname ?? "");
-  const prefix = isAtRoot ? AT_ROOT : "";
-  return textToSet({ name: prefix + name, value, maxAge: seconds, httpOnly: true, sameSite, secure: isSecure });
+  const isSecure = isSecureAt(page, context);
+  const full = nameAt(page, name, context);
+  return textToSet({ name: full, value, maxAge: seconds, httpOnly: true, sameSite, secure: isSecure });
 }
 
-/** The value of a cookie. For a gateway below a path, its own cookie comes before the one for the root of its host. */
-export function valueOf(name: string, request: Request): string {
-  const cookies = cookiesOf(request);
-  return cookies.get(name) ?? cookies.get(AT_ROOT + name) ?? "";
+/** The value of a cookie that a request for this page has set. A cookie that another host of the site has set does not count. */
+export function valueOf(name: string, context: RequestContext, page: URL): string {
+  return cookiesOf(context.request).get(nameAt(page, name, context)) ?? "";
+}
+
+function nameAt(page: URL | undefined, name: string, context: RequestContext): string {
+  // A cookie without a path is for the directory of the page, even if a proxy serves the gateway below a path.
+  const isAtRoot = isSecureAt(page, context) && /^\/console(\/|$)/.test(page?.pathname ?? "");
+  return (isAtRoot ? AT_ROOT : "") + name;
+}
+
+function isSecureAt(page: URL | undefined, context: RequestContext): boolean {
+  return page?.protocol === "https:" || isOverHttps(context);
 }
 
 /** The page that the request comes from, if it is on the same site. A proxy may have other paths and speak HTTPS. */
