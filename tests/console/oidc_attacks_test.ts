@@ -1,6 +1,7 @@
 /** A login at a provider, or in front of one, that does not play by the rules: it opens nothing. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { exportPKCS8, type JWTPayload } from "jose";
+import { formatLogLine } from "../../src/observe/log.ts";
 import { ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 import { configFor, ISSUER, newIssuer, newKey, type TokenIssuer } from "../support/token_issuer.ts";
@@ -217,6 +218,18 @@ for (const [what, metadata] of Object.entries(METADATA)) {
     assertEquals(login.asked, [`${ISSUER}/.well-known/openid-configuration`]);
   });
 }
+
+Deno.test("login: the log says why a login failed, without the code", async () => {
+  const misled = await newLogin({ metadata: { token_endpoint: "https://evil.test/token" } });
+  await finish(misled);
+  const refusing = await newLogin({ answer: () => Response.json({ error: "invalid_client" }, { status: 401 }) });
+  await finish(refusing);
+  const lines = [...misled.app.logs, ...refusing.app.logs].map(formatLogLine);
+  assertEquals(lines.length, 2);
+  assertStringIncludes(lines[0]!, "oidc.console.tokenUrl");
+  assertStringIncludes(lines[1]!, `${ISSUER}/token answered 401`);
+  for (const line of lines) assert(!/state=|code=/.test(line), line);
+});
 
 const EVIL_TOKEN_URL = "https://evil.test/token";
 const RULES = "not what OpenID Connect requires";

@@ -17,7 +17,7 @@ export async function loginWays(context: RequestContext): Promise<Response> {
 
 /** Sends the browser to the provider. */
 export async function beginLogin(context: RequestContext): Promise<Response> {
-  return await orPage(async () => {
+  return await orPage(context, async () => {
     const login = await loginOf(context);
     const { url, begun: { state, nonce, verifier } } = await login.begin();
     // The cookie is Lax, because the browser comes back from another site. It holds no credential of the gateway.
@@ -31,7 +31,7 @@ export async function beginLogin(context: RequestContext): Promise<Response> {
 
 /** The page that the provider sends the browser back to. It finishes the login. */
 export async function finishLogin(context: RequestContext): Promise<Response> {
-  return await orPage(async () => {
+  return await orPage(context, async () => {
     const login = await loginOf(context);
     const [, state, nonce, verifier] = WORDS.exec(valueOf(COOKIE, context, login.page)) ?? [];
     if (!state || !nonce || !verifier) {
@@ -58,11 +58,15 @@ async function loginOf({ gateway }: RequestContext) {
 }
 
 /** Shows an error as a page, because a person sees it. */
-async function orPage(work: () => Promise<Response>): Promise<Response> {
+async function orPage({ requestLog }: RequestContext, work: () => Promise<Response>): Promise<Response> {
   try {
     return await work();
   } catch (thrown) {
-    const { message, status } = toGatewayError(thrown);
+    const error = toGatewayError(thrown);
+    const { message, status } = error;
+    // The page does not say why the provider cannot be reached. Only the log does.
+    requestLog.fail(error);
+    requestLog.close(status);
     const body = `<h1>Not logged in</h1><p>${escape(message)}</p><p><a href="./">Back to the console</a></p>`;
     const page = htmlResponse({ title: "Laneway", style: "body{font:15px/1.45 system-ui;margin:2rem}", body });
     page.headers.set("cache-control", "no-store");
