@@ -15,7 +15,7 @@ export interface StoredAnswer {
   /** The messages that the client added in this turn. Earlier turns are in the previous answers. */
   messages: Message[];
   response: GenerateResponse;
-  /** The parts of the request that the wire needs later (`MemoryRequest.keep`). */
+  /** The parts of the request that the wire needs later (`RecallRequest.keep`). */
   keep: JsonObject;
   /** Present if there is no answer: it is still being made in the background, or it failed. */
   run?: RunState;

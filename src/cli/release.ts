@@ -19,7 +19,7 @@ const TARGETS = [
 /**
  * Types, sources, source maps, CommonJS twins, and files of packages for browsers, bundlers, readers or a command line. Together they
  * are as large as the code that runs. The gateway uses neither zod's former version nor its small one, and encrypts or signs no
- * tokens.
+ * tokens with jose.
  */
 export const UNUSED = [
   /\.([cm]?ts|map|cjs|md)$/,

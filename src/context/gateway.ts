@@ -73,7 +73,7 @@ export interface Routing {
 /** The tools that the gateway runs itself while a model answers. */
 export interface HostedTools {
   runner: HostedRunner;
-  /** How long one answer may continue to run them. */
+  /** How many rounds and calls one answer may take, and how long it may go on with them. */
   limits: { rounds: number; calls: number; deadlineMs: number };
 }
 

@@ -192,7 +192,7 @@ class StoredAnswers implements Continuity {
   }
 }
 
-/** The most by which a batch of reads grows. */
+/** The most turns in one batch of reads. */
 const READS_AT_ONCE = 32;
 
 function messagesOf(turns: readonly Turn[]): Message[] {

@@ -20,7 +20,7 @@ export interface PageOptions {
   newId(): string;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
-  /** The longest that spending waits for its report, in milliseconds. With 0 it is reported at once. */
+  /** The longest that spending waits for its report, in milliseconds, unless the store is slow. With 0 it is reported at once. */
   gatherMs?: number;
   /** Called once in a period, when all gateways together have spent `warnAt`. */
   onWarn(budget: Budget, period: Period, spent: bigint): void;
