@@ -19,6 +19,12 @@ type Coding = keyof typeof ENCODE;
 export function keepPage({ text, headers: { "content-type": type, ...headers } }: Page): KeptPage {
   const made: { [coding in Coding]?: Promise<Uint8Array<ArrayBuffer>> } = {};
   let tag: Promise<string> | undefined;
+  /** A page that could not be encoded once is encoded again for the next client. */
+  const encoded = (coding: Coding) =>
+    made[coding] ??= ENCODE[coding](text).catch((error) => {
+      delete made[coding];
+      throw error;
+    });
   return async ({ headers: asked }) => {
     // The tag is weak because it identifies the text, which is sent in several codings.
     const etag = await (tag ??= eTag(text, { weak: true }));
@@ -26,7 +32,7 @@ export function keepPage({ text, headers: { "content-type": type, ...headers } }
     const has = beginningOf(asked, "if-none-match");
     if (!ifNoneMatch(has, etag)) return new Response(null, { status: 304, headers: common });
     const coding = preferredCoding(asked, "br", "gzip") ?? "identity";
-    const bytes = await (made[coding] ??= ENCODE[coding](text));
+    const bytes = await encoded(coding);
     return new Response(bytes, {
       headers: {
         ...common,

@@ -25,5 +25,6 @@ export function preferredCoding<T extends string>(headers: Headers, ...codings: 
 }
 
 function onlyWith(name: string, headers: Headers): { headers: Headers } {
-  return { headers: new Headers({ [name]: beginningOf(headers, name) ?? "" }) };
+  // The package knows the parameter `q` in lower case only.
+  return { headers: new Headers({ [name]: beginningOf(headers, name)?.toLowerCase() ?? "" }) };
 }

@@ -8,6 +8,7 @@ import { abortAfter, settleWithin } from "../util/timeout.ts";
 import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
 import { type Identity, identityIn, MOST_CHARACTERS, refusalOf } from "./oidc.ts";
 import { clientAuthOf } from "./oidc_client_auth.ts";
+import { Slots } from "../util/shares.ts";
 
 type Oidc = NonNullable<Config["oidc"]>;
 export type OidcClient = NonNullable<Oidc["console"]>;
@@ -44,12 +45,15 @@ const ANSWER_MS = 10_000;
 const KEPT_MS = 600_000;
 /** How long a logout waits for the endpoints. */
 const END_MS = 2_000;
+/** How many codes are exchanged at once. Anybody can bring one, and a provider locks out a client that brings too many bad ones. */
+const MOST_EXCHANGES = 20;
 const OTHER_LOGIN = "The provider's token belongs to another login";
 
 export class OidcLogin {
   readonly #options: OidcLoginOptions;
   readonly #keys: IssuerKeys;
   #kept: { provider: Promise<Provider>; readAt: number } | undefined;
+  readonly #exchanges = new Slots(MOST_EXCHANGES);
   /** Made once, because anybody can come back from a login that never began, and to read a private key takes a millisecond. */
   #auth: Promise<oauth.ClientAuth> | undefined;
 
@@ -90,7 +94,9 @@ export class OidcLogin {
     if (query.get("state") !== state) refuse("The login was started in another window, or too long ago: try again");
     const { server } = await this.#within(() => this.#provider());
     const callback = this.#checkCallback(server, query, state);
-    const response = await this.#within((signal) => this.#exchange(server, callback, verifier, signal));
+    const response = await this.#within((signal) =>
+      this.#exchanges.run(undefined, signal, () => this.#exchange(server, callback, verifier, signal))
+    );
     const payload = await this.#verify(await idTokenIn(response));
     await this.#checkAnswer(server, response, nonce);
     if (payload.azp !== undefined && payload.azp !== this.#options.client.clientId) refuse(OTHER_LOGIN);

@@ -201,6 +201,28 @@ Deno.test("login: the client's private key is read once, however often somebody 
   }
 });
 
+Deno.test("login: of a crowd that comes back at once, twenty at a time reach the token endpoint", async () => {
+  const [most, crowd] = [20, 50];
+  let [open, atOnce, asked] = [0, 0, 0];
+  const opened = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const login = await newLogin({
+    answer: async () => {
+      asked++;
+      atOnce = Math.max(atOnce, ++open);
+      if (asked === most) opened.resolve();
+      await release.promise;
+      open--;
+      return new Response("no", { status: 400 });
+    },
+  });
+  const all = Promise.all(Array.from({ length: crowd }, () => finish(login)));
+  await opened.promise;
+  release.resolve();
+  const statuses = (await all).map(({ status }) => status);
+  assertEquals([atOnce, asked, statuses.includes(302)], [most, crowd, false]);
+});
+
 const METADATA: Record<string, object> = {
   "of another issuer": { issuer: "https://evil.test" },
   "of an issuer with another spelling": { issuer: ISSUER.replace("login.test", "LOGIN.test") },

@@ -74,6 +74,7 @@ const CODINGS: readonly (readonly [accepted: string | undefined, coding: string 
   ["*", "br"],
   ["identity, gzip;q=0.5", null],
   ["gzip;q=0", null],
+  ["gzip;Q=0, identity", null],
   ["identity;q=0, *;q=0", null],
   ["deflate, zstd", null],
   ["gzip".repeat(7_000), null],
