@@ -63,6 +63,8 @@ export class SocketMemoryWatch {
   readonly #resting = new BoundedMap<string, number>(MOST_BARRED);
   /** Sockets that were ended and are not closed yet. */
   readonly #dropped = new WeakSet<WatchedSocket>();
+  /** Resolves at the end of the present shortage. */
+  #relief: PromiseWithResolvers<void> | undefined;
   #stopLooking = () => {};
   #nextLook: TimeLimit | undefined;
 
@@ -74,6 +76,11 @@ export class SocketMemoryWatch {
   /** Whether memory is short. No sockets should be opened then. */
   get isShort(): boolean {
     return this.#ended !== undefined;
+  }
+
+  /** Resolves once the memory of the sockets that were ended is free, or `FREE_MS` have passed. It may be short again then. */
+  async relieved(): Promise<void> {
+    await this.#relief?.promise;
   }
 
   /** How many seconds a caller that took the memory must wait before it may open sockets. */
@@ -127,6 +134,7 @@ export class SocketMemoryWatch {
     }
     const owner = callers.length === 1 ? callers[0]![0]!.owner : undefined;
     this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before };
+    this.#relief = Promise.withResolvers();
     this.#lookSoon();
   }
 
@@ -151,6 +159,8 @@ export class SocketMemoryWatch {
     if (!this.#ended) return;
     const { owner, before } = this.#ended;
     this.#ended = undefined;
+    this.#relief?.resolve();
+    this.#relief = undefined;
     const isGuilty = before - unmanaged >= (before - this.#base) * GUILTY;
     if (isGuilty && owner !== undefined) this.#barred.set(owner, performance.now() + BAR_MS);
   }

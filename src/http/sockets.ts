@@ -15,6 +15,8 @@ export interface OpenSocket extends WatchedSocket {
 
 /** When to try again, in seconds. */
 const RETRY_AFTER = "5";
+/** How long an opening socket waits while memory is short, in milliseconds. */
+const PATIENCE_MS = 3_000;
 /** How often a caller's refused messages leave a line in the log, in milliseconds. */
 const LOG_MS = 1_000;
 const MOST_LOGGED = 1_000;
@@ -36,8 +38,28 @@ export class Sockets {
     return this.#open.size;
   }
 
-  /** Throws `unavailable` if too many are open, and `rate_limit` if the caller has its share of them. */
+  /**
+   * Waits while memory is short. So a caller that took none is not refused, unless that lasts. Nothing is reserved: `checkRoom`
+   * must follow. Throws if the caller itself may open none.
+   */
+  async relieved(owner: string, capacity: Capacity): Promise<void> {
+    const givesUpAt = performance.now() + PATIENCE_MS;
+    while (this.#watch.isShort && performance.now() < givesUpAt) {
+      this.#checkCaller(owner, capacity);
+      await this.#watch.relieved();
+    }
+  }
+
+  /**
+   * Throws `unavailable` if too many are open or memory is short, and `rate_limit` if the caller has its share of them or took the
+   * memory.
+   */
   checkRoom(owner: string, capacity: Capacity): void {
+    this.#checkCaller(owner, capacity);
+    if (this.#watch.isShort) throw tooMany();
+  }
+
+  #checkCaller(owner: string, capacity: Capacity): void {
     const waitS = this.#watch.barredSeconds(owner);
     if (waitS > 0) {
       const message = "Your WebSockets took too much memory with messages that were not complete: use HTTP";
@@ -53,8 +75,7 @@ export class Sockets {
       const message = "You have your share of the gateway's WebSockets: close one, or use HTTP";
       throw new GatewayError("rate_limit", message, { retryAfter: RETRY_AFTER });
     }
-    if (!refused && !this.#watch.isShort) return;
-    throw new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: RETRY_AFTER });
+    if (refused) throw tooMany();
   }
 
   add(socket: OpenSocket): void {
@@ -99,4 +120,8 @@ export class Sockets {
     this.#logged.set(owner, { at: now, left: 0 });
     return logged?.left ?? 0;
   }
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: RETRY_AFTER });
 }

@@ -15,8 +15,10 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
     import("./responses_socket.ts"),
     part.load(),
   ]);
+  const capacity = { total: mostSockets(guards), isShared: guards.hasSeveralCallers };
+  await sockets.relieved(caller.owner, capacity);
   if (draining.aborted) throw shuttingDown();
-  sockets.checkRoom(caller.owner, { total: mostSockets(guards), isShared: guards.hasSeveralCallers });
+  sockets.checkRoom(caller.owner, capacity);
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");

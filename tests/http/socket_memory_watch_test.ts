@@ -1,6 +1,6 @@
 /** Which sockets are ended when what arrives on them takes too much memory, with memory that is made up. */
-import { assert, assertEquals } from "@std/assert";
-import type { GatewayError } from "../../src/errors.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
 import { type OpenSocket, Sockets } from "../../src/http/sockets.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 
@@ -121,6 +121,25 @@ test(
     assertEquals([rig.refusal("many"), rig.refusal("one")], ["unavailable", "rate_limit"]);
     await pass(3_000);
     assertEquals([rig.refusal("many"), rig.refusal("one")], [undefined, "rate_limit"]);
+  },
+);
+
+test(
+  "a caller that took nothing waits until the others' memory is free, and who was closed is refused at once",
+  async (rig, pass) => {
+    const many = rig.add("many", 5);
+    const [one] = rig.add("one");
+    one!.arrived = 500;
+    await pass(100);
+    assertEquals([dropped(many), rig.refusal("other")], [5, "unavailable"]);
+    await assertRejects(() => rig.sockets.relieved("many", CAPACITY), GatewayError, "closed your WebSockets");
+    let isRelieved = false;
+    const relieved = rig.sockets.relieved("other", CAPACITY).then(() => isRelieved = true);
+    await pass(1);
+    assertEquals(isRelieved, false);
+    await pass(100);
+    await relieved;
+    assertEquals(rig.refusal("other"), undefined);
   },
 );
 
