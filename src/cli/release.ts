@@ -31,12 +31,23 @@ export const UNUSED = [
   /\/deno-std\/[^/]+\/(?!package\.json|http\/(_negotiation|cookie|etag|negotiation)|encoding\/(base64|_common64|_common_detach)\.|streams\/(limited_bytes|to_text))/,
 ];
 
-async function unusedFiles({ npm }: Lock): Promise<string[]> {
+/** Licences are published beside the executables, where people can read them. */
+const LICENCE = /\/LICEN[CS]E(\.\w+)?$/i;
+
+/** The files of all packages that the program loads, and others of theirs. */
+async function packageFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
   const packages = Object.keys(npm).map(folderOf);
-  return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
-    .filter((path) => UNUSED.some((pattern) => pattern.test(path)));
+  return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)]);
+}
+
+async function licencesText(files: readonly string[]): Promise<string> {
+  const texts = files.filter((path) => LICENCE.test(path)).sort().map(async (path) => {
+    const [, name] = /registry\.npmjs\.org\/(.+)\/[^/]+$/.exec(path)!;
+    return `${name}\n\n${(await Deno.readTextFile(path)).trim()}\n`;
+  });
+  return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
 }
 
 function* filesBelow(folder: string): Generator<string> {
@@ -63,10 +74,12 @@ async function release(folder: string, targets: readonly string[]): Promise<void
   if (unknown.length > 0) throw new Error(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`);
   const names: string[] = [];
   const lock: Lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
-  const unused = await unusedFiles(lock);
+  const files = await packageFiles(lock);
+  const unused = files.filter((path) => [...UNUSED, LICENCE].some((pattern) => pattern.test(path)));
   for (const target of targets) names.push(await build(target, folder, unused));
   await Deno.writeTextFile(`${folder}/laneway.cdx.json`, sbomText(lock));
-  names.push("laneway.cdx.json");
+  await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(files));
+  names.push("laneway.cdx.json", "LICENSES.txt");
   const lines = await Promise.all(names.map(async (name) => `${await checksumOf(`${folder}/${name}`)}  ${name}\n`));
   await Deno.writeTextFile(`${folder}/SHA256SUMS`, lines.join(""));
 }

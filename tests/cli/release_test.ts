@@ -46,6 +46,10 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
     assert(size - runtime < 15 * MB, `${size - runtime} bytes are embedded`);
     assert(size < 110 * MB, `${size} bytes`);
 
+    const licences = await Deno.readTextFile(`${folder}/first/LICENSES.txt`);
+    for (const name of ["zod", "yaml", "jose", "@opentelemetry/api"]) assert(licences.includes(`\n${name}/`), name);
+    assert(!embedded.some((path) => path.includes("LICENSE")), printed);
+
     await release(`${folder}/second`);
     const [first, second] = await Promise.all(
       ["first", "second"].map((place) => Deno.readTextFile(`${folder}/${place}/SHA256SUMS`)),
