@@ -3,18 +3,18 @@ import manifest from "../../deno.json" with { type: "json" };
 import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore, risksOfStore } from "../compose/store.ts";
-import { loadServers } from "../state/server_kinds.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { storeKind } from "../config/store_kinds.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
+import { storeKind } from "../config/store_kinds.ts";
 import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
-import { collectGarbage } from "../util/collect_garbage.ts";
-import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Listen } from "../programs/flags.ts";
 import type { Program } from "../programs/program.ts";
+import { loadServerKind } from "../state/server_kinds.ts";
+import { collectGarbage } from "../util/collect_garbage.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
 import { createIdleWatch, type IdleWatch } from "./idle.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
@@ -92,7 +92,7 @@ async function settleIn(
 ): Promise<void> {
   const { streams: { say } } = program;
   if (storeKind(config.store.kind).isShared) {
-    await (await loadServers(config.store))?.loadClient();
+    await (await loadServerKind(config.store))?.loadClient();
     if (!worker || worker.isFirst) void tellRisks(config, program);
   }
   await warmUp(program, idleWatch.begun).catch(() => {}); // the user's own lists of plugins may lack one that this needs

@@ -5,7 +5,7 @@ import type { Workers } from "../context/workers.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { CommonCounts, CountsOptions } from "../state/counts.ts";
-import { loadServers } from "../state/server_kinds.ts";
+import { loadServerKind } from "../state/server_kinds.ts";
 
 /**
  * The state that gateways share besides the store: the counts of limits, and the targets that rest. Its code is loaded
@@ -62,7 +62,7 @@ async function loadCounts(
   if (keeper !== undefined && !storeKind(store.kind).isShared) {
     return (await import("./keeper_client.ts")).openKeeperCounts(keeper, options);
   }
-  return (await loadServers(store))!.at(store, platform, env).openCounts(options);
+  return (await loadServerKind(store))!.at(store, platform, env).openCounts(options);
 }
 
 class LoadedLater implements Shared {

@@ -6,7 +6,7 @@ import { fileLost, isOnDeploy, kvFile, openHostedKv } from "../state/kv_file.ts"
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore, MEMORY_STORE_BYTES } from "../state/memory_store.ts";
 import type { Store } from "../state/store.ts";
-import { loadServers } from "../state/server_kinds.ts";
+import { loadServerKind } from "../state/server_kinds.ts";
 import type { StoreRisk } from "../state/store_server.ts";
 import type { StoreWarning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
@@ -56,9 +56,9 @@ export function createStore(
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
   if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
   return loadedLater(async () => {
-    const servers = (await loadServers(store))!;
-    await servers.loadClient(); // before its time limits begin
-    return servers.at(store, platform, env).openStore(now);
+    const kind = (await loadServerKind(store))!;
+    await kind.loadClient(); // before its time limits begin
+    return kind.at(store, platform, env).openStore(now);
   });
 }
 
@@ -68,9 +68,9 @@ export async function risksOfStore(
   platform: Pick<Platform, "readText">,
   env: Env,
 ): Promise<StoreRisk[]> {
-  const servers = await loadServers(store);
-  await servers?.loadClient();
-  return await servers?.at(store, platform, env).readRisks() ?? [];
+  const kind = await loadServerKind(store);
+  await kind?.loadClient();
+  return await kind?.at(store, platform, env).readRisks() ?? [];
 }
 
 /** The losses of the store since the gateway began. */

@@ -1,3 +1,4 @@
+/** Opens the store and the counts on a server, on the primary that sentinels know, or on a cluster. */
 import type { RedisAddress } from "../../config/redis_url.ts";
 import { type CommonCounts, type CountsOptions, createCounts } from "../counts.ts";
 import type { Store } from "../store.ts";
@@ -17,27 +18,18 @@ export interface RedisPlace {
   isCluster?: boolean;
 }
 
-export interface RedisServerOptions extends RedisPlace {
-  /** Milliseconds since the epoch. */
-  now(): number;
-}
-
 /** A link to a server. It connects at the first use. */
 export function openLink({ address, ca, sentinel, isCluster }: RedisPlace): Link {
-  const connectMs = OPEN_MS;
-  if (sentinel) {
-    const { name, password: sentinelPassword } = sentinel;
-    return createLink(() => openPrimary({ address, name, sentinelPassword, ca, connectMs }));
-  }
-  if (!isCluster) return createLink(() => openWire({ address, ca, connectMs }));
+  if (sentinel) return createLink(() => openPrimary(address, ca, sentinel));
+  if (!isCluster) return createLink(() => openWire({ address, ca, connectMs: OPEN_MS }));
   return createClusterLink({
     seeds: address.hosts,
-    open: (node) => createLink(() => openWire({ address: { ...address, hosts: [node] }, ca, connectMs })),
+    open: (node) => createLink(() => openWire({ address: { ...address, hosts: [node] }, ca, connectMs: OPEN_MS })),
   });
 }
 
-/** The store on a server. */
-export function openRedisStore({ now, ...place }: RedisServerOptions): Store {
+/** The store on a server. `now`: milliseconds since the epoch. */
+export function openRedisStore({ now, ...place }: RedisPlace & { now(): number }): Store {
   return createRedisStore({ link: openLink(place), now });
 }
 
@@ -46,22 +38,15 @@ export function openRedisCounts(place: RedisPlace, options: Omit<CountsOptions, 
   return createCounts({ ...options, counter: createRedisCounter(openLink(place)) });
 }
 
-/** Servers that sentinels watch. The sentinels know which one is the primary. */
-interface WatchedServers {
-  /** The hosts are the sentinels. Everything else is for the servers. */
-  address: RedisAddress;
-  /** The sentinels' name for the primary. */
-  name: string;
-  /** The password of the sentinels, if they have one. */
-  sentinelPassword?: string;
-  ca?: string;
-  connectMs: number;
-}
+type Sentinel = NonNullable<RedisPlace["sentinel"]>;
 
-/** A connection to the server that is the primary now. */
-async function openPrimary(servers: WatchedServers): Promise<Wire> {
-  const { address, ca, connectMs } = servers;
-  const wire = await openWire({ address: { ...address, hosts: [await primaryOf(servers)] }, ca, connectMs });
+/**
+ * A connection to the server that is the primary now. The hosts of the address are the sentinels. Everything else in it is for
+ * the servers.
+ */
+async function openPrimary(address: RedisAddress, ca: string | undefined, sentinel: Sentinel): Promise<Wire> {
+  const primary = await primaryOf(address, ca, sentinel);
+  const wire = await openWire({ address: { ...address, hosts: [primary] }, ca, connectMs: OPEN_MS });
   try {
     // A sentinel that has lost the others may name a server that is no longer the primary.
     const [role] = await wire.send(["ROLE"]) as [unknown];
@@ -76,10 +61,10 @@ async function openPrimary(servers: WatchedServers): Promise<Wire> {
 }
 
 /** The primary's address, from the first sentinel that knows it. */
-async function primaryOf({ address, name, sentinelPassword: password, ca, connectMs }: WatchedServers) {
-  const { hasTls, hosts } = address;
+async function primaryOf({ hasTls, hosts }: RedisAddress, ca: string | undefined, { name, password }: Sentinel) {
   const ask = async (host: RedisAddress["hosts"][number]) => {
-    const wire = await openWire({ address: { hasTls, hosts: [host], ...(password && { password }) }, ca, connectMs });
+    const address = { hasTls, hosts: [host], ...(password && { password }) };
+    const wire = await openWire({ address, ca, connectMs: OPEN_MS });
     try {
       const reply = await wire.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name]) as [unknown, unknown] | null;
       if (!reply) throw new Error(`No sentinel knows a primary called "${name}"`);

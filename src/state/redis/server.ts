@@ -5,10 +5,18 @@ import { openRedisCounts, openRedisStore, type RedisPlace } from "./open.ts";
 import { readRisks } from "./risks.ts";
 import { loadClient } from "./wire.ts";
 
-export const redisServers: StoreServerKind = {
+export const redisServerKind: StoreServerKind = {
   loadClient,
-  at(store, platform, env) {
-    const place = placeIn(store, platform, env);
+  at({ url, ca, sentinel, cluster }, platform, env) {
+    const address = parseRedisUrl(env(url?.env ?? "") ?? "");
+    if (!address) throw new Error(`Environment variable "${url?.env}" does not hold the URL of a server`);
+    const password = sentinel?.password && env(sentinel.password.env);
+    const place: RedisPlace = {
+      address,
+      ca: ca === undefined ? undefined : platform.readText(ca),
+      isCluster: cluster,
+      ...(sentinel && { sentinel: { name: sentinel.name, password } }),
+    };
     return {
       openStore: (now) => openRedisStore({ ...place, now }),
       openCounts: (options) => openRedisCounts(place, options),
@@ -16,16 +24,3 @@ export const redisServers: StoreServerKind = {
     };
   },
 };
-
-/** The server that is configured, and who may have signed its certificate. */
-function placeIn(...[{ url, ca, sentinel, cluster }, platform, env]: Parameters<StoreServerKind["at"]>): RedisPlace {
-  const address = parseRedisUrl(env(url?.env ?? "") ?? "");
-  if (!address) throw new Error(`Environment variable "${url?.env}" does not hold the URL of a server`);
-  const password = sentinel?.password && env(sentinel.password.env);
-  return {
-    address,
-    ca: ca === undefined ? undefined : platform.readText(ca),
-    isCluster: cluster,
-    ...(sentinel && { sentinel: { name: sentinel.name, password } }),
-  };
-}
