@@ -6,8 +6,6 @@ import { parseRedisUrl } from "./redis_url.ts";
 
 /** The properties of a kind of server. */
 interface ServerFacts {
-  /** The fields of `store` that only this kind of server has. */
-  fields: readonly string[];
   /** An example for messages: a variable that may hold the server's URL, and such a URL. */
   example: { variable: string; url: string };
   /** Parses a URL. `undefined` if it names no server of this kind. */
@@ -47,7 +45,6 @@ export const STORE_KINDS = {
     waitMs: 950,
     bytesPerKey: 256 * MIB,
     server: {
-      fields: ["url", "ca", "sentinel", "cluster", "servers"],
       example: { variable: "REDIS_URL", url: "redis://user:password@store.example.com:6379/0" },
       read: parseRedisUrl,
       variables: ["REDIS_DEBUG_MAINTENANCE"],

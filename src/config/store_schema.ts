@@ -56,8 +56,7 @@ export const storeSchema = object("Where conversations that clients continue by 
   }
   if (server && url === undefined) refuse("url", `Missing: expected { "env": "${server.example.variable}" }`);
   for (const [field, value] of Object.entries({ url, ca, sentinel, cluster, servers })) {
-    if (value === undefined || server?.fields.includes(field)) continue;
-    refuse(field, `Expected none, because a store of kind "${kind}" has no ${server ? "such field" : "server"}`);
+    if (value !== undefined && !server) refuse(field, `Expected none, because a store of kind "${kind}" has no server`);
   }
   if (cluster && sentinel) refuse("cluster", "Expected none, because the sentinels say which server is used");
 });
