@@ -5,19 +5,19 @@ import { Refusal } from "./refusal.ts";
 /** The caller of the gateway that wants the page. Absent if the gateway has only one caller. */
 export type Caller = string | undefined;
 
-export interface TurnLimits {
+export interface QueueLimits {
   /** How many fetches run at once. Further ones are refused. */
   inAll: number;
   /** How many requests run at one host at once. Further ones wait. */
   atHost: number;
 }
 
-export class Turns {
-  readonly #limits: TurnLimits;
+export class FetchQueue {
+  readonly #limits: QueueLimits;
   readonly #hosts = new Map<string, Slots>();
   readonly #fetched = new Shares();
 
-  constructor(limits: TurnLimits) {
+  constructor(limits: QueueLimits) {
     this.#limits = limits;
   }
 

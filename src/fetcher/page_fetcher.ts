@@ -1,16 +1,16 @@
 /** Fetches one page for a model as text, if it may be fetched, and within limits. */
 import type { Page } from "../canonical/hosted.ts";
 import { isDecoded } from "../platform/decoding.ts";
+import { mayReachHost } from "../platform/guarded_agent.ts";
+import { isPublicAddress } from "../platform/public_address.ts";
 import { type Transport, TransportError, type TransportResponse } from "../platform/transport.ts";
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { contentTypeOf, decodeText, kindOf } from "./content.ts";
+import { type Caller, FetchQueue, type QueueLimits } from "./fetch_queue.ts";
 import type { Reader, ReadPage } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
-import { type Caller, Turns } from "./fetch_queue.ts";
-import { isPublicAddress } from "../platform/public_address.ts";
-import { mayReachHost } from "../platform/guarded_agent.ts";
 
 export interface PageFetcherOptions {
   /** The origins of internal hosts that may be fetched from, too. `*.` stands for all names below a domain. */
@@ -29,16 +29,12 @@ export interface PageFetcherOptions {
 
 export type FetchedPage = Page & Pick<ReadPage, "isSpoiling">;
 
-export interface FetchLimits {
+export interface FetchLimits extends QueueLimits {
   /** How long one page may take, in milliseconds, from the first request to the text. */
   pageMs: number;
   /** The longest answer, decompressed, in bytes. */
   bytes: number;
   redirects: number;
-  /** How many pages are fetched at once. */
-  inAll: number;
-  /** How many requests a host gets at once. */
-  atHost: number;
 }
 
 const LIMITS: FetchLimits = { pageMs: 30_000, bytes: 10 * 2 ** 20, redirects: 5, inAll: 32, atHost: 2 };
@@ -50,13 +46,13 @@ const ACCEPT = "text/markdown, text/html;q=0.9, application/pdf;q=0.8, text/plai
 export class PageFetcher {
   readonly #options: PageFetcherOptions;
   readonly #limits: FetchLimits;
-  readonly #turns: Turns;
+  readonly #queue: FetchQueue;
   readonly #robots: Robots;
 
   constructor(options: PageFetcherOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#turns = new Turns(this.#limits);
+    this.#queue = new FetchQueue(this.#limits);
     this.#robots = new Robots((origin) => this.#robotsOf(origin), options.now);
   }
 
@@ -64,7 +60,7 @@ export class PageFetcher {
   async fetch(url: string, most: number, signal: AbortSignal, caller?: Caller): Promise<FetchedPage> {
     const place = addressOf(url, this.#options.allow);
     const late = () => new Refusal("not_accessible", "The page took too long");
-    return await this.#turns.run(
+    return await this.#queue.run(
       caller,
       () => abortAfter(this.#limits.pageMs, signal, (signal) => this.#fetch(place, most, signal, caller), late),
     );
@@ -73,7 +69,7 @@ export class PageFetcher {
   async #fetch(place: Address, most: number, signal: AbortSignal, caller: Caller): Promise<FetchedPage> {
     for (let hops = 0; hops <= this.#limits.redirects; hops++) {
       if (this.#options.obeysRobots) await this.#askRobots(place.url);
-      const found = await this.#turns.at(place.url.host, caller, signal, async () => {
+      const found = await this.#queue.at(place.url.host, caller, signal, async () => {
         const response = await this.#send(place, signal);
         return redirectOf(response) ?? await this.#take(response);
       });

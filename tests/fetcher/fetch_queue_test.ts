@@ -1,7 +1,7 @@
 /** How callers share all the fetches that run at once. */
 import { assert, assertEquals } from "@std/assert";
 import { Refusal } from "../../src/fetcher/refusal.ts";
-import { Turns } from "../../src/fetcher/fetch_queue.ts";
+import { FetchQueue } from "../../src/fetcher/fetch_queue.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `key ${index}`);
 
@@ -13,12 +13,12 @@ function gate() {
 
 /** How many of so many fetches the callers get to run at once, in this order. */
 async function admitted(callers: (string | undefined)[], each: number): Promise<number[]> {
-  const turns = new Turns({ inAll: 32, atHost: 2 });
+  const queue = new FetchQueue({ inAll: 32, atHost: 2 });
   const { open, work } = gate();
   const refusals = callers.map(() => 0);
   const fetches = callers.flatMap((caller, index) =>
     Array.from({ length: each }, () =>
-      turns.run(caller, work).catch((thrown) => {
+      queue.run(caller, work).catch((thrown) => {
         assert(thrown instanceof Refusal && thrown.code === "too_many_requests");
         refusals[index]!++;
       }))
