@@ -11,7 +11,7 @@ export interface UpstreamHealth {
 }
 
 export interface Meter {
-  count(happening: MetricEvent): void;
+  count(event: MetricEvent): void;
   /** Counts one more open stream until the returned function is called. */
   openStream(): () => void;
   /** The metrics, which are loaded if necessary. */
@@ -51,17 +51,17 @@ class LazyMeter implements Meter {
     this.#facts = facts;
   }
 
-  count(happening: MetricEvent): void {
-    if (happening.type === "attempt failed") {
-      const { code, at } = happening;
-      this.#healthOf(happening.upstream).lastError = { code, at };
-    } else if (happening.type === "served") {
-      const health = this.#healthOf(happening.upstream);
-      health.latencyMs = happening.ms * WEIGHT + (health.latencyMs ?? happening.ms) * (1 - WEIGHT);
+  count(event: MetricEvent): void {
+    if (event.type === "attempt failed") {
+      const { code, at } = event;
+      this.#healthOf(event.upstream).lastError = { code, at };
+    } else if (event.type === "served") {
+      const health = this.#healthOf(event.upstream);
+      health.latencyMs = event.ms * WEIGHT + (health.latencyMs ?? event.ms) * (1 - WEIGHT);
     }
-    if (this.#metrics) return this.#metrics.count(happening);
-    this.#held.push(happening);
-    if (happening.type === "request") this.#loading ??= this.#load();
+    if (this.#metrics) return this.#metrics.count(event);
+    this.#held.push(event);
+    if (event.type === "request") this.#loading ??= this.#load();
   }
 
   #healthOf(upstream: string): UpstreamHealth {
@@ -107,7 +107,7 @@ class LazyMeter implements Meter {
       const gauges = async () => await this.gauges?.() ?? [];
       metrics.connect(sinkTo(this.#facts.exporter, this.#facts.version, gauges));
     }
-    for (const happening of this.#held.splice(0)) metrics.count(happening);
+    for (const event of this.#held.splice(0)) metrics.count(event);
     return this.#metrics = metrics;
   }
 }

@@ -30,7 +30,7 @@ export interface MetricsFacts {
 }
 
 export interface Metrics {
-  count(happening: MetricEvent): void;
+  count(event: MetricEvent): void;
   /** From now on the sink gets the values, too. */
   connect(sink: Sink): void;
   /** The page in the text format of Prometheus. `gauges`: the values of this moment. */

@@ -136,34 +136,34 @@ class RequestMetrics implements Metrics {
     this.#families = [...this.#families, info];
   }
 
-  count(happening: MetricEvent): void {
-    switch (happening.type) {
+  count(event: MetricEvent): void {
+    switch (event.type) {
       case "request":
-        return this.#request(happening.entry);
+        return this.#request(event.entry);
       case "attempt":
-        return this.#attempt(happening.upstream, happening.reason);
+        return this.#attempt(event.upstream, event.reason);
       case "attempt failed":
-        return this.#failures.add({ upstream: happening.upstream, code: happening.code });
+        return this.#failures.add({ upstream: event.upstream, code: event.code });
       case "served":
-        return this.#served(happening.upstream, happening.ms / 1000);
+        return this.#served(event.upstream, event.ms / 1000);
       case "hosted call":
-        return this.#hosted.add({ tool: happening.tool, error: happening.error });
+        return this.#hosted.add({ tool: event.tool, error: event.error });
       case "budget":
-        return (happening.what === "refused" ? this.#overBudget : this.#budgetWarnings).add({
-          budget: this.#keyOf(happening.budget),
+        return (event.what === "refused" ? this.#overBudget : this.#budgetWarnings).add({
+          budget: this.#keyOf(event.budget),
         });
       case "shed":
         return this.#shed.add({});
       case "loop delay":
-        return this.#loopDelay.observe(this.#loopDelay.of({}), happening.seconds);
+        return this.#loopDelay.observe(this.#loopDelay.of({}), event.seconds);
       case "store": {
-        const labels = { operation: happening.operation };
-        this.#store.observe(this.#store.of(labels), happening.seconds);
-        if (happening.failed) this.#storeFailures.add(labels);
+        const labels = { operation: event.operation };
+        this.#store.observe(this.#store.of(labels), event.seconds);
+        if (event.failed) this.#storeFailures.add(labels);
         return;
       }
       default:
-        return happening satisfies never;
+        return event satisfies never;
     }
   }
 

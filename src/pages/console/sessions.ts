@@ -1,4 +1,4 @@
-/** The sessions of operators. The browser keeps a random word, never the key. */
+/** The sessions of operators. The browser keeps a random token, never the key. */
 import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Caller } from "../../http/auth.ts";
@@ -71,12 +71,12 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
  */
 export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
   const { sessions, login } = await context.gateway.console!.parts();
-  const words = wordsIn(context.request);
+  const tokens = tokensIn(context.request);
   const cookie = cookieWith("", 0, context);
-  if (words.length === 0) return { cookie };
+  if (tokens.length === 0) return { cookie };
   const holder = await holderOf(context);
   try {
-    for (const word of words) await sessions.end(word);
+    for (const token of tokens) await sessions.end(token);
   } catch (cause) {
     throw new GatewayError("unavailable", "The session could not be ended: try again", { cause, retryAfter: "1" });
   }
@@ -96,8 +96,8 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
 
 /** The holder of this browser's session. */
 export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
-  for (const word of wordsIn(request)) {
-    const holder = await (await gateway.console!.parts()).sessions.find(word);
+  for (const token of tokensIn(request)) {
+    const holder = await (await gateway.console!.parts()).sessions.find(token);
     if (holder) return holder;
   }
 }
@@ -106,10 +106,10 @@ export async function holderOf({ request, gateway }: RequestContext): Promise<Se
  * The session cookies of a request. A gateway below a path also receives the cookie for the root of its host, besides
  * its own.
  */
-function wordsIn(request: Request): string[] {
+function tokensIn(request: Request): string[] {
   const cookies = cookiesOf(request);
-  return [AT_ROOT, ""].map((prefix) => cookies.get(prefix + COOKIE) ?? "").filter((word) =>
-    /^[0-9a-f]{64}$/.test(word)
+  return [AT_ROOT, ""].map((prefix) => cookies.get(prefix + COOKIE) ?? "").filter((token) =>
+    /^[0-9a-f]{64}$/.test(token)
   );
 }
 
