@@ -76,8 +76,8 @@ function number(name: Row["name"], schema = z.number(), sample = 0.4321): Row {
   return { name, schema: nullish(schema), sample };
 }
 
-function whole(name: Row["name"], schema: z.ZodNumber = z.int(), sample = 4321): Row {
-  return number(name, schema, sample);
+function whole(name: Row["name"]): Row {
+  return number(name, z.int(), 4321);
 }
 
 function nullish(schema: z.ZodNumber) {
