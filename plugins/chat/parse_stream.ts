@@ -75,7 +75,7 @@ class ChunkReader implements StreamReader<GenerateEvent> {
 
   #end(isComplete: boolean, emit: Emit<GenerateEvent>): void {
     for (const chunk of this.#one.end()) this.#answer.read(chunk).forEach(emit);
-    // Where another answer took over, this one was cut.
+    // If another answer took over, this one was cut off.
     this.#answer.end(isComplete && !this.#one.hasOthers).forEach(emit);
   }
 }

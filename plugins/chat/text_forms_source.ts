@@ -12,7 +12,7 @@ export class Source {
   at = 0;
   /** No more pieces come. */
   over = false;
-  /** Where in the piece begins what is neither passed on nor dropped, and what came before the piece of it. */
+  /** The text that is neither passed on nor dropped yet: where it begins in this piece, and its part from earlier pieces. */
   #from = 0;
   #held = "";
   #holds = false;
@@ -207,7 +207,7 @@ class Brackets {
     this.depth = depth;
   }
 
-  /** Where the last bracket is closed, or a backslash has come, or the piece ends. */
+  /** Reads until the last bracket is closed, a backslash comes, or the piece ends. Returns the position reached. */
   follow(piece: string, at: number): number {
     this.isEscape = false;
     let end = at;

@@ -1,15 +1,15 @@
 /** The hub's own inference engine (hf-inference). It runs the models of the hub's libraries, each at its own path. */
+import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
 import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { optionsOf, parseRanking, parseVectors, serializeInputs, teiDriver, textsOf } from "./tei.ts";
-import { pathOf } from "./paths.ts";
-import { fieldsFor } from "../../src/canonical/extra.ts";
-import { parseSpeech } from "./sound.ts";
-import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
+import { parseSpeech } from "./sound.ts";
+import { optionsOf, parseRanking, parseVectors, serializeInputs, teiDriver, textsOf } from "./tei.ts";
 
 /** Most embedding models run on Text Embeddings Inference, so errors have its format. */
 function parseError(reply: Reply): GatewayError {

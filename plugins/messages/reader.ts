@@ -244,7 +244,7 @@ function textEnd({ fields, citations }: OpenBlock): PartEnd {
   const cited: JsonObject = whole === undefined ? {} : { citations: whole };
   const fieldsOfAll = { ...others, ...cited };
   if (Object.keys(fieldsOfAll).length === 0) return {};
-  // Where other wires have all of the citations, nothing is lost there.
+  // If the annotations hold all citations, other wires lose nothing.
   const isWhole = Array.isArray(whole) && annotations.length === whole.length;
   return {
     ...(annotations.length > 0 && { annotations }),

@@ -185,7 +185,7 @@ export class AnswerReader {
       const isRest = parts.length === 1 && text.startsWith(open.sent);
       if (!isStreamed) events.push(...this.#addText(key, kind, text));
       else if (isRest) events.push(...this.#addText(key, kind, text.slice(open.sent.length), open.paragraph));
-      // Where several texts came in increments, only the last is open still.
+      // If several texts came in increments, only the last one is still open.
       if (!isStreamed || index === parts.length - 1) events.push(...this.#endText(key, messageEnd(part, fields)));
     }
     return [...events, ...this.#endText(key, {})];

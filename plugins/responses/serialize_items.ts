@@ -132,7 +132,7 @@ function addTurn(
   const { context } = speech;
   const isPlain = message.id === undefined && extra === NO_FIELDS;
   let parts: MessagePart[] = [];
-  // Where the item is a message of its own, the message's id and further fields are the item's.
+  // If the message becomes a single item, the item gets the message's id and further fields.
   const own = message.content.every(isSpoken) || message.content.length === 1;
   const flush = () => {
     if (parts.length === 0) return;

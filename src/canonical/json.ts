@@ -46,7 +46,7 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
-/** Whether it is a text with something in it. */
+/** Whether it is a text that is not empty. */
 export function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
@@ -124,7 +124,7 @@ export function setField(object: JsonObject, name: string, value: JsonValue | un
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Adds the fields to those of `object`, which they overrule. */
+/** Sets all fields in `object`. They replace fields of the same name. */
 export function addFields(fields: JsonObject, object: JsonObject): void {
   for (const name in fields) setField(object, name, fields[name]);
 }
@@ -136,7 +136,7 @@ export function withoutNulls<T extends object>(fields: T): T {
   return present;
 }
 
-/** Adds the fields that are present to those of `object`, which they overrule. */
+/** Sets the fields that are present in `object`. They replace fields of the same name. */
 export function addPresent<T extends object>(fields: T, object: T): void {
   for (const name of Object.keys(fields)) {
     const value = (fields as JsonObject)[name];

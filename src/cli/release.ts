@@ -34,7 +34,7 @@ export const UNUSED = [
 /** Licences are published beside the executables, where people can read them. */
 const LICENCE = /\/LICEN[CS]E(\.\w+)?$/i;
 
-/** The files of all packages that the program loads, and others of theirs. */
+/** All files of the locked packages, whether the program loads them or not. */
 async function packageFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));

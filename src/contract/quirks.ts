@@ -1,4 +1,4 @@
-/** Where an upstream or model accepts less than its wire allows, or uses its own spelling. */
+/** The ways in which an upstream or model accepts less than its wire allows, or uses its own spelling. */
 import { z } from "zod";
 import type { SpeechFormat } from "../canonical/audio.ts";
 import { EFFORTS } from "../canonical/generate.ts";

@@ -14,8 +14,9 @@ const UNNESTED =
 interface Tag {
   name: string;
   isEnd: boolean;
-  /** Where it begins, and where the text after it begins. */
+  /** The position of its first character. */
   from: number;
+  /** The position after its last character. */
   to: number;
 }
 

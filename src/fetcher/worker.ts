@@ -2,9 +2,9 @@
  * Reads pages in a thread without any permissions. A page from a stranger may take long or much memory, and then the thread is
  * ended.
  */
+import { getDocumentProxy } from "unpdf";
 import { decodeText } from "./content.ts";
 import { type PageText, readHtml } from "./html.ts";
-import { getDocumentProxy } from "unpdf";
 
 export interface Job {
   kind: "html" | "pdf";

@@ -2,9 +2,10 @@
 import type { HostedResult, RemoteTool } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
+import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { FrameSource } from "../upstream/frames.ts";
 import { type Callee, readReply, send } from "../upstream/send.ts";
-import type { ByteSource, TransportResponse } from "../platform/transport.ts";
+import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 import {
   contentIn,
   type Era,
@@ -19,7 +20,6 @@ import {
   toolsIn,
   VERSIONS,
 } from "./mcp_messages.ts";
-import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 
 export interface RemoteServerOptions {
   /** The base URL is the origin of the server's address. The headers include those that only this server may get. */

@@ -4,11 +4,11 @@ import { jwtVerify } from "jose/jwt/verify";
 import * as oauth from "oauth4webapi";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
+import { Slots } from "../util/shares.ts";
 import { abortAfter, settleWithin } from "../util/timeout.ts";
 import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
 import { type Identity, identityIn, MOST_CHARACTERS, refusalOf } from "./oidc.ts";
 import { clientAuthOf } from "./oidc_client_auth.ts";
-import { Slots } from "../util/shares.ts";
 
 type Oidc = NonNullable<Config["oidc"]>;
 export type OidcClient = NonNullable<Oidc["console"]>;

@@ -56,7 +56,7 @@ const REVOKED = inRing("revoked");
 /** The one value that held all keys in an earlier version. Keys that were created then are still there. */
 const OLD = ["keys"];
 
-/** Where a key is found by its name. */
+/** The location of a key, stored under the key's name. */
 interface KeyLocation {
   digest: string;
   slot: number;

@@ -52,7 +52,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 class StoredLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #pages = new Map<string, Page>();
-  /** Where the search for unused pages goes on. */
+  /** The next search for unused pages continues from here. */
   #next = this.#pages.entries();
   #cancelSave: (() => void) | undefined;
   /** Only one save runs at a time, or what is on its way would be added twice. */

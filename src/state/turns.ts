@@ -35,7 +35,7 @@ export interface Conversation {
 /** The threads that lead to a turn, the oldest first, with how many turns of each. The last count includes the turn itself. */
 export type Line = readonly (readonly [thread: string, turns: number])[];
 
-/** Where a turn is found by its id. */
+/** The location of a turn, stored under the turn's id. */
 interface TurnLocation extends Pick<Conversation, "line" | "size"> {
   version: number;
   /** Its position in the owner's quota list. */

@@ -98,8 +98,6 @@ function replaced(before: readonly Message[], after: readonly Message[], summary
   return [...kept, words, ...calls, ...after];
 }
 
-/** The prompts that ask a model for a summary and that present one to it. */
-
 const SUMMARY_PROMPT =
   `The conversation above is about to be replaced by a summary, because it has become too long. Write that summary now. Whoever goes on with the work sees nothing else of what the assistant said, did and found out, so leave out nothing that is needed to go on.
 

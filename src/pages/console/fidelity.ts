@@ -2,17 +2,17 @@
  * The fidelity table of one model. Each field of a wire is sent through a copy of the gateway that calls no upstream.
  */
 import type { JsonObject } from "../../canonical/json.ts";
+import type { StartDryRun } from "../../context/dry_run.ts";
 import type { Gateway } from "../../context/gateway.ts";
 import type { RequestContext } from "../../context/request_context.ts";
-import type { PlannedTarget } from "../../contract/planned_target.ts";
 import type { Exchange, ExchangeOptions, FidelityRequest, FidelityRow, Outcome } from "../../contract/fidelity.ts";
+import type { PlannedTarget } from "../../contract/planned_target.ts";
 import { GatewayError } from "../../errors.ts";
-import { BoundedMap } from "../../util/bounded_map.ts";
-import { runUnsliced, yieldToEventLoop } from "../../util/sliced_work.ts";
 import { findLane, resolve } from "../../inference/resolve.ts";
-import type { StartDryRun } from "../../context/dry_run.ts";
 import { createMemoryStore } from "../../state/memory_store.ts";
 import { createSealing } from "../../state/seal.ts";
+import { BoundedMap } from "../../util/bounded_map.ts";
+import { runUnsliced, yieldToEventLoop } from "../../util/sliced_work.ts";
 
 interface Table {
   target: string;

@@ -1,16 +1,16 @@
 /** The command `check`: runs the conformance kit against any gateway or server. */
 import { checkedWires } from "../../../plugins/programs/conformance/mod.ts";
-import { splitBaseUrl } from "../../util/urls_and_headers.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
+import type { ScriptedUpstream } from "../../contract/conformance.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
+import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { readArguments, toHeaderName, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
-import { countOf, junit, markdown, summary } from "./report.ts";
 import { obstacleTo } from "./obstacle.ts";
+import { countOf, junit, markdown, summary } from "./report.ts";
 import { check, type Checking } from "./run.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
-import type { ScriptedUpstream } from "../../contract/conformance.ts";
 
 /** How long one answer may take, in milliseconds. */
 const PATIENCE_MS = 120_000;

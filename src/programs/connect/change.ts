@@ -1,15 +1,15 @@
 /** Changes a client's files: plans the change, shows it, makes it and takes it back. */
+import { diffIndices } from "node-diff3";
 import type { Client, ClientMachine, Connection, SettingsFile } from "../../contract/client.ts";
+import { builtin } from "../../util/builtin.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
 import { FormatError, inFile } from "./formats/format.ts";
 import { leadsTo } from "./machine.ts";
 import { withoutKey, withoutSecrets } from "./mask.ts";
-import { type ChangedFile, readReceipt, type Receipt, type Records, removeReceipt, writeReceipt } from "./receipt.ts";
 import { isOwnFile } from "./permissions.ts";
-import { builtin } from "../../util/builtin.ts";
+import { type ChangedFile, readReceipt, type Receipt, type Records, removeReceipt, writeReceipt } from "./receipt.ts";
 import { restore, restored } from "./undo.ts";
-import { diffIndices } from "node-diff3";
 
 export interface Desk {
   machine: ClientMachine;

@@ -1,23 +1,23 @@
 /** The command `doctor`: checks everything from the configuration to the answer of each model. */
 import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
+import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
+import type { Config } from "../../config/schema.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors, readableFile } from "../../http/descriptors.ts";
+import { fetchTransport } from "../../platform/fetch_transport.ts";
 import { type Listen, readArguments } from "../flags.ts";
 import { invocation } from "../invocation.ts";
-import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
+import { withProgress } from "../progress.ts";
+import { checkClients } from "./clients.ts";
 import { checkConfiguration, checkSecrets } from "./configuration.ts";
 import { type Examination, type Examined, usedUpstreams } from "./examination.ts";
 import { countOf, type Finding, problem, report, well } from "./finding.ts";
-import { checkClients } from "./clients.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModels } from "./models.ts";
-import { checkUpstreams } from "./upstreams.ts";
-import { fetchTransport } from "../../platform/fetch_transport.ts";
 import { whyUnreached } from "./reach.ts";
-import type { Config } from "../../config/schema.ts";
-import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
+import { checkUpstreams } from "./upstreams.ts";
 
 /** How long a server may take for one answer, in milliseconds: some load a model first. */
 const PATIENCE_MS = 60_000;

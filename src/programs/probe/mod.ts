@@ -1,16 +1,16 @@
 /** The command `probe`: finds out what a model server supports, and how to configure it. */
 import { laneNameSchema } from "../../config/lane_schema.ts";
 import { hiderFor } from "../../context/secrets.ts";
+import { printable } from "../../util/printable.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
 import { readArguments, toHeaderName } from "../flags.ts";
 import { invocation } from "../invocation.ts";
-import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
-import { printable } from "../../util/printable.ts";
-import { ProbeError } from "./probe_call.ts";
+import { withProgress } from "../progress.ts";
 import { type Examined, examineServer } from "./examine.ts";
+import { ProbeError } from "./probe_call.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */
 const PATIENCE_MS = 60_000;
