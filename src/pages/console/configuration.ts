@@ -26,9 +26,9 @@ export async function readConfiguration(context: RequestContext): Promise<Respon
 
 const checkSchema = z.strictObject({ text: z.string() });
 
-export async function checkConfiguration(context: RequestContext, order: JsonObject): Promise<Response> {
+export async function checkConfiguration(context: RequestContext, body: JsonObject): Promise<Response> {
   const desk = await deskOf(context);
-  const { text } = validate(checkSchema, order);
+  const { text } = validate(checkSchema, body);
   const whole = await unmasked(text, await masksOf(desk, context), context);
   if ("problem" in whole) return Response.json({ problems: [whole.problem] });
   const checked = await desk.check(whole.text, { isLocal: isLocalCall(context.request, context.peer) });
@@ -39,9 +39,9 @@ export async function checkConfiguration(context: RequestContext, order: JsonObj
 
 const applySchema = z.strictObject({ text: z.string(), version: z.string(), atRestart: z.boolean().default(false) });
 
-export async function applyConfiguration(context: RequestContext, order: JsonObject): Promise<Response> {
+export async function applyConfiguration(context: RequestContext, body: JsonObject): Promise<Response> {
   const desk = await deskOf(context);
-  const { text, version, atRestart } = validate(applySchema, order);
+  const { text, version, atRestart } = validate(applySchema, body);
   const masks = await masksOf(desk, context);
   // The numbers of hidden secrets mean other secrets in another version.
   if (masks.file.why === undefined && version !== masks.version) {

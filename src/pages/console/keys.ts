@@ -69,10 +69,10 @@ function sumOf(rows: readonly UsageRow[]) {
 }
 
 /** Creates a key. Only this answer ever contains it. */
-export async function createKey(context: RequestContext, order: JsonObject): Promise<Response> {
+export async function createKey(context: RequestContext, body: JsonObject): Promise<Response> {
   const desk = await deskOf(context.gateway);
   const keyring = keyringOf(desk);
-  const facts = factsIn(order, desk, context);
+  const facts = factsIn(body, desk, context);
   const secret = isTaken(facts.name, desk) ? undefined : await writing(keyring.create(facts));
   if (secret === undefined) throw invalid("name", `Key "${facts.name}" already exists`);
   context.gateway.observe.audit?.write({ event: "key made", key: facts.name, by: context.caller.name });
@@ -80,10 +80,10 @@ export async function createKey(context: RequestContext, order: JsonObject): Pro
 }
 
 /** Replaces the permissions and limits of a key. */
-export async function limitKey(context: RequestContext, order: JsonObject): Promise<Response> {
+export async function limitKey(context: RequestContext, body: JsonObject): Promise<Response> {
   const desk = await deskOf(context.gateway);
   const keyring = keyringOf(desk);
-  const facts = factsIn(order, desk, context);
+  const facts = factsIn(body, desk, context);
   if (!await writing(keyring.limit(facts))) throw unknownKey(facts.name);
   context.gateway.observe.audit?.write({ event: "key limited", key: facts.name, by: context.caller.name });
   return Response.json({ name: facts.name });
@@ -91,9 +91,9 @@ export async function limitKey(context: RequestContext, order: JsonObject): Prom
 
 const nameSchema = z.strictObject({ name: z.string() });
 
-export async function revokeKey(context: RequestContext, order: JsonObject): Promise<Response> {
+export async function revokeKey(context: RequestContext, body: JsonObject): Promise<Response> {
   const keyring = keyringOf(await deskOf(context.gateway));
-  const { name } = validate(nameSchema, order);
+  const { name } = validate(nameSchema, body);
   if (!await writing(keyring.revoke(name))) throw unknownKey(name);
   context.gateway.observe.audit?.write({ event: "key revoked", key: name, by: context.caller.name });
   return Response.json({ name });
@@ -109,8 +109,8 @@ function keyringOf({ stored }: KeyDesk): Keyring {
 }
 
 /** The name and the permissions of a key. Throws `invalid_request`. */
-function factsIn(order: JsonObject, { teams }: KeyDesk, { gateway }: RequestContext): KeyFacts {
-  const facts = validate(keyFactsSchema, order);
+function factsIn(body: JsonObject, { teams }: KeyDesk, { gateway }: RequestContext): KeyFacts {
+  const facts = validate(keyFactsSchema, body);
   const { name, lanes = [], team } = facts;
   const why = whyNotName(name);
   if (why !== undefined) throw invalid("name", why);

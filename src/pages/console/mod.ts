@@ -1,7 +1,10 @@
 /** The console: pages for operators, and the data of those pages. */
+import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
 import { type OwnRequest, type RequestContext, withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
+import { readJsonBody } from "../../http/body.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
+import { mayAsk } from "../../inference/resolve.ts";
 import { LimitedBytesTransformStream } from "../../std/streams/limited_bytes_transform_stream.ts";
 import { toText } from "../../std/streams/to_text.ts";
 import { Slots } from "../../util/shares.ts";
@@ -9,17 +12,14 @@ import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
 import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
-import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
+import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
-import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
-import { mayAsk } from "../../inference/resolve.ts";
-import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
-import { readJsonBody } from "../../http/body.ts";
+import { understood } from "./understood.ts";
 
 /** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
@@ -57,7 +57,7 @@ const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Respon
 };
 
 /** The actions below `/console/api/`. */
-const ORDERS: Readonly<Record<string, Action>> = {
+const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
@@ -89,9 +89,9 @@ export async function consolePage(context: RequestContext): Promise<Response | O
 async function answer(name: string, context: RequestContext): Promise<Response> {
   const { request: { method } } = context;
   const asked = name.slice("api/".length);
-  const order = Object.hasOwn(ORDERS, asked) ? ORDERS[asked] : undefined;
-  checkMethod(method, order ? ["POST"] : ["GET", "HEAD"]);
-  const response = order ? await runAction(order, context) : await read(name, asked, context);
+  const action = Object.hasOwn(ACTIONS, asked) ? ACTIONS[asked] : undefined;
+  checkMethod(method, action ? ["POST"] : ["GET", "HEAD"]);
+  const response = action ? await runAction(action, context) : await read(name, asked, context);
   response.headers.set("cache-control", "no-store");
   return response;
 }
@@ -175,14 +175,14 @@ async function models({ gateway: { lanes }, caller, hide, note, signal }: Reques
 }
 
 /** Runs an action. `context.caller` is the operator. */
-type Action = (context: RequestContext, order: JsonObject) => Response | Promise<Response>;
+type Action = (context: RequestContext, body: JsonObject) => Response | Promise<Response>;
 
-const LONGEST_ORDER = 2 ** 20;
+const LONGEST_BODY = 2 ** 20;
 /** How long the body of an action may take to arrive, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
 /** Authenticates the operator before it reads the body. */
-async function runAction(order: Action, context: RequestContext): Promise<Response> {
+async function runAction(action: Action, context: RequestContext): Promise<Response> {
   const { request, isServed, gateway } = context;
   checkOrigin(context);
   const known = withCaller(context, await operatorOf(context));
@@ -190,8 +190,8 @@ async function runAction(order: Action, context: RequestContext): Promise<Respon
   if (!/^application\/json\s*(;|$)/i.test(request.headers.get("content-type") ?? "")) {
     throw new GatewayError("unsupported_media_type", "Expected content-type application/json");
   }
-  const limits = { limitBytes: LONGEST_ORDER, timeoutMs: PATIENCE_MS, isServed, json: gateway.guards.limits.json };
+  const limits = { limitBytes: LONGEST_BODY, timeoutMs: PATIENCE_MS, isServed, json: gateway.guards.limits.json };
   const body = await readJsonBody(request, limits);
   if (!isJsonObject(body)) throw new GatewayError("invalid_request", "Expected a JSON object");
-  return await order(known, body);
+  return await action(known, body);
 }
