@@ -3,16 +3,16 @@ import type { ChatAnswer, ChatDelta, ToolCallFragment } from "./wire.ts";
 
 const TEXTS = ["content", "reasoning_content", "reasoning", "reasoning_text"] as const;
 
-/** Where the one text of an increment stands. */
+/** The place of the only text in an increment. */
 export interface TextPlace {
   delta: ChatDelta;
   name: typeof TEXTS[number] | "tool_calls";
   text: string;
-  /** The kind of the text, where the increment has no other field with anything in it. */
+  /** The kind of the text, if all other fields of the increment are empty. */
   only?: "text" | "reasoning" | "input";
 }
 
-/** The place of the one text that a chunk brings; none where it brings more, or says what is said once in an answer. */
+/** The place of the only text in a chunk. `undefined` if the chunk has more than that, or something that an answer has only once. */
 export function textPlaceIn({ choices, usage }: ChatAnswer): TextPlace | undefined {
   const [choice] = choices ?? [];
   const delta = choice?.delta;

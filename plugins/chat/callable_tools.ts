@@ -28,7 +28,7 @@ export function* toolName(source: Source, tools: CallableTools): Reading<string 
   }
 }
 
-/** Objects with a name and arguments, or with the arguments as a text of JSON; nothing where one is not a call. */
+/** Objects with a name and arguments, which may be JSON in a text. `undefined` if one of them is not a call. */
 export function asCalls(texts: readonly (string | undefined)[], tools: CallableTools): TextCall[] | undefined {
   const calls = texts.flatMap((text = "") => {
     const call = parseJson(text);

@@ -10,8 +10,8 @@ import { CONTROLS, refusalText } from "../shared/refusals.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
 
 /**
- * The fields of the body that say whether and how much the model is to think: none where nothing was asked. For a family
- * that nobody knows, and where the configuration gives the levels, the request's effort goes out as it is.
+ * The fields of the body that say whether and how much the model is to think. There are none if the request does not say it.
+ * If the family is not known, or the configuration lists levels, the request's effort goes out as it is.
  */
 export function thinkingFields(
   { model: alias, thinking }: GenerateRequest,
@@ -105,7 +105,7 @@ export function refusedFieldsOf(model: string): readonly string[] {
 
 /** How a request says to hosts whether and how much to think: each in its own way, as data. */
 interface Dialect {
-  /** Switches thinking on or off; nothing where there is no way to say that of the family. */
+  /** Switches thinking on or off. `undefined` if the family has no switch. */
   toggle?(on: boolean, family: Family | undefined, isLittle?: boolean): JsonObject | undefined;
   level(effort: Effort, family: Family | undefined): JsonObject;
 }

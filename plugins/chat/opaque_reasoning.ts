@@ -15,7 +15,7 @@ interface OpaqueFields {
   calls?: { [id: string]: JsonObject };
 }
 
-/** Puts what the server wants back into the reasoning parts of an answer, and before a call where there is none. */
+/** Puts the fields that the server wants back into the reasoning parts of an answer, or before a call if there is no such part. */
 export class OpaqueReasoningFields {
   #details: JsonValue[] = [];
   #inReasoning = false;

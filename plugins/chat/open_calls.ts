@@ -33,7 +33,7 @@ export class OpenCalls {
   /** In the order in which they began. */
   readonly #begun: OpenCall[] = [];
 
-  /** The addition of the fragment to its call; nothing where it says nothing. `place`: in a list of several. */
+  /** The addition of a fragment to its call. `undefined` if it is empty. `place`: its index in a list of several fragments. */
   read(fragment: ToolCallFragment, place?: number): Added | undefined {
     if (saysNothing(fragment)) return undefined;
     const { name, input } = saidIn(fragment);

@@ -45,7 +45,7 @@ export class AnswerReader {
   readonly #input: GenerateRequest;
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
-  /** Only where the target has its texts read. */
+  /** Absent if the target leaves texts as they are. */
   readonly #forms: TextForms | undefined;
   /** The events that the text of the next increment holds, where that was read ahead. */
   #ahead: readonly TextEvent[] | undefined;
@@ -59,7 +59,7 @@ export class AnswerReader {
   #textCalls = 0;
   #started = false;
   #empty = true;
-  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, in case the upstream does not count it. The text itself would stay in memory until the end. */
   #outputWeight = 0;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];

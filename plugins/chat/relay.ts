@@ -14,7 +14,7 @@ import { asksForUsage } from "./serialize_stream.ts";
 import { parseUsage } from "./usage.ts";
 import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
 
-/** The request to relay; nothing where the canonical form can carry it. */
+/** The request to relay. `undefined` if the canonical form can carry it. */
 export function parseRelay(body: ChatRequest): RelayRequest | undefined {
   const field = relayedField(body);
   return field === undefined

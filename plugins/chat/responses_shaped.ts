@@ -87,7 +87,7 @@ const DROPPED = ["truncation", "max_tool_calls"];
 /** Fields without which the request would make no sense. */
 const STORED = ["previous_response_id", "conversation", "prompt"];
 
-/** The body in this wire's form; itself, where it is that already. */
+/** The body in this wire's form. A body that has this form already is returned as it is. */
 export function toChatShape(body: unknown, note: Note): unknown {
   if (!isJsonObject(body)) return body;
   if (!isShaped(body)) return body;

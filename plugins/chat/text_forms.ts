@@ -32,7 +32,7 @@ const MOST_EVENTS = 2_000;
 /** How much of a text is read before others may have a turn, in characters. */
 const SLICE = 2_048;
 
-/** The reader of an answer's text; nothing where the target leaves texts as they are. */
+/** The reader of an answer's text. `undefined` if the target leaves texts as they are. */
 export function textFormsFor(input: GenerateRequest, target: Target): TextForms | undefined {
   if (target.textForms !== "parse") return undefined;
   const { tools = [], toolChoice } = input;

@@ -13,7 +13,7 @@ import {
 import { ARGUMENT_TAGS, FUNCTION_TAG, invokeTag, readTagged } from "./text_forms_tagged.ts";
 import { jsonText, oneOf, peek, type Reading, skipSpace, type Source, until, word } from "./text_forms_source.ts";
 
-/** Reads what follows a form's opening mark; nothing where it is not a call of one of the tools. */
+/** Reads the text after a form's opening mark. `undefined` if it is not a call of one of the tools. */
 type CallReader = (source: Source, tools: CallableTools) => Reading<TextCall[] | undefined>;
 
 export interface CallForm {
@@ -21,7 +21,7 @@ export interface CallForm {
   read: CallReader;
   /** The mark is a token that a model does not write as a text, so that it may follow one at any place. */
   isToken?: true;
-  /** The mark stands inside another tag as a rule: where one comes before it that is text, it is text too. */
+  /** The mark is usually inside another tag. If the tag before it is text, the mark is text, too. */
   isInner?: true;
 }
 

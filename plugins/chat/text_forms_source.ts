@@ -127,7 +127,7 @@ export function* skipSpace(source: Source, spaces = " \t\r\n"): Reading<string> 
   }
 }
 
-/** Reads one of the words, of which none begins with another; nothing where none comes. Only for text that is held. */
+/** Reads one of the words. `undefined` if none of them comes. No word may begin with another one. Only for text that is held. */
 export function* oneOf<Word extends string>(source: Source, words: readonly Word[]): Reading<Word | undefined> {
   let left = words;
   let read = "";
@@ -151,8 +151,8 @@ export function* word(source: Source, expected: string): Reading<boolean> {
 }
 
 /**
- * The text before `close`, whose first character is nowhere else in it; nothing where `close` does not come, or only after more
- * than `limit` characters.
+ * The text before `close`. `undefined` if `close` does not come within `limit` characters. The first character of `close` must
+ * not be repeated in it.
  */
 export function* until(source: Source, close: string, limit = Infinity): Reading<string | undefined> {
   let text = "";

@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
 import { WIRE } from "./wire.ts";
 
-/** The conversation's tokens from which on it is shortened where the client does not say it. */
+/** A conversation with more tokens than this is shortened, if the client does not set another number. */
 const DEFAULT_TRIGGER = 150_000;
 const EDIT = /^compact_\d+$/;
 

@@ -112,7 +112,7 @@ function remoteWork({ name, url, authorization_token }: JsonObject, allowedTools
   };
 }
 
-/** The tools that a set names as enabled; nothing where it offers all that it does not name. */
+/** The tools that a set names as enabled. `undefined` if it offers all tools that it does not name. */
 function enabledIn({ default_config, configs }: JsonObject): string[] | undefined {
   const isOffered = !isJsonObject(default_config) || default_config.enabled !== false;
   if (isOffered || !isJsonObject(configs)) return isOffered ? undefined : [];
@@ -127,7 +127,7 @@ function enabledIn({ default_config, configs }: JsonObject): string[] | undefine
 export class HostedBlocks {
   readonly #calls = new Map<string, HostedCall>();
 
-  /** The part that a block is; nothing where it is none of a tool that the gateway could run. */
+  /** The part for a block. `undefined` if the block is not from a tool that the gateway could run. */
   parse(block: JsonObject): HostedPart | undefined {
     const extra = { wire: WIRE, fields: block };
     const call = callIn(block);

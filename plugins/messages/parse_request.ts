@@ -147,8 +147,7 @@ const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "schema"]);
 
 /**
  * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every prefix
- * cache but the vendor's own, where it is taken out before the model sees it: it goes to the vendor's models only, and
- * nobody loses anything by that.
+ * cache but the vendor's own: the vendor removes it before the model sees it. So it goes to the vendor's models only.
  */
 export const BILLING_HEADER = "x-anthropic-billing-header";
 const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;

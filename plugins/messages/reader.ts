@@ -37,7 +37,7 @@ export class AnswerReader {
   #blockCount = 0;
   /** The block whose text came last: servers that interleave blocks end it when others speak already. */
   #speaking: number | undefined;
-  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, in case the upstream does not count it. The text itself would stay in memory until the end. */
   #outputWeight = 0;
   #empty = true;
   #finish: Finish | undefined;

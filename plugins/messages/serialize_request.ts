@@ -10,7 +10,7 @@ import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { VERSION_HEADER, WIRE } from "./wire.ts";
 
-/** The wire requires a limit; this one is sent where the client set none, and nothing is known of the model. */
+/** The wire requires a limit. This one is sent if the client set none and the model's own limit is not known. */
 const DEFAULT_MAX_TOKENS = 32_000;
 
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
@@ -43,7 +43,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   return body;
 }
 
-/** The limit of an answer where the client set none. */
+/** The limit of an answer if the client set none. */
 function limitFor({ defaultMaxTokens = Infinity, answerRoom = Infinity }: Target): number {
   const most = Math.min(defaultMaxTokens, answerRoom);
   return most === Infinity ? DEFAULT_MAX_TOKENS : most;

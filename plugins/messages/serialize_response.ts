@@ -44,13 +44,13 @@ function noteWrapped(part: OutputPart, { note }: Context): void {
   note(`wrapped arguments of ${part.name} that are not JSON`);
 }
 
-/** Whether the wire has a block for the part; where it has none, that is noted. */
+/** Whether the wire has a block for the part. If it has none, that is noted. */
 export function isSpeakable(part: OutputPart, context: Context): boolean {
   if (part.type === "file") {
     context.note(`dropped a file of type ${part.mediaType}`);
     return false;
   }
-  // What carries another wire's reasoning is sent sealed, where it is sent.
+  // Another wire's opaque reasoning is sent only if it is sealed.
   if (part.type === "reasoning") return part.text !== "" || !part.opaque || part.opaque.origin === WIRE;
   if (part.type === "hosted") return isSpoken(part);
   if (part.type !== "opaque" || part.extra.wire === WIRE) return true;

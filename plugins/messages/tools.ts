@@ -12,8 +12,8 @@ import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict", "defer_loading"];
 
 /**
- * `known` are the names that a `tool_reference` has brought up, where the client looks for tools itself: only those of the
- * deferred tools does the model see.
+ * `known`: the names from the conversation's `tool_reference` blocks, if the client searches for tools itself. The model sees only
+ * those of the deferred tools.
  */
 export function parseTool(tool: WireTool, known: ReadonlySet<string> | undefined): Tool {
   const { type, description, strict, defer_loading } = tool;

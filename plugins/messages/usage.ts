@@ -4,7 +4,7 @@ import type { HostedUses } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
-/** This wire counts cached input apart; the canonical total includes it, and is known only where the rest is. */
+/** This wire counts cached input apart. The canonical total includes it, and is known only if the rest is known. */
 export function parseUsage(usage: WireUsage): ReportedUsage {
   const { input_tokens, output_tokens, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
   const isCounted = input_tokens !== null && input_tokens !== undefined;

@@ -93,7 +93,7 @@ export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { 
   return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
 }
 
-/** Servers have the list where there is nothing to say, too. */
+/** Servers send the list even if it is empty. */
 function isEmpty(list: unknown): boolean {
   return Array.isArray(list) && list.length === 0;
 }

@@ -109,7 +109,7 @@ export function withoutCredentials(tool: JsonValue): JsonValue {
 
 // History
 
-/** The step that an item is; nothing where it is none of a tool that the gateway could run. */
+/** The step for an item. `undefined` if the item is not from a tool that the gateway could run. */
 export function parseHosted(item: JsonObject): HostedPart | undefined {
   const { id } = item;
   if (typeof id !== "string") return undefined;

@@ -30,7 +30,7 @@ export class AnswerReader {
   readonly #otherIds = new Set<string>();
   /** The item whose text came last: servers that interleave items end it when others speak already. */
   #speaking: string | undefined;
-  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, in case the upstream does not count it. The text itself would stay in memory until the end. */
   #outputWeight = 0;
 
   constructor(input: GenerateRequest, context: AnswerContext) {

@@ -84,7 +84,7 @@ export function serializeEnd(
 
 /**
  * A response that is not there yet: every key that the published schema has, the request's own words, and the protocol's
- * defaults where the request is silent.
+ * defaults for what the request does not set.
  */
 export function serializeHead({ id, created, model, body, previous, stored }: Facts): JsonObject {
   const asked = asObject(body);
@@ -254,7 +254,7 @@ function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own:
   };
 }
 
-/** Thoughts go out as their summary where the client asks for one, whatever they were called upstream. */
+/** If the client asks for a summary, thoughts go out as the summary, whatever they were called upstream. */
 function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, summarizes: boolean): JsonObject {
   const hasText = text !== "";
   return over({

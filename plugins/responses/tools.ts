@@ -13,8 +13,8 @@ import { AS_IT_WAS, isSearch, searchAsFunction } from "./tool_search.ts";
 import { type CustomTool, type FunctionTool, isKnownTool, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
 /**
- * The tools of a list; those of a namespace stand on their own, each with what the namespace says of them all. `known` are the
- * names that a search of the client's has brought up, where it has one: only those of the deferred tools does the model see.
+ * The tools of a list. Those of a namespace become separate tools, each with the namespace's own fields. `known`: the names that
+ * the client's own search for tools has found, if it has one. The model sees only those of the deferred tools.
  */
 export function parseTools(tools: readonly WireTool[], namespaces: Namespaces, known?: ReadonlySet<string>): Tool[] {
   return tools.flatMap((tool): Tool[] => {

@@ -84,8 +84,8 @@ const FAMILIES: readonly Family[] = [
 ];
 
 /**
- * A request's thinking, held to the levels of its model's family; as it is where nobody knows them, or the configuration gives
- * others.
+ * A request's thinking, limited to the levels of its model's family. It stays as it is if those are not known, or if the
+ * configuration lists levels.
  */
 export function fitThinking(
   { model: alias, thinking }: GenerateRequest,

@@ -96,7 +96,7 @@ const WORDS: readonly RegExp[] = [
   /prompt has (?<input>\d+) tokens, but the configured context size is (?<window>\d+)/i,
 ];
 
-/** The numbers in a server's message; nothing where it does not say them, or not beyond doubt. */
+/** The numbers in a server's message. `undefined` if it does not state them clearly. */
 export function readOverflow(message: string): Overflow | undefined {
   const plain = withPlainNumbers(message);
   const groups = groupsIn(plain);
