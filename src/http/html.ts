@@ -26,7 +26,7 @@ export function htmlResponse(page: HtmlPage): Response {
   return new Response(text, { headers });
 }
 
-/** The page as a text, and what its headers are. */
+/** The page as text, and its headers. */
 export function htmlText({ title, style, body }: HtmlPage): { text: string; headers: Record<string, string> } {
   const text = `<!doctype html>
 <html lang="en">
