@@ -1,4 +1,4 @@
-/** Which chunks of a stream tell the answer that was asked for, where a server sends more than one. */
+/** Selects the chunks of the requested answer from a stream in which a server sends several answers. */
 import type { ChatAnswer, ChatChoice } from "./wire.ts";
 
 /**

@@ -8,7 +8,7 @@ interface Tagged {
   nameEnd: string;
   key: string;
   keyEnd: string;
-  /** The mark that begins the value, where the end of the key does not. */
+  /** The mark that begins the value, if the end of the key does not begin it. */
   value?: string;
   valueEnd: string;
   end: string;
@@ -70,7 +70,7 @@ function* readValue(source: Source, { value: begin, valueEnd, onLines }: Tagged)
   return onLines ? value?.replace(/^\n/, "").replace(/\n$/, "") : value;
 }
 
-/** The argument as a member of an object. Its name, where it is in quotes, may say whether the value is a string. */
+/** The argument as a member of an object. Its name, if it is in quotes, may say whether the value is a string. */
 function member(header: string, value: string, schema: JsonObject | undefined): string {
   const [, key = "", declared] = /^\s*(.*?)\s*(?:"(?: string="(true|false)")?)?$/s.exec(header) ?? [];
   const isString = declared === undefined ? takesStrings(schema, key) : declared === "true";

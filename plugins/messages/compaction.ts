@@ -1,6 +1,6 @@
 /** Conversations that are to be shortened: how clients of this wire ask for it, and what they get and give back. */
 import type { CompactionRequest } from "../../src/canonical/compaction.ts";
-import type { Extra } from "../../src/canonical/extra.ts";
+import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
 import { asList, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -24,7 +24,7 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
       covers: "all",
       unknown: unknownIn(compaction, "compaction", ["type", "instructions"]),
       ...present("instructions", textIn(compaction, "compaction")),
-      ...present("extra", without(extra, "compaction")),
+      ...present("extra", replaceField(extra, "compaction")),
     };
   }
   if (place < 0) return undefined;
@@ -44,7 +44,7 @@ export function parseCompaction(extra: Extra | undefined): CompactionRequest | u
     ],
     ...present("instructions", textIn(edit, path)),
     ...(edit.pause_after_compaction === true && { pauses: true }),
-    ...present("extra", without(extra, "context_management", others.length > 0 ? left : undefined)),
+    ...present("extra", replaceField(extra, "context_management", others.length > 0 ? left : undefined)),
   };
 }
 
@@ -68,13 +68,6 @@ function textIn({ instructions }: JsonObject, path: string): string | undefined 
 
 function refuse(message: string, param: string): never {
   throw new GatewayError("invalid_request", message, { param });
-}
-
-/** The extra with `left` as the field's value; without the field where nothing is left. */
-function without(extra: Extra, field: string, left?: JsonObject): Extra | undefined {
-  const { [field]: _, ...fields } = extra.fields;
-  if (left) fields[field] = left;
-  return Object.keys(fields).length + Object.keys(extra.hints ?? {}).length > 0 ? { ...extra, fields } : undefined;
 }
 
 const TYPE = "compaction";

@@ -214,7 +214,7 @@ function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
   return isResult(part) ? inputParts([part])[0]! : part;
 }
 
-/** A search for tools that the vendor runs: where nobody does, the model must see the tools, or nothing would bring them up. */
+/** A search for tools that the vendor runs. At other upstreams nobody runs it, so the model must see the tools themselves. */
 function isServersSearch({ type }: WireTool): boolean {
   return typeof type === "string" && type.startsWith("tool_search_tool_");
 }

@@ -30,7 +30,7 @@ export function unknownUsage(usage: WireUsage): JsonObject {
   };
 }
 
-/** `unknown`: what `unknownUsage` found. What a summary took stands apart: the totals are the message's alone, where there is one. */
+/** `unknown`: what `unknownUsage` found. If a summary was made, its usage is separate, and the totals are the message's alone. */
 export function serializeUsage(usage: Usage, unknown: JsonObject = {}): JsonObject {
   const { compaction } = usage;
   if (!compaction) return serializeCounts(usage, unknown);

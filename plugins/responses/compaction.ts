@@ -1,8 +1,8 @@
 /** Conversations that are to be shortened: how clients of this wire ask for it, and what they get and give back. */
 import type { CompactionRequest } from "../../src/canonical/compaction.ts";
-import type { Extra } from "../../src/canonical/extra.ts";
+import { type Extra, replaceField } from "../../src/canonical/extra.ts";
 import type { OpaquePart } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isSealedText } from "../../src/transforms/sealing.ts";
@@ -21,7 +21,7 @@ export function parseCompaction(body: ResponsesRequest, extra: Extra | undefined
   const place = asked.findIndex((one) => isJsonObject(one) && one.type === "compaction");
   if (at < 0 && place < 0) return undefined;
   const entry = asked[place] as JsonObject;
-  const rest = place < 0 ? extra : without(extra, "context_management", asked.filter((_, index) => index !== place));
+  const rest = place < 0 ? extra : extra && withEntries(extra, asked.filter((_, index) => index !== place));
   return {
     when: at >= 0 ? "now" : { inputTokens: thresholdIn(entry, place) },
     covers: "answers",
@@ -48,12 +48,8 @@ function refuse(message: string, param: string): never {
   throw new GatewayError("invalid_request", message, { param });
 }
 
-/** The extra with `left` as the field's value; without the field where nothing is left. */
-function without(extra: Extra | undefined, field: string, left: readonly unknown[]): Extra | undefined {
-  if (!extra) return undefined;
-  const { [field]: _, ...fields } = extra.fields;
-  if (left.length > 0) fields[field] = left as JsonObject[];
-  return Object.keys(fields).length + Object.keys(extra.hints ?? {}).length > 0 ? { ...extra, fields } : undefined;
+function withEntries(extra: Extra, entries: readonly unknown[]): Extra | undefined {
+  return replaceField(extra, "context_management", entries.length > 0 ? entries as JsonValue[] : undefined);
 }
 
 /** The sealed text that a client gives back, if the gateway may have written it. */

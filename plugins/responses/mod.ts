@@ -81,7 +81,7 @@ const inputTokens: Protocol<"countTokens"> = {
 
 const parseId = ({ params }: WireRequest) => ({ id: params.id ?? "" });
 
-/** Which events of the response are wanted, where the client wants those. They are numbered from 0. */
+/** The events of the response that the client wants, if it wants events. They are numbered from 0. */
 function parseEvents(query: URLSearchParams): { events?: { from: number } } {
   if (query.get("stream") !== "true") return {};
   const after = Number(query.get("starting_after") ?? -1);

@@ -79,7 +79,7 @@ function keyOf({ namespace, name }: ToolName): string {
   return JSON.stringify([namespace, name]);
 }
 
-/** The name of a tool where nothing else has it. */
+/** The name of a tool, if no other tool has that name already. */
 export function flatName({ namespace, name }: ToolName): string {
   return namespace ? `${namespace}__${name}`.replace(/[^\w-]/g, "_").slice(0, LONGEST) : name;
 }

@@ -25,7 +25,7 @@ export const modelFacts = {
 
 export const usage = z.looseObject({ prompt_tokens: count, total_tokens: count });
 
-/** A page of a list. `empty`: what its ids are where nothing is on it. */
+/** A page of a list. `empty`: the value of its ids if the page is empty. */
 export function pageOf(item: z.ZodType) {
   return z.looseObject({
     object: z.literal("list"),

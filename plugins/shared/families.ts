@@ -16,7 +16,7 @@ export interface Family {
   levels?: readonly Effort[];
   /** Whether thinking is switched off, and without levels on, apart from the levels. */
   toggle?: true;
-  /** Its chat template's names for this, where they are not `reasoning_effort`: the toggle, a level, and little thinking. */
+  /** Its chat template's names for the toggle, a level, and little thinking, if they are not `reasoning_effort`. */
   variables?: {
     toggle?: "enable_thinking" | "thinking";
     level?: "reasoning_strength";

@@ -1,4 +1,4 @@
-import { addFields, isJsonObject, type JsonObject, setField } from "./json.ts";
+import { addFields, isJsonObject, type JsonObject, type JsonValue, setField } from "./json.ts";
 
 /** The fields of one wire that the canonical form does not model. Only the same wire reads them back. */
 export interface Extra {
@@ -46,6 +46,13 @@ export function carrying<T extends { extra?: Extra }>(part: T, wire: string, sou
 export function extraField(wire: string, source: object, known: Known): { extra?: Extra } {
   const extra = extraOf(wire, source, known);
   return extra ? { extra } : {};
+}
+
+/** The extra with this value of a field, or without the field. `undefined` if nothing remains. */
+export function replaceField(extra: Extra, name: string, value?: JsonValue): Extra | undefined {
+  const { [name]: _, ...fields } = extra.fields;
+  if (value !== undefined) fields[name] = value;
+  return Object.keys(fields).length + Object.keys(extra.hints ?? {}).length > 0 ? { ...extra, fields } : undefined;
 }
 
 /** Shared, because most parts of a long conversation have none. */
