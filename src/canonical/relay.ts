@@ -29,7 +29,7 @@ export type RelayEvent =
   | { type: "finish"; usage?: ReportedUsage }
   | { type: "error"; error: GatewayError };
 
-/** Nothing that answers the request reads its conversation, and the answer may take long. */
+/** A copy without the conversation, which nothing reads any more: the copy lives as long as the answer. */
 export function withoutConversation(request: RelayRequest): RelayRequest {
   const { body, conversation } = request;
   return conversation === undefined ? request : { ...request, body: { ...body, [conversation]: undefined } };

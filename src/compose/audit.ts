@@ -4,12 +4,10 @@ import { standardStreams } from "../observe/standard.ts";
 import type { World } from "./world.ts";
 
 /** The audit log, if the configuration wants one. A change of other settings does not interrupt it. */
-export function auditFor(
-  { config, platform, keep, now }: Pick<World, "config" | "platform" | "keep"> & { now(): number },
-) {
+export function auditFor({ config, platform, keep, clocks }: Pick<World, "config" | "platform" | "keep" | "clocks">) {
   const { audit } = config.observe;
   const { say } = standardStreams(platform);
-  return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now }));
+  return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now: clocks.now }));
 }
 
 /** Wraps `authenticate` so that the first use of a key is reported, once for all gateways on the store. */

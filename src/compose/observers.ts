@@ -36,7 +36,7 @@ export function createObservers(
     },
     warn,
     meter,
-    audit: auditFor({ config, platform, keep, now: clocks.now }),
+    audit: auditFor({ config, platform, keep, clocks }),
     tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,

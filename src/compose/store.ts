@@ -158,7 +158,7 @@ function serverName({ kind, url }: Config["store"], env: Env): string {
   return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
 }
 
-/** The same store, with its calls counted. */
+/** Counts the calls of the store. */
 function metered(store: Store, meter: Meter): Store {
   const timed = async <T>(operation: string, call: () => Promise<T>): Promise<T> => {
     const since = performance.now();

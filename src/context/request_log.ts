@@ -80,7 +80,7 @@ export class RequestLog {
   reason: AttemptReason = "first";
   /** Present if the request is traced. */
   readonly trace?: RequestTrace;
-  /** The record of what was sent, if one is kept. */
+  /** Present if the request is captured for the console. */
   capture?: Capture;
   /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;

@@ -44,7 +44,7 @@ class Compiler {
 
   async #compile(schema: z.ZodType): Promise<void> {
     await this.#mayGoOn();
-    // If the runtime forbids code made from text, this is the schema itself.
+    // A runtime that forbids `new Function` gets the schema itself back.
     const compiled = z.compile(schema);
     checkers.set(schema, compiled);
     // The engine parses the code when it first runs. That takes some milliseconds, so it happens here.

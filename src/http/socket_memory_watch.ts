@@ -48,23 +48,32 @@ const FAR_BEYOND = 1.5;
 /** A caller took the memory if ending its sockets frees this fraction of it. */
 const GUILTY = 1 / 4;
 
+/** The sockets that have just been ended. */
+interface Ended {
+  sockets: readonly WatchedSocket[];
+  /** Absent if they were of several callers. */
+  owner: string | undefined;
+  /** When that was, in milliseconds by a monotonic clock. */
+  at: number;
+  /** The unmanaged memory before it. */
+  before: number;
+  /** Resolves once their memory is free, or it has taken too long. */
+  relief: PromiseWithResolvers<void>;
+}
+
 export class SocketMemoryWatch {
   readonly #sockets: ReadonlySet<WatchedSocket>;
   readonly #facts: MemoryFacts;
   /** The unmanaged memory that is not used by sockets. */
   #base = 0;
-  /**
-   * The sockets that have just been ended, when that was, the unmanaged memory before it, and the owner if there is only one.
-   */
-  #ended: { owner: string | undefined; sockets: readonly WatchedSocket[]; at: number; before: number } | undefined;
+  /** The present shortage. */
+  #ended: Ended | undefined;
   /** Until when callers are barred, in milliseconds by a monotonic clock. */
   readonly #barred = new BoundedMap<string, number>(MOST_BARRED);
   /** Until when callers whose sockets were closed may open no others, whoever took the memory. */
   readonly #resting = new BoundedMap<string, number>(MOST_BARRED);
   /** Sockets that were ended and are not closed yet. */
   readonly #dropped = new WeakSet<WatchedSocket>();
-  /** Resolves at the end of the present shortage. */
-  #relief: PromiseWithResolvers<void> | undefined;
   #stopLooking = () => {};
   #nextLook: TimeLimit | undefined;
 
@@ -80,7 +89,7 @@ export class SocketMemoryWatch {
 
   /** Resolves once the memory of the sockets that were ended is free, or `FREE_MS` have passed. It may be short again then. */
   async relieved(): Promise<void> {
-    await this.#relief?.promise;
+    await this.#ended?.relief.promise;
   }
 
   /** How many seconds a caller that took the memory must wait before it may open sockets. */
@@ -133,8 +142,8 @@ export class SocketMemoryWatch {
       }
     }
     const owner = callers.length === 1 ? callers[0]![0]!.owner : undefined;
-    this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before };
-    this.#relief = Promise.withResolvers();
+    const relief = Promise.withResolvers<void>();
+    this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before, relief };
     this.#lookSoon();
   }
 
@@ -157,10 +166,9 @@ export class SocketMemoryWatch {
   /** Bars the caller whose sockets were ended if that has freed much. */
   #judge(unmanaged: number): void {
     if (!this.#ended) return;
-    const { owner, before } = this.#ended;
+    const { owner, before, relief } = this.#ended;
     this.#ended = undefined;
-    this.#relief?.resolve();
-    this.#relief = undefined;
+    relief.resolve();
     const isGuilty = before - unmanaged >= (before - this.#base) * GUILTY;
     if (isGuilty && owner !== undefined) this.#barred.set(owner, performance.now() + BAR_MS);
   }

@@ -24,6 +24,8 @@ const MOST_LOGGED = 1_000;
 export class Sockets {
   readonly #open = new Set<OpenSocket>();
   readonly #shares = new Shares();
+  /** The sockets that wait for memory. */
+  readonly #waiting = new Shares();
   readonly #watch: SocketMemoryWatch;
   readonly #logged = new BoundedMap<string, { at: number; left: number }>(MOST_LOGGED);
   #empty = Promise.withResolvers<void>();
@@ -39,14 +41,17 @@ export class Sockets {
   }
 
   /**
-   * Waits while memory is short. So a caller that took none is not refused, unless that lasts. Nothing is reserved: `checkRoom`
-   * must follow. Throws if the caller itself may open none.
+   * Waits while memory is short. So a caller that took none is not refused, unless that lasts. No more sockets wait than may be
+   * open. Nothing is reserved: `checkRoom` must follow. Throws if the caller itself may open none.
    */
   async relieved(owner: string, capacity: Capacity): Promise<void> {
     const givesUpAt = performance.now() + PATIENCE_MS;
     while (this.#watch.isShort && performance.now() < givesUpAt) {
       this.#checkCaller(owner, capacity);
+      refuseBeyond(this.#waiting, owner, capacity);
+      this.#waiting.add(owner, 1);
       await this.#watch.relieved();
+      this.#waiting.add(owner, -1);
     }
   }
 
@@ -70,12 +75,7 @@ export class Sockets {
       const message = "The gateway was short of memory and closed your WebSockets: try again later, or use HTTP";
       throw new GatewayError("unavailable", message, { retryAfter: String(restS) });
     }
-    const refused = this.#shares.refusal(owner, 1, capacity);
-    if (refused === "share") {
-      const message = "You have your share of the gateway's WebSockets: close one, or use HTTP";
-      throw new GatewayError("rate_limit", message, { retryAfter: RETRY_AFTER });
-    }
-    if (refused) throw tooMany();
+    refuseBeyond(this.#shares, owner, capacity);
   }
 
   add(socket: OpenSocket): void {
@@ -120,6 +120,16 @@ export class Sockets {
     this.#logged.set(owner, { at: now, left: 0 });
     return logged?.left ?? 0;
   }
+}
+
+/** Throws if the caller may have no more of these sockets. */
+function refuseBeyond(shares: Shares, owner: string, capacity: Capacity): void {
+  const refused = shares.refusal(owner, 1, capacity);
+  if (refused === "share") {
+    const message = "You have your share of the gateway's WebSockets: close one, or use HTTP";
+    throw new GatewayError("rate_limit", message, { retryAfter: RETRY_AFTER });
+  }
+  if (refused) throw tooMany();
 }
 
 function tooMany(): GatewayError {

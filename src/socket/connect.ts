@@ -2,7 +2,7 @@
  * WebSockets: requests and answers are messages, and answers that are not stored are kept as long as the connection.
  */
 import { GatewayError } from "../errors.ts";
-import { type RequestContext, shuttingDown } from "../context/request_context.ts";
+import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
 import type { Guards } from "../context/guards.ts";
 import { generate } from "../inference/generate.ts";
 import type { Incoming } from "../inference/incoming.ts";
@@ -18,6 +18,7 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   const capacity = { total: mostSockets(guards), isShared: guards.hasSeveralCallers };
   await sockets.relieved(caller.owner, capacity);
   if (draining.aborted) throw shuttingDown();
+  if (context.hasLeft()) throw clientClosed();
   sockets.checkRoom(caller.owner, capacity);
   const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {

@@ -10,6 +10,8 @@ const LOOK_MS = 20;
 /** How long a client has to confirm the close, in milliseconds, and how long the platform has to send it. */
 const CLOSE_MS = 2_000;
 const END_MS = 5;
+/** How long the platform has to open it, in milliseconds. Deno (2.9.6) reports nothing if the client has left before. */
+const OPEN_MS = 10_000;
 
 export interface BackpressuredSocketOptions {
   /** How long the client may read nothing, in milliseconds. */
@@ -35,8 +37,14 @@ export class BackpressuredSocket {
       // Messages may arrive until the client has closed its end as well.
       if (!this.#isOver) options.onMessage(data);
     };
+    const opening = setTimeout(() => {
+      this.close(1001, "The connection was not made in time");
+      options.onClosed();
+    }, OPEN_MS);
+    socket.addEventListener("open", () => clearTimeout(opening), { once: true });
     socket.onerror = () => {}; // `onclose` follows
     socket.onclose = () => {
+      clearTimeout(opening);
       clearTimeout(this.#closing);
       this.#end();
       options.onClosed();

@@ -143,6 +143,34 @@ test(
   },
 );
 
+test("no more sockets wait than may be open, and those of one caller leave room for others", async (rig, pass) => {
+  rig.add("many", 5);
+  const [one] = rig.add("one");
+  one!.arrived = 500;
+  await pass(100);
+  const opened = { eager: 0, others: 0 };
+  const refused = { eager: 0, others: 0 };
+  const openOne = async (kind: "eager" | "others", owner: string) => {
+    try {
+      await rig.sockets.relieved(owner, CAPACITY);
+      rig.add(owner);
+      opened[kind]++;
+    } catch {
+      refused[kind]++;
+    }
+  };
+  const opening = [
+    ...Array.from({ length: 10_000 }, () => openOne("eager", "eager")),
+    ...Array.from({ length: 30 }, (_, at) => openOne("others", `other ${at}`)),
+  ];
+  await pass(0);
+  assertEquals([opened, refused], [{ eager: 0, others: 0 }, { eager: 9_925, others: 5 }]);
+  await pass(200);
+  await Promise.all(opening);
+  // A caller that has sockets opens no more once three quarters of all are open.
+  assertEquals([opened, rig.sockets.size], [{ eager: 50, others: 25 }, 75]);
+});
+
 test(
   "where the end of one frees far too little, all that answer nothing are ended, and nobody is barred",
   async (rig, pass) => {

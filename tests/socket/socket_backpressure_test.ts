@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert";
 import { BackpressuredSocket } from "../../src/socket/socket_backpressure.ts";
 import { deno } from "../../src/platform/deno.ts";
 import { frame, OPCODE, RawWebSocket } from "../sockets/raw_websocket.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
 import { within } from "../support/wait.ts";
 
 /** When the gateway closes a connection, and which of its functions are called. */
@@ -48,6 +49,28 @@ for (const [when, calls] of Object.entries(WHEN)) {
     }
   });
 }
+
+Deno.test("channel: a connection that is never made, because its client has left, is given up", async () => {
+  for (const isClosedBefore of [false, true]) {
+    await withFakeClock(async (clock) => {
+      const log: string[] = [];
+      const socket = Object.assign(new EventTarget(), { readyState: WebSocket.CONNECTING, bufferedAmount: 0 });
+      const channel = new BackpressuredSocket({ socket: socket as unknown as WebSocket, drop() {} }, {
+        sendStallMs: 1_000,
+        onMessage() {},
+        onEnd: () => void log.push("end"),
+        onClosed: () => void log.push("closed"),
+      });
+      if (isClosedBefore) channel.close(1000, "Too old");
+      await clock.advance(9_999);
+      assertEquals(log, isClosedBefore ? ["end"] : []);
+      await clock.advance(1);
+      assertEquals([log, channel.isOver], [["end", "closed"], true]);
+      await clock.advance(10_000);
+      assertEquals(clock.waiting(), 0);
+    });
+  }
+});
 
 /** How the gateway ends a connection whose client is in the middle of a message and confirms nothing. */
 const HOW: Record<string, (channel: BackpressuredSocket) => void> = {

@@ -51,7 +51,19 @@ export class RawWebSocket {
   }
 
   /** Throws with the head of the answer where the handshake is refused. */
-  static async open(port: number, path = "/oss/v1/responses", key?: string): Promise<RawWebSocket> {
+  static async open(port: number, path?: string, key?: string): Promise<RawWebSocket> {
+    const socket = await RawWebSocket.start(port, path, key);
+    let head = "";
+    while (!head.endsWith("\r\n\r\n")) head += decoder.decode(await socket.#take(1));
+    if (!head.startsWith("HTTP/1.1 101 ")) {
+      socket.close();
+      throw new Error(head);
+    }
+    return socket;
+  }
+
+  /** Sends the handshake, and reads no answer to it. */
+  static async start(port: number, path = "/oss/v1/responses", key?: string): Promise<RawWebSocket> {
     const socket = new RawWebSocket(await Deno.connect({ hostname: "127.0.0.1", port }));
     const lines = [
       `GET ${path} HTTP/1.1`,
@@ -63,12 +75,6 @@ export class RawWebSocket {
       ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
     ];
     await socket.write(encoder.encode(`${lines.join("\r\n")}\r\n\r\n`));
-    let head = "";
-    while (!head.endsWith("\r\n\r\n")) head += decoder.decode(await socket.#take(1));
-    if (!head.startsWith("HTTP/1.1 101 ")) {
-      socket.close();
-      throw new Error(head);
-    }
     return socket;
   }
 

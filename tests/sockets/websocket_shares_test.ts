@@ -1,7 +1,7 @@
 /** What the callers' WebSockets have in common, over real connections: their number, and what refused messages cost. */
 import { assertEquals, assertMatch } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
-import { until } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 import { OPCODE, RawWebSocket } from "./raw_websocket.ts";
 
 interface Rig {
@@ -74,6 +74,32 @@ Deno.test("socket shares: by default as many sockets are open as messages fit in
     await withKeys(named(1), { memoryBytes: memoryBytes * 2 ** 20 }, async (rig) => {
       assertEquals((await openAll(rig, "key0")).sockets.length, sockets);
     });
+  }
+});
+
+Deno.test("socket shares: a client that leaves before its socket is opened takes none", async () => {
+  const app = newApp({ config: { ...CONFIG, limits: { sockets: 1 } } });
+  const hasArrived = Promise.withResolvers<void>();
+  const isAnswered = Promise.withResolvers<void>();
+  let requests = 0;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request, info) => {
+    if (++requests > 1) return await app.fetch(request, info);
+    hasArrived.resolve();
+    await until(() => request.signal.aborted);
+    const response = await app.fetch(request, info);
+    isAnswered.resolve();
+    return response;
+  });
+  try {
+    const leaving = RawWebSocket.start(server.addr.port);
+    await hasArrived.promise;
+    (await leaving).close();
+    await isAnswered.promise;
+    (await RawWebSocket.open(server.addr.port)).close();
+    assertEquals(app.logs.map(({ status }) => status), [499, 101]);
+  } finally {
+    app.abort();
+    await within(Promise.all([app.settled(), server.shutdown()]));
   }
 });
 
