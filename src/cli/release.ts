@@ -34,18 +34,21 @@ export const UNUSED = [
 /** Licences are published beside the executables, where people can read them. */
 const LICENCE = /\/LICEN[CS]E(\.\w+)?$/i;
 
-/** All files of the locked packages, whether the program loads them or not. */
-async function packageFiles({ npm }: Lock): Promise<string[]> {
+/** The folders of the locked packages. */
+async function packageFolders({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
-  const packages = Object.keys(npm).map(folderOf);
-  return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)]);
+  return Object.keys(npm).map((pin) => `${npmCache}/registry.npmjs.org/${folderOf(pin)}`);
 }
 
-async function licencesText(files: readonly string[]): Promise<string> {
-  const texts = files.filter((path) => LICENCE.test(path)).sort().map(async (path) => {
-    const [, name] = /registry\.npmjs\.org\/(.+)\/[^/]+$/.exec(path)!;
-    return `${name}\n\n${(await Deno.readTextFile(path)).trim()}\n`;
+/** The licences of the packages in these folders. A package that brings no text has the name of its licence. */
+async function licencesText(folders: readonly string[]): Promise<string> {
+  const texts = folders.toSorted().map(async (folder) => {
+    const [, name] = /registry\.npmjs\.org\/(.+)$/.exec(folder)!;
+    const paths = [...filesBelow(folder)].filter((path) => LICENCE.test(path)).sort();
+    const texts = await Promise.all(paths.map(async (path) => (await Deno.readTextFile(path)).trim()));
+    if (texts.length === 0) texts.push(JSON.parse(await Deno.readTextFile(`${folder}/package.json`)).license);
+    return `${name}\n\n${texts.join("\n\n")}\n`;
   });
   return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
 }
@@ -74,11 +77,13 @@ async function release(folder: string, targets: readonly string[]): Promise<void
   if (unknown.length > 0) throw new Error(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`);
   const names: string[] = [];
   const lock: Lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
-  const files = await packageFiles(lock);
-  const unused = files.filter((path) => [...UNUSED, LICENCE].some((pattern) => pattern.test(path)));
+  const folders = await packageFolders(lock);
+  const unused = folders.flatMap((folder) => [...filesBelow(folder)]).filter((path) =>
+    [...UNUSED, LICENCE].some((pattern) => pattern.test(path))
+  );
   for (const target of targets) names.push(await build(target, folder, unused));
   await Deno.writeTextFile(`${folder}/laneway.cdx.json`, sbomText(lock));
-  await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(files));
+  await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(folders));
   names.push("laneway.cdx.json", "LICENSES.txt");
   const lines = await Promise.all(names.map(async (name) => `${await checksumOf(`${folder}/${name}`)}  ${name}\n`));
   await Deno.writeTextFile(`${folder}/SHA256SUMS`, lines.join(""));

@@ -47,7 +47,9 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
     assert(size < 110 * MB, `${size} bytes`);
 
     const licences = await Deno.readTextFile(`${folder}/first/LICENSES.txt`);
-    for (const name of ["zod", "yaml", "jose", "@opentelemetry/api"]) assert(licences.includes(`\n${name}/`), name);
+    for (const name of ["zod", "yaml", "jose", "@opentelemetry/api", "@redis/client", "deno-std"]) {
+      assert(licences.includes(`\n${name}/`), name);
+    }
     assert(!embedded.some((path) => path.includes("LICENSE")), printed);
 
     await release(`${folder}/second`);
