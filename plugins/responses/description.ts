@@ -88,9 +88,9 @@ export const responses: EndpointDescription = {
 };
 
 export const socket: EndpointDescription = {
-  summary: "The same over a connection that stays open",
-  description: "Each message of the client, `response.create`, is a request of the endpoint; what is sent are the " +
-    "events of the answers.",
+  summary: "Turns of conversations, over a connection that stays open",
+  description: "Each message of the client, `response.create`, is a request of `POST`; each message of the " +
+    "gateway is an event of an answer.",
   when: "with the header upgrade: websocket",
   answer: {},
 };

@@ -110,6 +110,14 @@ const upstream = (fields: object) => ({
   ...HEALTHY,
   upstreams: { local: { ...HEALTHY.upstreams.local, ...fields } },
 });
+const withConsoleClient = (authMethod: string) => ({
+  ...HEALTHY,
+  oidc: {
+    issuer: "https://login.test",
+    audience: ["laneway"],
+    console: { clientId: "console", secret: { env: "OIDC_SECRET" }, authMethod, url: "https://gateway.test/console" },
+  },
+});
 /** The port of a server whose certificate nobody trusts. */
 const read = (name: string) => Deno.readTextFileSync(new URL(`../platform/tls/${name}`, import.meta.url));
 const missing = () => {
@@ -133,6 +141,18 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     },
     "issuer-unusable",
     /belongs to another issuer/,
+  ],
+  [
+    "the variable of the console's client at the provider is not set",
+    { config: withConsoleClient("client_secret_post") },
+    "oidc-secret-unusable",
+    /"oidc.console" is not set/,
+  ],
+  [
+    "the console's client at the provider has a password where a private key is expected",
+    { config: withConsoleClient("private_key_jwt"), env: { OIDC_SECRET: "a password", LOCAL_TOKEN: SECRET } },
+    "oidc-secret-unusable",
+    /no private key as JWK or PEM/,
   ],
   ["the file is no JSON", { config: '{\n  "lanes": {,}\n}' }, "configuration-syntax", /line 2, column 13/],
   ["a setting is misspelt", { config: { ...HEALTHY, upstream: {} } }, "setting-unknown", /upstreams/],

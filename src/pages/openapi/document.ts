@@ -18,8 +18,8 @@ export interface DocumentFacts {
 const DESCRIPTION =
   `One gateway for open models and clients of several APIs. Each lane, \`/{lane}\`, has its own models.
 
-A request is served by every API alike: what one of them cannot express is reported in the header \`x-laneway-notes\`. Errors
-have the shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
+Each API reaches all models. The header \`x-laneway-notes\` reports what an API or a model cannot express. Errors have the
+shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
 
 /** Creates the description. It takes some tens of milliseconds, and others run in between. */
 export async function describeApi({ title, version, protocols, fallback }: DocumentFacts): Promise<Document> {

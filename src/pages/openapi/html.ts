@@ -24,7 +24,7 @@ export async function documentHtml(document: Document): Promise<string> {
   const pieces = [
     `<header><h1>${escape(info.title)} ${escape(info.version)}</h1>
 ${textHtml(info.description)}
-<p>The same for programs: <a href="/openapi.json">OpenAPI</a>.</p></header>
+<p>Programs read it as <a href="/openapi.json">OpenAPI</a>.</p></header>
 <nav aria-label="Endpoints"><h2>Endpoints</h2>${listHtml(operations, tags.map(({ name }) => name))}</nav>
 <main>${securityHtml(components.securitySchemes)}`,
   ];

@@ -90,9 +90,10 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
   const examined: Examined = { ...examination, ...loaded };
   const asked: Examined = { ...examined, config: narrowedTo(examination.only, loaded.config) };
   const secrets = checkSecrets(asked);
-  const [machine, issuer, upstreams] = await Promise.all([
+  const [machine, issuer, client, upstreams] = await Promise.all([
     checkMachine(examined),
     checkIssuer(examined),
+    checkConsoleClient(examined),
     checkUpstreams(asked),
   ]);
   const models = isQuick ? [] : await checkModels(asked, upstreams.lost);
@@ -102,6 +103,7 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
     ...secrets,
     ...machine,
     ...issuer,
+    ...client,
     ...upstreams.findings,
     ...models,
     ...checkClients(examined),
@@ -130,6 +132,20 @@ async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined)
   const { host } = new URL(oidc.jwksUrl ?? oidc.issuer);
   const { check, message, cure } = whyUnreached(failure, host);
   return [problem("error", check, subject, message, cure.replaceAll("baseUrl", "oidc.issuer"))];
+}
+
+/** Checks whether the secret of `oidc.console` can be used. The gateway itself finds out at the first login. */
+async function checkConsoleClient({ config: { oidc }, platform: { env } }: Examined): Promise<Finding[]> {
+  const { authMethod, secret } = oidc?.console ?? {};
+  if (!authMethod || !secret) return [];
+  const { clientAuthOf } = await import("../../http/oidc_client_auth.ts");
+  try {
+    await clientAuthOf(authMethod, env(secret.env) ?? "");
+    return [];
+  } catch (thrown) {
+    const cure = `Correct ${secret.env} in the gateway's environment: until then, nobody can log in with the provider`;
+    return [problem("error", "oidc-secret-unusable", secret.env, (thrown as Error).message, cure)];
+  }
 }
 
 /** The configuration with only the named lane or model and its upstreams. Throws `UsageError` if there is no such name. */
