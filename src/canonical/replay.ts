@@ -3,21 +3,34 @@ import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./g
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
 /** A whole answer as the events of a stream, with its text word by word, for upstreams that do not stream. */
-export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
+export function replay(response: GenerateResponse): Generator<GenerateEvent> {
+  return replayIn(response, words);
+}
+
+/** Like `replay`, with each text in one piece, for stages that a whole answer passes on its way. */
+export function replayAtOnce(response: GenerateResponse): Generator<GenerateEvent> {
+  return replayIn(response, inOnePiece);
+}
+
+function* replayIn(response: GenerateResponse, pieces: typeof words): Generator<GenerateEvent> {
   const { model, content, finish, usage, extra } = response;
   yield { type: "start", model, inputTokens: Math.max(1, usage.inputTokens) };
-  for (const [index, part] of content.entries()) yield* replayPart(part, index);
+  for (const [index, part] of content.entries()) yield* replayPart(part, index, pieces);
   yield { type: "finish", finish, usage, ...(extra && { extra }) };
 }
 
 /** The events of one part. */
-export function* replayPart(part: OutputPart, index: number): Generator<GenerateEvent> {
+export function* replayPart(part: OutputPart, index: number, pieces = words): Generator<GenerateEvent> {
   yield { type: "part-start", index, part: emptied(part) };
   const { type, text } = deltaOf(part);
-  for (const word of words(text)) yield { type: "part-delta", index, delta: { type, text: word } };
+  for (const word of pieces(text)) yield { type: "part-delta", index, delta: { type, text: word } };
   const annotations = part.type === "text" ? part.annotations : undefined;
   const opaque = part.type === "reasoning" && part.text !== "" ? part.opaque : undefined;
   yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
+}
+
+function* inOnePiece(text: string): Generator<string> {
+  if (text !== "") yield text;
 }
 
 /** Text up to this many characters is emitted word by word. Longer text is emitted in pieces of about `PIECE` characters. */

@@ -1,11 +1,18 @@
 import type { RequestContext } from "../context/request_context.ts";
+import type { Stage } from "./inference.ts";
+
+export const ADMISSION: Stage = {
+  name: "admission",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  admit: ({ context, estimate }) => admit(context, estimate),
+};
 
 /**
  * Admits a request to a model: it takes one of the gateway's places for requests, and its tokens count against the
  * limits of the caller's key. `tokens`: those that the request is sure to use. Throws `unavailable` or `rate_limit`. A
  * refused request counts as no use.
  */
-export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
+function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
   const { gateway: { guards }, caller, requestLog } = context;
   requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
   if (guards.budgets || guards.admission(caller)) return admitLimited(context, tokens);

@@ -12,45 +12,32 @@ import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
-import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedTarget } from "./billing.ts";
 import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
-import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
+import type { Inference } from "./inference.ts";
+import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 
-export interface AttemptOptions {
-  signal?: AbortSignal;
-  /** The tokens of a conversation, estimated. */
-  estimate?: number;
-  /** How the model is offered the hosted tools that the gateway runs. */
-  hosted?: HostedOffer;
-  /** Hosted tools that the request asks for by fields of their own. */
-  beside?: readonly HostedTool[];
-  /** Receives what each transform of the input does, for an explanation. */
-  steps?: Step[];
-}
-
 /** Opens an attempt at a target, which is the request's current attempt from now on. */
 export function openAttempt<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
+  inference: Inference<K>,
   where: PlannedTarget,
-  context: RequestContext,
-  options: AttemptOptions = {},
+  signal?: AbortSignal,
 ): Attempt<K> {
+  const { operation, input, context, steps } = inference;
   const upstream = upstreamOf(where, context);
   const attempt = context.requestLog.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
-  if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
-  const created = createAttempt(operation, input, { where, upstream, attempt }, context, options);
+  if (!steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
+  const created = createAttempt(inference, { where, upstream, attempt }, signal);
   return {
     ...created,
     onDescribed: () => refuseIfStrict(context, attempt),
-    bill: () => openBill(created, where, attempt, options.estimate || context.requestLog.estimate, context),
+    bill: () => openBill(created, where, attempt, created.estimate || context.requestLog.estimate, context),
   };
 }
 
@@ -64,14 +51,12 @@ const PRICES_MS = 500;
 
 /** Opens an attempt that is not recorded as one of the request's. Its notes go to `attempt` only. */
 export function openUnrecordedAttempt<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
+  inference: Inference<K>,
   where: PlannedTarget,
   attempt: AttemptRecord,
-  context: RequestContext,
-  options: AttemptOptions = {},
+  signal: AbortSignal,
 ): Attempt<K> {
-  return createAttempt(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
+  return createAttempt(inference, { where, upstream: upstreamOf(where, inference.context), attempt }, signal);
 }
 
 /** A target, its upstream, and the record of the attempt. */
@@ -82,12 +67,11 @@ interface AttemptParts {
 }
 
 function createAttempt<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
+  { operation, input, estimate, steps, offer: hosted, beside, facts: held, context }: Inference<K>,
   { where, upstream, attempt }: AttemptParts,
-  { gateway, clientWire, caller, hide, request, requestLog, signal: ended }: RequestContext,
-  { estimate = 0, steps, hosted, beside = [], signal = ended }: AttemptOptions,
+  signal: AbortSignal = context.signal,
 ): Attempt<K> {
+  const { gateway, clientWire, caller, hide, request, requestLog } = context;
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway.counting) : undefined;
@@ -99,7 +83,7 @@ function createAttempt<K extends ModelOperation>(
   return {
     operation,
     input,
-    estimate,
+    estimate: "messages" in input ? estimate : 0,
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
     upstream: withCapture(
@@ -117,6 +101,7 @@ function createAttempt<K extends ModelOperation>(
       if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
       const offer = isOff ? undefined : hosted;
       const facts: TargetFacts = {
+        facts: held,
         target: attempt.target,
         clientWire,
         systemMessages: target.systemMessages,

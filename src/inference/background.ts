@@ -11,7 +11,10 @@ import { streamResponse } from "../http/respond.ts";
 import type { EventSeries } from "../state/stored_events.ts";
 import type { Run } from "../state/runs.ts";
 import type { EventSource } from "../util/event_source.ts";
+import { streamedAnswer } from "./answer.ts";
+import { FACT } from "./facts.ts";
 import type { Incoming } from "./incoming.ts";
+import type { Stage } from "./inference.ts";
 
 type Answer = (asked: Incoming<"generate">) => Promise<Response>;
 
@@ -181,10 +184,19 @@ function pending({ id, created }: Exchange<"generate">, input: GenerateRequest):
   };
 }
 
+/** Stores the answer's state before any upstream is called, and starts it at once. */
+export const BACKGROUND: Stage<"generate"> = {
+  name: "background",
+  operations: ["generate"],
+  needs: FACT.background,
+  admit: ({ begin, exchange, added }) => begin?.(exchange, added.messages),
+  around: (inference, ask) => streamedAnswer(startedAtOnce(ask(inference), inference.input.model, inference.estimate)),
+};
+
 /** A source whose start does not wait for an upstream, because a client needs the response's id to come back to it. */
-export function startedAtOnce(
+function startedAtOnce(
   source: EventSource<GenerateEvent>,
-  { model }: GenerateRequest,
+  model: string,
   inputTokens: number,
 ): EventSource<GenerateEvent> {
   let hasStarted = false;

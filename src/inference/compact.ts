@@ -1,52 +1,54 @@
 /** Conversations that a client wants shortened: the requested model writes a summary, and continues from it. */
-import { collectFrom } from "../canonical/collect.ts";
 import type { CompactionRequest } from "../canonical/compaction.ts";
-import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { Finish, GenerateEvent, GenerateRequest, GenerateResponse, OpaquePart } from "../canonical/generate.ts";
-import type { Input } from "../canonical/operations.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
-import type { RequestContext } from "../context/request_context.ts";
-import type { Exchange } from "../contract/context.ts";
-import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
-import type { Protocol } from "../contract/protocol.ts";
+import { targetName } from "../contract/planned_target.ts";
 import { GatewayError } from "../errors.ts";
-import type { Resolution } from "../lanes/resolution.ts";
 import { askForSummary, goOnFrom, summaryIn } from "../transforms/compaction.ts";
 import type { EventSource } from "../util/event_source.ts";
+import { type Answer, streamedAnswer } from "./answer.ts";
 import { intakeAt } from "./attempt.ts";
 import { count } from "./counting.ts";
+import { FACT } from "./facts.ts";
+import { withTargets } from "./failover_plan.ts";
+import type { Ask, Inference, Stage } from "./inference.ts";
+import { asking, fitLength } from "./model_limits.ts";
 import { summarySealer, summaryWire } from "./recall.ts";
 
-/** A request whose conversation may be shortened, the targets that may answer it, and what the gateway has to do. */
-export interface Shortening {
-  input: Input<"generate">;
-  targets: readonly PlannedTarget[];
-  /** Present if no target shortens conversations itself. */
-  compaction?: CompactionRequest;
-}
+/** An inference whose conversation the gateway may have to shorten. */
+type Shortened = Inference<"generate"> & { readonly compaction: CompactionRequest };
 
 /**
- * Leaves it to targets of the client's wire that shorten conversations themselves. If there are none, the gateway does
- * it.
+ * Leaves the shortening to targets of the client's wire that do it themselves. If there are none, the gateway has the
+ * requested model write a summary.
  */
-export function planCompaction(
-  { summary, wire }: Protocol<"generate">,
-  input: Input<"generate">,
-  targets: readonly PlannedTarget[],
-  context: RequestContext,
-): Shortening {
-  const { compaction } = input;
-  if (!compaction) return { input, targets };
-  const able = targets.filter((where) => {
-    const intake = intakeAt(where, context);
-    return intake?.compacts && intake.wire === wire;
-  });
-  if (able.length > 0) return { input, targets: able };
-  for (const field of compaction.unknown ?? []) context.note(`dropped ${field}`);
-  const { compaction: _, extra: __, ...rest } = input;
-  const plain = { ...rest, ...(compaction.extra && { extra: compaction.extra }) };
-  return { input: plain, targets, ...(summary && { compaction }) };
-}
+export const COMPACTION: Stage<"generate"> = {
+  name: "compaction",
+  operations: ["generate"],
+  needs: FACT.compaction,
+  request(inference) {
+    const { input, plan, context, protocol: { summary, wire } } = inference;
+    const { compaction } = input;
+    if (!compaction) return inference;
+    const able = plan.targets.filter((where) => {
+      const intake = intakeAt(where, context);
+      return intake?.compacts && intake.wire === wire;
+    });
+    if (able.length > 0) return { ...inference, plan: withTargets(plan, able) };
+    for (const field of compaction.unknown ?? []) inference.note(`dropped ${field}`);
+    const { compaction: _, extra: __, ...rest } = input;
+    const plain = { ...rest, ...(compaction.extra && { extra: compaction.extra }) };
+    return { ...inference, input: plain, ...(summary && { compaction }) };
+  },
+  around(inference, ask) {
+    const { compaction, hosted } = inference;
+    if (!compaction) return ask(inference);
+    const shortened = { ...inference, compaction };
+    if (!hosted?.isBegun && isDue(shortened)) return streamedAnswer(new CompactedStream(shortened, ask));
+    // Each round of hosted tools limits its own answer.
+    return ask(hosted ? inference : fitLength(inference));
+  },
+};
 
 /**
  * The length in tokens from which a conversation is shortened, if neither the client nor the model's context length
@@ -57,69 +59,34 @@ const DEFAULT_THRESHOLD = 100_000;
 const FILLED = 0.8;
 
 /** Whether the conversation is long enough to be shortened now. */
-export function isDue(
-  { when }: CompactionRequest,
-  request: GenerateRequest,
-  estimate: number,
-  { targets: [first], contextLength }: Resolution,
-  { gateway }: RequestContext,
-): boolean {
+function isDue({ compaction: { when }, input, estimate, plan, context: { gateway } }: Shortened): boolean {
+  const { targets: [first], contextLength } = plan;
   if (when === "now") return true;
   const known = contextLength === undefined ? DEFAULT_THRESHOLD : Math.floor(contextLength * FILLED);
   const { inputTokens: threshold = known } = when;
-  return first !== undefined && count(request, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
+  return first !== undefined && count(input, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
 }
 
-/** A request whose conversation is being shortened. */
-export interface Compacting {
-  compaction: CompactionRequest;
-  protocol: Protocol<"generate">;
-  exchange: Exchange<"generate">;
-  context: RequestContext;
-}
-
-/** The whole answer: the summary, then the model's continuation, unless the client wants to ask for that itself. */
-export async function compactWhole(
-  compacting: Compacting,
-  ask: (request: GenerateRequest, estimate: number) => Promise<GenerateResponse>,
-): Promise<GenerateResponse> {
-  const { exchange: { input }, compaction } = compacting;
-  const before = await summarize(compacting, () => {
-    const request = askForSummary(input, compaction);
-    return ask(request, estimateInputTokens(request));
-  });
-  if (!before) return await ask(input, estimateInputTokens(input));
-  const { part, usage, model, summary } = before;
-  if (isAlone(compaction)) return { model, content: [part], finish: PAUSED, usage };
-  const next = goOnFrom(input, summary, compaction.covers);
-  const answer = await ask(next, estimateInputTokens(next));
-  return { ...answer, content: [part, ...answer.content], usage: withSummary(usage, answer.usage) };
-}
-
-/** Like `compactWhole`, as a stream. */
-export function compactStream(
-  compacting: Compacting,
-  open: (request: GenerateRequest, estimate: number) => EventSource<GenerateEvent>,
-): EventSource<GenerateEvent> {
-  return new CompactedStream(compacting, open);
-}
-
+/**
+ * The answer of a conversation that is shortened first: the summary, then the model's continuation, unless the client
+ * wants to ask for that itself.
+ */
 class CompactedStream implements EventSource<GenerateEvent> {
-  readonly #compacting: Compacting;
-  readonly #open: (request: GenerateRequest) => EventSource<GenerateEvent>;
+  readonly #inference: Shortened;
+  readonly #open: (request: GenerateRequest) => Answer<"generate">;
   #source: EventSource<GenerateEvent> | undefined;
   /** The summary. Absent before it is written, and if it could not be. */
   #before: Summarized | undefined;
   #hasBegun = false;
   #isCancelled = false;
 
-  constructor(
-    compacting: Compacting,
-    open: (request: GenerateRequest, estimate: number) => EventSource<GenerateEvent>,
-  ) {
-    this.#compacting = compacting;
-    const openNext = (request: GenerateRequest) => this.#source = open(request, estimateInputTokens(request));
-    this.#open = openNext;
+  constructor(inference: Shortened, ask: Ask<"generate">) {
+    this.#inference = inference;
+    this.#open = (request) => {
+      const answer = ask(asking(inference, request));
+      this.#source = answer;
+      return answer;
+    };
   }
 
   async next(): Promise<readonly GenerateEvent[] | undefined> {
@@ -143,8 +110,8 @@ class CompactedStream implements EventSource<GenerateEvent> {
   }
 
   async #summarize(): Promise<readonly GenerateEvent[] | undefined> {
-    const { compaction, exchange: { input } } = this.#compacting;
-    const before = await summarize(this.#compacting, () => collectFrom(this.#open(askForSummary(input, compaction))));
+    const { compaction, input } = this.#inference;
+    const before = await summarize(this.#inference, () => this.#open(askForSummary(input, compaction)).whole());
     if (this.#isCancelled) return undefined;
     if (!before) {
       this.#open(input);
@@ -198,14 +165,14 @@ function withSummary(before: Usage, usage: Usage): Usage {
 
 /** Asks for the summary. Returns `undefined` if that failed and the conversation can go on without one. */
 async function summarize(
-  { compaction, protocol, exchange, context }: Compacting,
+  { compaction, protocol, exchange, input, context }: Shortened,
   ask: () => Promise<GenerateResponse>,
 ): Promise<Summarized | undefined> {
   try {
     const sealer = await summarySealer(context); // first, so that no model works in vain
     const response = await ask();
     const keepsUsers = compaction.when === "now" && compaction.covers === "answers";
-    const summary = summaryIn(response, exchange.input, keepsUsers);
+    const summary = summaryIn(response, input, keepsUsers);
     if (summary === "") throw new GatewayError("upstream_error", "The model wrote no summary of the conversation");
     if (response.finish.reason === "length") {
       if (!isAlone(compaction)) throw new GatewayError("upstream_error", "The summary of the conversation was cut off");

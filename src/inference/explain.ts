@@ -2,42 +2,50 @@
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
-import type { PlannedTarget } from "../contract/planned_target.ts";
 import { refusalOf } from "../routing/failover.ts";
-import type { HostedOffer } from "../transforms/hosted_history.ts";
-import { type AttemptOptions, openAttempt } from "./attempt.ts";
-import type { Step } from "./prepare.ts";
-
-interface ExplainOptions extends Pick<AttemptOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
-  /** The changes by the transforms for the model. */
-  steps?: readonly Step[];
-}
+import { openAttempt } from "./attempt.ts";
+import { differences } from "./differences.ts";
+import type { Inference, Stage, Step } from "./inference.ts";
 
 export function wantsExplanation({ headers }: { headers: Headers }): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
 }
 
+/** Runs one stage, and records what it did. */
+export async function explainStage(stage: Stage, inference: Inference, steps: Step[]): Promise<Inference> {
+  const { note } = inference;
+  const notes = new Set<string>();
+  const passed = await stage.request!({
+    ...inference,
+    note(text) {
+      notes.add(text);
+      note(text);
+    },
+  });
+  const changes = passed.operation === inference.operation ? differences(inference.input, passed.input) : [];
+  if (changes.length + notes.size > 0) steps.push({ step: stage.name, notes: [...notes], changes });
+  return { ...passed, note };
+}
+
 /**
- * Explains a request: what was changed for its model and, for each target in order, the changes step by step, the calls
- * that would be made, and what they leave out. Throws the error that a strict request would get if no target would
- * serve it.
+ * Explains a request: what each stage changed and, for each target in order, the changes for it, the calls that would be
+ * made, and what they leave out. Throws the error that a strict request would get if no target would serve it.
  */
-export async function explainAll<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
-  targets: readonly PlannedTarget[],
-  context: RequestContext,
-  { steps = [], functions, beside }: ExplainOptions = {},
+export async function explainInference<K extends ModelOperation>(
+  inference: Inference<K>,
+  steps: readonly Step[],
 ): Promise<Response> {
   const { explain } = await import("../upstream/explain.ts");
+  const { operation, input, hosted, plan: { targets }, context } = inference;
   const { requestLog } = context;
-  const hosted = functions && { functions, isLast: false };
+  const offered = await hosted?.offer();
+  const offer = offered && { functions: offered.functions, isLast: false };
   requestLog.entry.stream = false;
   const ends: unknown[] = [];
   const explained = targets.map((where) => {
     const own: Step[] = [];
     const { thrown, ...explanation } = explain(
-      openAttempt(operation, input, where, context, { steps: own, hosted, beside }),
+      openAttempt({ ...inference, steps: own, offer }, where),
     );
     ends.push(thrown);
     return { ...explanation, target: requestLog.attempt?.target, notes: requestLog.notes(), steps: own };

@@ -1,67 +1,42 @@
 /** Requests whose answer needs a tool that no upstream of the model runs. The answer reports the failure; no upstream is asked. */
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { neededTools } from "../transforms/hosted_tools.ts";
-import type { GenerateResponse, HostedTool } from "../canonical/generate.ts";
-import type { Input } from "../canonical/operations.ts";
-import { replay } from "../canonical/replay.ts";
-import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
-import type { Exchange, WireRequest } from "../contract/context.ts";
-import type { Protocol } from "../contract/protocol.ts";
-import type { PlannedTarget } from "../contract/planned_target.ts";
-import type { AddedTurn } from "../state/continuity.ts";
-import { sourceOf } from "../util/event_source.ts";
-import { admit } from "./admit.ts";
-import { remember, remembering } from "./recall.ts";
-import { respondWithStream } from "./stream_response.ts";
+import type { GenerateResponse } from "../canonical/generate.ts";
+import { refuseIfStrict } from "../context/request_context.ts";
+import { wholeAnswer } from "./answer.ts";
+import { FACT } from "./facts.ts";
+import { withTargets } from "./failover_plan.ts";
 import { runsAt } from "./hosted_tool_policy.ts";
+import type { Inference, Stage } from "./inference.ts";
 
-/** The targets that run one of these tools; all targets if there are no tools. */
-export function targetsThatRun(
-  tools: readonly HostedTool[],
-  targets: readonly PlannedTarget[],
-  context: RequestContext,
-): readonly PlannedTarget[] {
-  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runsAt(tool, where, context)));
-}
+/** Chooses the targets that run one of the tools which the answer needs. If there are none, the answer says so. */
+export const NEEDED_TOOLS: Stage<"generate"> = {
+  name: "needed tools",
+  operations: ["generate"],
+  needs: FACT.hostedTools,
+  request(inference) {
+    const { protocol, input, wire, plan, hosted, exchange, context } = inference;
+    const needed = hosted ? [] : neededTools(input, protocol.toolsBeside?.(wire));
+    if (needed.length === 0) return inference;
+    const able = plan.targets.filter((where) => needed.some((tool) => runsAt(tool, where, context)));
+    if (able.length > 0) return { ...inference, plan: withTargets(plan, able) };
+    exchange.input = input;
+    const failed = protocol.failTools?.(needed, exchange);
+    if (!failed) return inference;
+    for (const { name } of needed) inference.note(`dropped tool ${name}`);
+    refuseIfStrict(context);
+    return { ...inference, failed, plan: withTargets(plan, []), facts: inference.facts & FACT.kept | FACT.hostedTools };
+  },
+  around: (inference, ask) =>
+    inference.failed ? wholeAnswer(() => Promise.resolve(responseOf(inference, inference.failed!))) : ask(inference),
+};
 
-/** The hosted tools without which the request must not be answered. */
-export function toolsNeeded(
-  protocol: Protocol<"generate">,
-  input: Input<"generate">,
-  wire: WireRequest,
-): readonly HostedTool[] {
-  return neededTools(input, protocol.toolsBeside?.(wire));
-}
-
-/** Notes the tools that fail. Throws if the request is strict. */
-export function noteFailed(tools: readonly HostedTool[], context: RequestContext): void {
-  for (const { name } of tools) context.note(`dropped tool ${name}`);
-  refuseIfStrict(context);
-}
-
-/** The answer that says that the tools failed. No upstream is asked for it. */
-export async function answerFailed(
-  { content, usage: counts }: FailedTools,
-  protocol: Protocol<"generate">,
-  exchange: Exchange<"generate">,
-  added: AddedTurn,
-  context: RequestContext,
-): Promise<Response> {
-  await admit(context, 0);
-  const response: GenerateResponse = {
-    model: exchange.input.model,
+function responseOf({ input, protocol }: Inference<"generate">, { content, usage }: FailedTools): GenerateResponse {
+  return {
+    model: input.model,
     content,
     finish: { reason: "stop" },
     usage: { inputTokens: 0, outputTokens: 0 },
-    ...(counts && { extra: { wire: protocol.name, fields: { usage: counts } } }),
+    ...(usage && { extra: { wire: protocol.name, fields: { usage } } }),
   };
-  if (exchange.input.stream) {
-    const passage = exchange.stored
-      ? remembering((response) => remember(response, exchange, added, context))
-      : undefined;
-    return respondWithStream(protocol, exchange, sourceOf(replay(response)), context, passage);
-  }
-  context.requestLog.entry.usage = response.usage;
-  await remember(response, exchange, added, context);
-  return protocol.serialize(response, exchange);
 }

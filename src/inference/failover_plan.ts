@@ -5,9 +5,20 @@ import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
-import type { FailoverPlan } from "../routing/failover.ts";
+import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
+import { firstStream } from "../routing/first_stream.ts";
 import { drawsOf, orderByDraw } from "../routing/rendezvous.ts";
 import { conversationKey, orderByAffinity } from "../routing/session_affinity.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { streamedAnswer, wholeAnswer } from "./answer.ts";
+import { openAttempt } from "./attempt.ts";
+import { FACT } from "./facts.ts";
+import { forgetConversation } from "./incoming.ts";
+import type { Ask, Inference, Stage } from "./inference.ts";
 
 export interface PlanOptions {
   /** How long a stream may be silent before the next target is tried as well, in milliseconds. */
@@ -71,11 +82,22 @@ export interface Affinity extends Resolution {
   conversation?: string;
 }
 
-/**
- * The targets in the order in which this conversation tries them. If there is only one to choose, its last target is
- * not looked up.
- */
-export function withAffinity(
+export function withTargets(plan: Affinity, targets: Affinity["targets"]): Affinity {
+  return targets === plan.targets ? plan : { ...plan, targets };
+}
+
+/** Puts the targets in the order in which this conversation tries them. */
+export const AFFINITY: Stage<"generate"> = {
+  name: "session affinity",
+  operations: ["generate", "countTokens"],
+  needs: FACT.choice,
+  request(inference) {
+    const { plan, input, lane, context } = inference;
+    return runStep(() => ({ ...inference, plan: withAffinity(plan, input, lane, context) }));
+  },
+};
+
+function withAffinity(
   resolution: Resolution,
   input: Pick<GenerateRequest, "model" | "cacheKey" | "messages">,
   lane: Lane,
@@ -83,10 +105,79 @@ export function withAffinity(
 ): Affinity {
   const { targets } = resolution;
   const policiesOf = (upstream: string) => gateway.upstreams.get(upstream)?.providers?.policies;
-  if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
   const scope = [owner, lane.name, input.model];
   const conversation = conversationKey(scope, input, request.headers, gateway.routing.sessionHeaders);
   const ordered = orderByDraw(targets, drawsOf(conversation));
   const last = gateway.routing.affinity.of(conversation, targetName(ordered[0]!));
   return { ...resolution, conversation, targets: orderByAffinity(ordered, last, policiesOf) };
+}
+
+/**
+ * Tries the targets until one answers. A streamed answer has begun with its first content; until a whole answer is
+ * complete, the client has been sent nothing.
+ */
+export const FAILOVER: Stage = {
+  name: "failover",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  around(inference, ask) {
+    const { operation, input, plan, context } = inference;
+    const { conversation, hedgeAfterMs } = plan;
+    if (!isStreamed(operation, input)) {
+      const failover = planFailover(plan.targets, context, { conversation });
+      return wholeAnswer(() => firstAnswer(failover, (target, signal) => askWhole(inference, target, signal, ask)));
+    }
+    const failover = planFailover(
+      plan.targets,
+      context,
+      operation === "generate" ? { conversation, hedgeAfterMs } : { conversation },
+    );
+    return streamedAnswer(firstStream(
+      "messages" in input && !inference.asksAgain
+        ? forgetting(failover, inference.exchange as Exchange<"generate">, inference.protocol as Protocol<"generate">)
+        : failover,
+      (target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
+    ));
+  },
+};
+
+/** Speech is passed on as bytes, even if the client gets it as events. */
+export function isStreamed(operation: ModelOperation, input: Input<ModelOperation>): boolean {
+  return "stream" in input && input.stream === true && operation !== "speak";
+}
+
+function askWhole<K extends ModelOperation>(
+  inference: Inference<K>,
+  target: PlannedTarget,
+  signal: AbortSignal,
+  ask: Ask<K>,
+): Promise<Output<K>> {
+  const opened = runStep(() => openAttempt(inference, target, signal));
+  return opened instanceof Promise
+    ? opened.then((attempt) => ask(at(inference, target, attempt)).whole())
+    : ask(at(inference, target, opened)).whole();
+}
+
+function at<K extends ModelOperation>(
+  inference: Inference<K>,
+  target: PlannedTarget,
+  attempt: Attempt<K>,
+): Inference<K> {
+  const { trace } = inference.context.requestLog.attemptAt(target) ?? {};
+  const facts = inference.facts | (trace ? FACT.traced : 0) | (target.repairArguments ? FACT.repaired : 0);
+  return { ...inference, target, attempt, facts };
+}
+
+/** The plan, changed so that the conversation is let go of once an answer begins. */
+function forgetting(
+  plan: FailoverPlan<PlannedTarget>,
+  exchange: Exchange<"generate">,
+  protocol: Protocol<"generate">,
+): FailoverPlan<PlannedTarget> {
+  return {
+    ...plan,
+    onServed(target) {
+      plan.onServed(target);
+      forgetConversation(exchange, protocol);
+    },
+  };
 }

@@ -1,33 +1,24 @@
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
-import { collectFrom } from "../canonical/collect.ts";
-import { estimateInputTokens } from "../canonical/estimate.ts";
-import type {
-  GenerateEvent,
-  GenerateRequest,
-  GenerateResponse,
-  HostedPart,
-  HostedTool,
-  Message,
-  Tool,
-} from "../canonical/generate.ts";
+import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
 import type { Input } from "../canonical/operations.ts";
-import { replay } from "../canonical/replay.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
-import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { CallFacts } from "../hosted/runner.ts";
 import { transformed } from "../transforms/apply.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
 import { GatewayError } from "../errors.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
-import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { type EventSource, opening } from "../util/event_source.ts";
 import { billSearch, isUnpaid } from "./billing.ts";
-import type { Shortening } from "./compact.ts";
+import { streamedAnswer } from "./answer.ts";
+import { FACT } from "./facts.ts";
+import type { Ask, Inference, Stage } from "./inference.ts";
+import { asking } from "./model_limits.ts";
 import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
@@ -43,11 +34,6 @@ export interface Hosted {
   offer(): Promise<Offered>;
 }
 
-/** The tools to offer; no fields if the gateway runs none. */
-export async function offeredBy(hosted: Hosted | undefined): Promise<Partial<Offered>> {
-  return hosted ? await hosted.offer() : {};
-}
-
 interface Offered {
   functions: readonly HostedFunction[];
   /** Parts that the answer begins with. */
@@ -61,18 +47,30 @@ interface Planned {
 }
 
 /** The hosted tools that a request asks for by fields of their own. */
-export function toolsBeside(protocol: Protocol<"generate">, wire: WireRequest): readonly HostedTool[] {
-  return protocol.toolsBeside?.(wire)?.tools ?? [];
+export function toolsBeside(
+  { toolsBeside }: Pick<Protocol<"generate">, "toolsBeside">,
+  wire: WireRequest,
+): readonly HostedTool[] {
+  return toolsBeside?.(wire)?.tools ?? [];
 }
 
+/** Has the gateway run the hosted tools that it can run and that the targets do not run themselves. */
+export const HOSTED_TOOLS: Stage<"generate"> = {
+  name: "hosted tools",
+  operations: ["generate"],
+  needs: FACT.hostedTools,
+  request(inference) {
+    const planned = planHosted(inference);
+    return planned ? { ...inference, ...planned } : inference;
+  },
+  around: (inference, ask) =>
+    inference.hosted ? streamedAnswer(hostedAnswer(inference.hosted, inference, ask)) : ask(inference),
+};
+
 /** The hosted tools that the gateway runs, and the request without their fields. `undefined` if it runs none. */
-export function planHosted(
-  protocol: Protocol<"generate">,
-  { input, targets, compaction }: Shortening,
-  wire: WireRequest,
-  context: RequestContext,
+function planHosted(
+  { protocol, input, plan: { targets }, compaction, beside, context }: Inference<"generate">,
 ): Planned | undefined {
-  const beside = toolsBeside(protocol, wire);
   const asked = [...input.tools ?? [], ...beside].filter(isHosted);
   const [first] = targets;
   if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
@@ -203,36 +201,22 @@ function unfinished(messages: readonly Message[]): HostedPart[] {
   }));
 }
 
-/** Like `streamHosted`, for an answer that comes whole. */
-export function answerHosted(
-  hosted: Hosted,
-  request: GenerateRequest,
-  context: RequestContext,
-  ask: (request: GenerateRequest, estimate: number, offer: HostedOffer) => Promise<GenerateResponse>,
-): Promise<GenerateResponse> {
-  const open = (...asked: Parameters<typeof ask>) => opening(async () => sourceOf(replay(await ask(...asked))));
-  return collectFrom(streamHosted(hosted, request, context, open));
-}
-
-type Open = (request: GenerateRequest, estimate: number, offer: HostedOffer) => EventSource<GenerateEvent>;
-
-/** Runs hosted tools between rounds of the model. All rounds are one answer. `open` starts a round. */
-export function streamHosted(
+/** Runs hosted tools between rounds of the model. All rounds are one answer. */
+function hostedAnswer(
   { offer, canPause }: Hosted,
-  request: GenerateRequest,
-  context: RequestContext,
-  open: Open,
+  inference: Inference<"generate">,
+  ask: Ask<"generate">,
 ): EventSource<GenerateEvent> {
-  return opening(async () => runRounds(await offer(), canPause, request, context, open));
+  return opening(async () => runRounds(await offer(), canPause, inference, ask));
 }
 
 function runRounds(
   { functions, before }: Offered,
   canPause: boolean,
-  request: GenerateRequest,
-  context: RequestContext,
-  open: Open,
+  inference: Inference<"generate">,
+  ask: Ask<"generate">,
 ): EventSource<GenerateEvent> {
+  const { input: request, context } = inference;
   const { gateway, signal, caller, requestLog } = context;
   const { rounds, calls, deadlineMs } = gateway.hosted.limits;
   const hits = hitsIn(request.messages);
@@ -251,7 +235,7 @@ function runRounds(
     isLate: () => gateway.clocks.monotonic() >= until,
     isUnpaid: (thrown) => isUnpaid(thrown, context),
     ask(grown, isLast) {
-      const round = open(grown, estimateInputTokens(grown), { functions, isLast });
+      const round = ask(asking(inference, grown, { offer: { functions, isLast } }));
       // The next round may be asked of another target.
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
     },

@@ -1,13 +1,8 @@
 /**
- * Everything that changes a conversation on its way to a target, in order: first the limits of its model, once a
- * request, then the needs of the target, once a target. Every transform is a pure function from request to request,
- * which reports what it changed. Nothing else changes the request, and a driver writes the result unchanged.
+ * What changes a conversation for one of its targets. A driver writes the result as it is.
  */
-import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateRequest, HostedTool, Message } from "../canonical/generate.ts";
 import type { Intake } from "../contract/intake.ts";
-import { clampEffort, clampFiles, clampOutput } from "../lanes/clamp.ts";
-import type { ModelLimits } from "../config/lane_schema.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
 import { withUpstreamIds } from "../transforms/call_ids.ts";
 import { withinBudget, withinControls, withLeastOutput } from "../transforms/controls.ts";
@@ -20,36 +15,13 @@ import { withPlaceholders } from "../transforms/placeholder.ts";
 import { withUpstreamNames } from "../transforms/tool_names.ts";
 import { arrangeTurns, mendTurns } from "../transforms/turns.ts";
 import { mendItems } from "../transforms/unpaired_items.ts";
-import { type Difference, differences } from "./differences.ts";
-
-type Note = (text: string) => void;
-
-interface Transform<Facts> {
-  /** The name that an explanation shows. */
-  name: string;
-  apply(request: GenerateRequest, facts: Facts, note: Note): GenerateRequest;
-}
-
-/** The effect of one transform, for an explanation. */
-export interface Step {
-  step: string;
-  notes: string[];
-  changes: Difference[];
-}
-
-export interface ModelFacts extends ModelLimits {
-  /** The request's tokens, estimated when they are first needed. */
-  estimate(request: GenerateRequest): number;
-}
-
-/** Transforms for the requested model, which hold for all of its targets. */
-const FOR_MODEL: readonly Transform<ModelFacts>[] = [
-  { name: "reasoning effort", apply: (request, { efforts }, note) => clampEffort(request, efforts, note) },
-  { name: "files", apply: (request, { inputModalities }, note) => clampFiles(request, inputModalities, note) },
-  { name: "length of the answer", apply: clampOutput },
-];
+import { differences } from "./differences.ts";
+import { FACT, type Facts } from "./facts.ts";
+import type { Note, Stage, Step } from "./inference.ts";
 
 export interface TargetFacts {
+  /** The facts about the request. */
+  facts: Facts;
   /** `upstream/model`. */
   target: string;
   clientWire: string;
@@ -76,99 +48,116 @@ export interface TargetFacts {
   answerRoom?: number;
 }
 
-/** Transforms for one target. */
-const FOR_TARGET: readonly Transform<TargetFacts>[] = [
-  { name: "hosted tools as functions", apply: offerHosted },
-  {
-    name: "hosted tools",
-    apply: (request, { refusedTools, refusesTool }, note) =>
-      withoutHosted(request, (tool) => refusedTools.includes(tool.name) || refusesTool?.(tool) === true, note),
-  },
-  {
-    name: "reasoning of other models",
-    apply: (request, { target }, note) => withoutForeignReasoning(request, target, note),
-  },
-  {
-    name: "refused cache hints",
-    apply: (request, facts, note) => facts.refusesCacheHints ? withoutCacheHints(request, note) : request,
-  },
-  {
-    name: "refused reasoning",
-    apply: (request, facts, note) => facts.refusesReasoning ? withoutReasoning(request, note) : request,
-  },
-  { name: "tool names", apply: (request, { intake }) => intake ? withUpstreamNames(request) : request },
-  { name: "structured output in words", apply: askInWords },
-  { name: "effort of the model's family", apply: holdThinking },
-  { name: "cache hints", apply: adoptHints },
-  { name: "offered tools", apply: offerTools },
-  {
-    name: "unsigned reasoning",
-    apply: (request, { intake }, note) =>
+/**
+ * What changes a conversation for one target, in order. Each is a pure function from request to request that reports
+ * what it changed.
+ */
+export const TARGET_STAGES: readonly Preparing[] = [
+  preparing("hosted tools as functions", FACT.hostedSteps | FACT.offered, offerHosted),
+  preparing("hosted tools", FACT.hostedTools, refuseHosted),
+  preparing(
+    "reasoning of other models",
+    FACT.reasoning,
+    (request, { target }, note) => withoutForeignReasoning(request, target, note),
+  ),
+  preparing("refused cache hints", FACT.refusedHints, (request, _, note) => withoutCacheHints(request, note)),
+  preparing("refused reasoning", FACT.refusedReasoning, (request, _, note) => withoutReasoning(request, note)),
+  preparing(
+    "tool names",
+    FACT.tools | FACT.calls,
+    (request, { intake }) => intake ? withUpstreamNames(request) : request,
+  ),
+  preparing("structured output in words", FACT.worded, askInWords),
+  preparing("effort of the model's family", FACT.heldThinking, holdThinking),
+  preparing("cache hints", FACT.adoptedHints, adoptHints),
+  preparing("offered tools", FACT.tools | FACT.offered, offerTools),
+  preparing(
+    "unsigned reasoning",
+    FACT.reasoning,
+    (request, { intake }, note) =>
       intake?.isUnsigned ? withoutUnsignedReasoning(request, intake.isUnsigned, note) : request,
-  },
-  { name: "order of turns", apply: orderTurns },
-  {
-    name: "placeholders",
-    apply: (request, { intake }, note) => intake ? withPlaceholders(request, intake.wire, note) : request,
-  },
-  { name: "ids of calls", apply: renameCalls },
-  {
-    name: "controls",
-    apply: (request, { intake }, note) => intake?.lacks ? withinControls(request, intake.lacks, note) : request,
-  },
-  { name: "limit of the answer", apply: limitAnswer },
+  ),
+  preparing("order of turns", FACT.calls | FACT.opaque | FACT.arranged, orderTurns),
+  preparing(
+    "placeholders",
+    FACT.opaque,
+    (request, { intake }, note) => intake ? withPlaceholders(request, intake.wire, note) : request,
+  ),
+  preparing("ids of calls", FACT.calls, renameCalls),
+  preparing(
+    "controls",
+    FACT.lackedControls,
+    (request, { intake }, note) => intake?.lacks ? withinControls(request, intake.lacks, note) : request,
+  ),
+  preparing("limit of the answer", FACT.limitedAnswer, limitAnswer),
 ];
 
-export interface ModelRequest {
-  request: GenerateRequest;
-  /** The request's tokens, estimated from the length of its texts. */
-  estimate: number;
+/** A stage that changes conversations for one target. */
+export interface Preparing extends Stage {
+  needs: Facts;
+  prepare(request: GenerateRequest, facts: TargetFacts, note: Note): GenerateRequest;
 }
 
-/**
- * The request as its model can take it. `steps` receives what each transform did. Throws `invalid_request` if the model
- * cannot take something that the answer depends on.
- */
-export function prepareForModel(
-  request: GenerateRequest,
-  limits: ModelLimits,
-  note: Note,
-  steps?: Step[],
-): ModelRequest {
-  let tokens: number | undefined;
-  const estimate = (one: GenerateRequest) => tokens ??= estimateInputTokens(one);
-  const prepared = run(FOR_MODEL, request, { ...limits, estimate }, note, steps);
-  return { request: prepared, estimate: estimate(prepared) };
+function preparing(name: string, needs: Facts, prepare: Preparing["prepare"]): Preparing {
+  return { name, operations: ["generate", "countTokens"], needs, prepare };
 }
 
-/** The request as the target needs it. Returns the same object if nothing has to change. */
+/** The request as the target needs it. Returns the same object if nothing has to change. `steps` receives what changed. */
 export function prepareForTarget(
   request: GenerateRequest,
   facts: TargetFacts,
   note: Note,
   steps?: Step[],
 ): GenerateRequest {
-  return run(FOR_TARGET, request, facts, note, steps);
+  let held = facts.facts | factsOfTarget(request, facts);
+  // Their steps are written as calls.
+  if (held & (FACT.hostedSteps | FACT.offered)) held |= FACT.calls | FACT.tools;
+  let prepared = request;
+  for (const { name, needs, prepare } of TARGET_STAGES) {
+    if (!(needs & held)) continue;
+    prepared = steps
+      ? recordStep(name, prepared, (own) => prepare(prepared, facts, own), note, steps)
+      : prepare(prepared, facts, note);
+  }
+  return prepared;
 }
 
-function run<Facts>(
-  transforms: readonly Transform<Facts>[],
-  request: GenerateRequest,
-  facts: Facts,
+function factsOfTarget({ maxOutputTokens }: GenerateRequest, facts: TargetFacts): Facts {
+  const { intake, clientWire, hosted, refusesCacheHints, refusesReasoning, corrections, answerLimit } = facts;
+  let bits = hosted ? FACT.offered : 0;
+  if (refusesCacheHints) bits |= FACT.refusedHints;
+  if (refusesReasoning) bits |= FACT.refusedReasoning;
+  if (corrections) bits |= FACT.worded;
+  if (answerLimit !== undefined) bits |= FACT.limitedAnswer;
+  if (!intake) return bits;
+  const { wire, results, takesCacheHints, lacks, leastOutputTokens } = intake;
+  if (intake.holdThinking) bits |= FACT.heldThinking;
+  if (wire !== clientWire) bits |= takesCacheHints ? FACT.arranged | FACT.adoptedHints : FACT.arranged;
+  if (results === "anywhere") bits |= FACT.arranged;
+  if (lacks) bits |= FACT.lackedControls;
+  return leastOutputTokens !== undefined && maxOutputTokens !== undefined ? bits | FACT.limitedAnswer : bits;
+}
+
+/** Runs one stage for an explanation. */
+export function recordStep<T>(
+  step: string,
+  before: T,
+  change: (note: Note) => T,
   note: Note,
-  steps?: Step[],
-): GenerateRequest {
-  return transforms.reduce((before, { name, apply }) => {
-    if (!steps) return apply(before, facts, note);
-    const notes = new Set<string>();
-    const after = apply(before, facts, (text) => {
-      notes.add(text);
-      note(text);
-    });
-    const changes = differences(before, after);
-    if (changes.length + notes.size > 0) steps.push({ step: name, notes: [...notes], changes });
-    return after;
-  }, request);
+  steps: Step[],
+): T {
+  const notes = new Set<string>();
+  const after = change((text) => {
+    notes.add(text);
+    note(text);
+  });
+  const changes = differences(before, after);
+  if (changes.length + notes.size > 0) steps.push({ step, notes: [...notes], changes });
+  return after;
+}
+
+function refuseHosted(request: GenerateRequest, { refusedTools, refusesTool }: TargetFacts, note: Note) {
+  return withoutHosted(request, (tool) => refusedTools.includes(tool.name) || refusesTool?.(tool) === true, note);
 }
 
 /**

@@ -1,41 +1,48 @@
 /** The state of a conversation from turn to turn: stored by the gateway, or sealed and kept by the client. */
-import { Collector } from "../canonical/collect.ts";
-import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
-import { holdsPart } from "../canonical/part_types.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
-import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
-import { markReasoning } from "../transforms/reasoning.ts";
-import { openReasoning, SEALED_PREFIX, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
+import {
+  holdsResult,
+  numberHits,
+  openHits,
+  sealedHits,
+  sealStepStream,
+  takeSteps,
+} from "../transforms/hosted_sealing.ts";
+import {
+  openReasoning,
+  SEALED_PREFIX,
+  sealedIn,
+  type Sealing,
+  sealStream,
+  type Thought,
+} from "../transforms/sealing.ts";
 import { GatewayError } from "../errors.ts";
 import { runSliced, sliced } from "../util/sliced_work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { ConversationCache } from "./incoming.ts";
-import type { AddedTurn, Recalled } from "../state/continuity.ts";
+import type { Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
-import type { Passage } from "./answer_loop.ts";
+import { FACT, withTurnsOf } from "./facts.ts";
+import type { Stage } from "./inference.ts";
 
-/** The request with everything that it builds on: stored turns, and the content that the client keeps sealed. */
-export function recall(
-  asked: Input<"generate">,
-  context: RequestContext,
-  conversationCache?: ConversationCache,
-): Recalled | Promise<Recalled> {
-  const { messages, recall: wanted } = asked;
-  const { previous, references = [], conversation } = wanted ?? {};
-  const buildsOn = conversationCache || previous !== undefined || references.length > 0 || conversation !== undefined;
-  if (buildsOn || MAY_BE_SEALED.some((type) => holdsPart(messages, type))) {
-    return recallAll(asked, context, conversationCache);
-  }
-  return { input: asked, added: { messages: wanted ? messages.slice(wanted.at) : messages } };
-}
+/** Adds what the request builds on: stored turns, and the content that the client keeps sealed. */
+export const RECALL: Stage<"generate"> = {
+  name: "recall",
+  operations: ["generate", "countTokens"],
+  // Parts of these types may be sealed, or hold hits without numbers.
+  needs: FACT.continues | FACT.opaque | FACT.reasoning | FACT.hostedSteps,
+  async request(inference) {
+    const { input, added } = await recall(inference.input, inference.context, inference.conversationCache);
+    return { ...inference, input, added, facts: withTurnsOf(inference.facts, input) };
+  },
+};
 
-/** The types of parts that may hold sealed content, or hits without numbers. */
-const MAY_BE_SEALED = ["opaque", "reasoning", "hosted"] as const;
-
-async function recallAll(
+/** The request with everything that it builds on. */
+export async function recall(
   asked: Input<"generate">,
   context: RequestContext,
   conversationCache?: ConversationCache,
@@ -107,6 +114,20 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
   };
 }
 
+/** Seals the reasoning of the answer, and the results of hosted tools, if the protocol has a field for them. */
+export const SEALING: Stage<"generate"> = {
+  name: "sealing",
+  operations: ["generate"],
+  answer({ protocol, exchange, context, hosted }) {
+    const sealing = sealingFor(protocol, exchange, context);
+    return sealing && {
+      transforms: hosted ? [sealStream(sealing), sealStepStream(sealing)] : [sealStream(sealing)],
+      sees: ({ type }) => type === "reasoning" || type === "hosted",
+      opens: sealing.toOpen,
+    };
+  },
+};
+
 /** How the answer's reasoning is sealed, if the protocol has a field for it. */
 export function sealingFor(
   { reasoning }: Protocol<"generate">,
@@ -164,84 +185,4 @@ export async function summarySealer({ gateway }: RequestContext): Promise<Sealer
 /** The purpose that summaries are sealed for. Content sealed for one purpose cannot be opened for another. */
 export function summaryWire(wire: string): string {
   return `${wire} summary`;
-}
-
-/**
- * Stores the turn before the end of the answer goes out, so that the client can continue it at once. If the store
- * fails, the answer is served all the same.
- */
-export function remember(
-  response: GenerateResponse,
-  exchange: Exchange<"generate">,
-  added: AddedTurn,
-  context: RequestContext,
-  conversationCache?: ConversationCache,
-): Promise<void> | undefined {
-  const { conversation, keep } = exchange.input.recall ?? {};
-  if (conversation === undefined && !keep && !conversationCache) return undefined;
-  return rememberTurn(response, exchange, added, context, conversationCache);
-}
-
-async function rememberTurn(
-  response: GenerateResponse,
-  exchange: Exchange<"generate">,
-  { messages, follows, begins }: AddedTurn,
-  { gateway, requestLog, caller, note }: RequestContext,
-  conversationCache?: ConversationCache,
-): Promise<void> {
-  const { id, created, input } = exchange;
-  const { keep } = input.recall ?? {};
-  const target = requestLog.attempt?.target ?? "";
-  const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
-    // Each part of the answer becomes an item of the conversation.
-    const answer = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
-    try {
-      await gateway.state.conversations.change(conversation, caller.owner, { messages: [...asked, ...answer] });
-    } catch (cause) {
-      requestLog.entry.cause = cause;
-      note("could not add the response to its conversation");
-    }
-  };
-  if (input.recall?.conversation !== undefined) await addTo(input.recall.conversation, messages, response);
-  if (!keep) return conversationCache?.keep(id, response, target);
-  const previous = begins ? undefined : input.recall?.previous;
-  const facts = { id, previous, created, completed: exchange.now(), model: input.model };
-  try {
-    await requestLog.waitForStore(
-      gateway.state.continuity.remember(
-        { ...facts, messages, response, keep },
-        target,
-        caller.owner,
-        follows,
-        requestLog.storeMs,
-      ),
-    );
-  } catch (cause) {
-    exchange.stored = false;
-    requestLog.entry.cause = cause;
-    const isFull = cause instanceof GatewayError && cause.code === "rate_limit";
-    note(isFull ? "could not store the response beyond store.bytesPerKey" : "could not store the response");
-  }
-}
-
-/** Like `remember`, for a stream: its end waits until the answer is stored. */
-export function remembering(
-  store: (response: GenerateResponse) => Promise<void> | undefined,
-): Required<Passage<GenerateEvent>> {
-  const collector = new Collector();
-  return {
-    transforms: [{
-      push(event, emit) {
-        if (event.type !== "finish" && event.type !== "error") collector.add(event);
-        emit(event);
-      },
-    }],
-    before(event) {
-      if (event.type !== "finish") return undefined;
-      return async () => {
-        const response = collector.add(event);
-        if (response) await store(response);
-      };
-    },
-  };
 }

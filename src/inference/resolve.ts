@@ -10,6 +10,8 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
+import { factsOfModel } from "./facts.ts";
+import type { Stage } from "./inference.ts";
 import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` if the caller may not use it. */
@@ -68,6 +70,20 @@ export function notServed(
     : "";
   return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
 }
+
+/** Finds the targets of the model. */
+export const MODEL: Stage = {
+  name: "model",
+  operations: ["generate", "countTokens", "embed", "rerank", "speak", "transcribe"],
+  async request(inference) {
+    const { operation, input: { model }, lane, context } = inference;
+    const plan = await resolve(operation, model, lane, context);
+    const { upstreams } = context.gateway;
+    const hasChoice = plan.targets.length > 1 ||
+      plan.targets.some(({ upstream }) => upstreams.get(upstream)?.providers?.policies);
+    return { ...inference, plan, facts: inference.facts | factsOfModel(plan, hasChoice) };
+  },
+};
 
 /**
  * The targets of a model, in a random order drawn by their weights. Throws if the caller may not use the model, or the

@@ -1,6 +1,6 @@
 /** Attempts with spans that end when they do. Without tracing, attempts are left unwrapped. */
 import type { GenerateRequest } from "../canonical/generate.ts";
-import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
@@ -9,7 +9,9 @@ import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../ob
 import { passedOn } from "../observe/traceparent.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Upstream } from "../upstream/send.ts";
-import type { EventSource } from "../util/event_source.ts";
+import type { Answer } from "./answer.ts";
+import { FACT } from "./facts.ts";
+import type { Stage } from "./inference.ts";
 
 /** The span of an attempt, if the request is traced. */
 export function traceAttempt<K extends ModelOperation>(
@@ -49,75 +51,64 @@ export async function runTraced(
   return result;
 }
 
-type RunAttempt<R> = (target: PlannedTarget, signal: AbortSignal) => R;
-
-/** Wraps an attempt whose answer comes whole. */
-export function traced<R>(attempt: RunAttempt<Promise<R>>, { requestLog }: RequestContext): RunAttempt<Promise<R>> {
-  if (!requestLog.trace) return attempt;
-  const end = (target: PlannedTarget, outcome: AttemptOutcome) => {
-    const { trace, provider } = requestLog.attemptAt(target) ?? {};
-    trace?.end({ ...outcome, provider });
-  };
-  return async (target, signal) => {
-    try {
-      const result = await attempt(target, signal);
-      end(target, { answer: answerFacts(result) });
-      return result;
-    } catch (thrown) {
-      end(target, failureOf(thrown, signal));
-      throw thrown;
-    }
-  };
-}
-
-/** Wraps an attempt whose answer is streamed. */
-export function tracedStream<E extends SeenEvent>(
-  attempt: RunAttempt<EventSource<E>>,
-  { requestLog }: RequestContext,
-): RunAttempt<EventSource<E>> {
-  if (!requestLog.trace) return attempt;
-  return (target, signal) => {
-    const source = attempt(target, signal);
-    const record = requestLog.attemptAt(target);
-    return record?.trace ? new TracedStream(source, record, record.trace, signal) : source;
-  };
-}
+/** Has the span of an attempt see its answer and end with it. */
+export const TRACING: Stage = {
+  name: "tracing",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  needs: FACT.traced,
+  around(inference, ask) {
+    const { target, attempt, context: { requestLog } } = inference;
+    const record = target && requestLog.attemptAt(target);
+    const answer = ask(inference);
+    return record?.trace && attempt ? new TracedAnswer(answer, record, record.trace, attempt.signal) : answer;
+  },
+};
 
 /** Lives as long as the answer, so it is given no closure over the conversation. */
-class TracedStream<E extends SeenEvent> implements EventSource<E> {
-  readonly #source: EventSource<E>;
+class TracedAnswer<K extends ModelOperation> implements Answer<K> {
+  readonly #answer: Answer<K>;
   /** Read at the end, because the provider is known only once the upstream has answered. */
   readonly #attempt: { readonly provider?: string };
   readonly #trace: AttemptTrace;
   readonly #signal: AbortSignal;
 
   constructor(
-    source: EventSource<E>,
+    answer: Answer<K>,
     attempt: { readonly provider?: string },
     trace: AttemptTrace,
     signal: AbortSignal,
   ) {
-    this.#source = source;
+    this.#answer = answer;
     this.#attempt = attempt;
     this.#trace = trace;
     this.#signal = signal;
   }
 
-  async next(): Promise<readonly E[] | undefined> {
-    try {
-      const events = await this.#source.next();
-      if (events) { for (const event of events) this.#trace.see(event); }
+  whole(): Promise<Output<K>> {
+    return this.#watch(this.#answer.whole(), (output) => this.#end({ answer: output as AnswerFacts }));
+  }
+
+  next(): Promise<readonly StreamEvent<K>[] | undefined> {
+    return this.#watch(this.#answer.next(), (events) => {
+      if (events) { for (const event of events) this.#trace.see(event as SeenEvent); }
       else this.#end({});
-      return events;
-    } catch (thrown) {
-      this.#end(failureOf(thrown, this.#signal));
-      throw thrown;
-    }
+    });
   }
 
   async cancel(): Promise<void> {
     this.#end({ isAbandoned: true });
-    await this.#source.cancel();
+    await this.#answer.cancel();
+  }
+
+  async #watch<T>(read: Promise<T>, see: (result: T) => void): Promise<T> {
+    try {
+      const result = await read;
+      see(result);
+      return result;
+    } catch (thrown) {
+      this.#end(failureOf(thrown, this.#signal));
+      throw thrown;
+    }
   }
 
   #end(outcome: AttemptOutcome): void {
@@ -130,8 +121,4 @@ function failureOf(thrown: unknown, signal: AbortSignal): AttemptOutcome {
   if (signal.aborted) return { isAbandoned: true };
   const { code, details: { upstreamStatus } } = toGatewayError(thrown);
   return { error: { code, upstreamStatus } };
-}
-
-function answerFacts(result: unknown): AnswerFacts {
-  return result as Partial<Output<"generate">>;
 }

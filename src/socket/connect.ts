@@ -4,8 +4,8 @@
 import { GatewayError } from "../errors.ts";
 import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
 import type { Guards } from "../context/guards.ts";
-import { generate } from "../inference/generate.ts";
 import type { Incoming } from "../inference/incoming.ts";
+import { infer } from "../inference/stages.ts";
 
 /** Opens a WebSocket. Throws `upgrade_required` if the platform has none. */
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
@@ -24,7 +24,14 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
   }
-  const socket = new ResponsesSocket(upgraded, { speech: protocol.socket, wire, lane, context, sockets, generate });
+  const socket = new ResponsesSocket(upgraded, {
+    speech: protocol.socket,
+    wire,
+    lane,
+    context,
+    sockets,
+    generate: infer,
+  });
   sockets.add(socket);
   requestLog.close(upgraded.response.status);
   return upgraded.response;

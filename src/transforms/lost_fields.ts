@@ -1,7 +1,6 @@
 import type { Extra } from "../canonical/extra.ts";
-import type { GenerateEvent, OpaqueReasoning } from "../canonical/generate.ts";
+import type { OpaqueReasoning } from "../canonical/generate.ts";
 import { isJsonObject } from "../canonical/json.ts";
-import type { StreamTransform } from "../contract/stream.ts";
 
 /** The wire-specific content of an answer, of a part, or of a stream event. */
 interface Sent {
@@ -34,19 +33,4 @@ export function noteLostFields(
 /** Dropping a blank value loses nothing. */
 function isBlank(value: unknown): boolean {
   return value === null || value === "" || Array.isArray(value) && value.length === 0;
-}
-
-/** `noteLostFields` for a stream. */
-export function noteLostEventFields(
-  clientWire: string,
-  isKept: boolean,
-  note: (text: string) => void,
-): StreamTransform<GenerateEvent> {
-  return {
-    push(event, emit) {
-      if (event.type === "part-start") noteLostFields(event.part, clientWire, isKept, note);
-      if (event.type === "part-end" || event.type === "finish") noteLostFields(event, clientWire, isKept, note);
-      emit(event);
-    },
-  };
 }

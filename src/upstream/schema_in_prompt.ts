@@ -29,7 +29,7 @@ export function needsSchemaInPrompt<K extends ModelOperation>(
 }
 
 /** Whether the upstream failed because of the output schema. It may succeed with the schema in the prompt. */
-export function refusesSchema(thrown: unknown, { input }: Attempt<"generate">): boolean {
+export function refusesSchema(thrown: unknown, { input }: FormRequest): boolean {
   return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
 }
 

@@ -1,6 +1,7 @@
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Target } from "../../src/contract/driver.ts";
+import { factsOf } from "../../src/inference/facts.ts";
 import { prepareForTarget } from "../../src/inference/prepare.ts";
 import { targetName } from "../../src/contract/planned_target.ts";
 import { numberHits } from "../../src/transforms/hosted_sealing.ts";
@@ -12,7 +13,10 @@ export function prepareFor(
   target: Target,
   { clientWire, note }: Context,
 ): GenerateRequest {
+  const messages = numberHits(request.messages);
+  const numbered = messages === request.messages ? request : { ...request, messages };
   const facts = {
+    facts: factsOf<"generate">(numbered),
     target: targetName(target),
     clientWire,
     systemMessages: target.systemMessages,
@@ -21,5 +25,5 @@ export function prepareFor(
     refusesReasoning: false,
     intake: intake?.(target),
   };
-  return prepareForTarget({ ...request, messages: numberHits(request.messages) }, facts, note);
+  return prepareForTarget(numbered, facts, note);
 }

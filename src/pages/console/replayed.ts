@@ -6,6 +6,7 @@ import type { RequestContext } from "../../context/request_context.ts";
 import type { Driver, Target } from "../../contract/driver.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { GatewayError } from "../../errors.ts";
+import { factsOf } from "../../inference/facts.ts";
 import { prepareForTarget } from "../../inference/prepare.ts";
 import { runSliced } from "../../util/sliced_work.ts";
 import { hiderOf } from "./masked_text.ts";
@@ -64,6 +65,7 @@ function writtenIn(wire: string, { protocol, input, notes: own }: Parsed, { regi
   if (asked.recall?.previous !== undefined) note("dropped the turns that the gateway has stored");
   const target: Target = { upstream: "", model: asked.model, systemMessages: "anywhere" };
   const prepared = prepareForTarget(asked, {
+    facts: factsOf<"generate">(asked),
     target: asked.model,
     clientWire: protocol.wire,
     systemMessages: target.systemMessages,

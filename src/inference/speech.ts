@@ -1,38 +1,34 @@
 import type { Speech, SpeechEvent, SpeechFormat } from "../canonical/audio.ts";
-import { estimateTextTokens } from "../canonical/estimate.ts";
 import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
-import type { PlannedTarget } from "../contract/planned_target.ts";
+import type { Quirks } from "../contract/quirks.ts";
 import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
-import { firstAnswer } from "../routing/failover.ts";
-import { speak as speakAt } from "../upstream/speak.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { admit } from "../inference/admit.ts";
-import { openAttempt } from "../inference/attempt.ts";
-import { explainAll, wantsExplanation } from "../inference/explain.ts";
-import { planFailover } from "../inference/failover_plan.ts";
-import { type Incoming, openExchange } from "../inference/incoming.ts";
-import { resolve } from "../inference/resolve.ts";
-import { respondWithStream } from "../inference/stream_response.ts";
-import { traced } from "../inference/traced.ts";
-import type { Quirks } from "../contract/quirks.ts";
+import type { Answer } from "./answer.ts";
+import { withTargets } from "./failover_plan.ts";
+import type { Inference, Stage } from "./inference.ts";
+import { respondWithStream } from "./stream_response.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
 
+/** Tries the targets first that are known to make the requested format. */
+export const SPEECH_FORMAT: Stage<"speak"> = {
+  name: "speech format",
+  operations: ["speak"],
+  request(inference) {
+    const { plan, input } = inference;
+    return { ...inference, plan: withTargets(plan, preferFormat(plan.targets, input.format)) };
+  },
+};
+
 /** Answers text with speech: bytes as the upstream makes them, or events if the client asked for a stream. */
-export async function speak(incoming: Incoming<"speak">): Promise<Response> {
-  const { protocol, input, wire, lane, context } = incoming;
-  const exchange = openExchange(incoming, input);
-  const { targets } = await resolve("speak", input.model, lane, context);
-  const preferred = preferFormat(targets, input.format);
-  if (wantsExplanation(wire)) return explainAll("speak", input, preferred, context);
-  const inputTokens = estimateTextTokens(input.text);
-  await admit(context, inputTokens);
-  const attempt = (target: PlannedTarget) => speakAt(openAttempt("speak", input, target, context));
-  const asked = traced(attempt, context);
-  const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), asked), context);
+export async function serveSpeech(
+  { protocol, input, exchange, estimate, context }: Inference<"speak">,
+  answer: Answer<"speak">,
+): Promise<Response> {
+  const start = async () => acceptSpeech(await answer.whole(), context);
   // No server reports the tokens of its speech. The tokens of the text are known.
-  const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
+  const usage: SpeechUsage = { inputTokens: estimate, outputTokens: 0, estimated: true };
   if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);
   const speech = await start();
   context.requestLog.settle(usage, () => 0);

@@ -1,105 +1,131 @@
 /** Answers that match the requested output schema, from upstreams that do not enforce it. */
-import { collectFrom, Collector } from "../canonical/collect.ts";
+import { Collector } from "../canonical/collect.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
-import type { Finish, GenerateEvent, GenerateResponse, OutputPart, TextPart } from "../canonical/generate.ts";
+import type { Finish, GenerateEvent, GenerateResponse, Message, OutputPart, TextPart } from "../canonical/generate.ts";
 import { isJsonText } from "../canonical/json.ts";
 import { correction, readForm } from "../transforms/schema_prompt.ts";
-import { replay, replayPart } from "../canonical/replay.ts";
+import { replayAtOnce } from "../canonical/replay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { type Attempt, wayOf } from "./attempt.ts";
+import { wayOf } from "../upstream/attempt.ts";
 import {
   type FormRequest,
   formRequestOf,
   needsSchemaInPrompt,
   refusesSchema,
   rememberSchemaInPrompt,
-} from "./schema_in_prompt.ts";
-import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { answer } from "./run.ts";
-import { stream } from "./stream.ts";
+} from "../upstream/schema_in_prompt.ts";
+import { type EventSource, sourceOf } from "../util/event_source.ts";
+import { streamedAnswer } from "./answer.ts";
+import { FACT } from "./facts.ts";
+import { HeldTexts, Renumbered } from "./held_texts.ts";
+import type { Stage } from "./inference.ts";
 
-/** The whole answer. */
-export function answerWithSchema(attempt: Attempt<"generate">): Promise<GenerateResponse> {
-  return isChecked(attempt) ? answerChecked(attempt) : answer(attempt);
-}
+/** Has the answer match the requested schema, from upstreams that do not enforce it. */
+export const STRUCTURED_OUTPUT: Stage<"generate"> = {
+  name: "structured output",
+  operations: ["generate"],
+  needs: FACT.outputSchema,
+  around(inference, ask) {
+    const { attempt, input } = inference;
+    // The embedded upstream always follows the schema.
+    if (!attempt || "local" in wayOf(attempt)) return ask(inference);
+    const again: AskAgain = (corrections) => ask({ ...inference, attempt: { ...attempt, corrections } });
+    const form = formRequestOf(attempt);
+    return streamedAnswer(
+      needsSchemaInPrompt(attempt)
+        ? new CheckedAnswer(form, again)
+        : new WatchedAnswer(form, ask(inference), again, input.stream),
+    );
+  },
+};
 
-async function answerChecked(attempt: Attempt<"generate">): Promise<GenerateResponse> {
-  const native = needsSchemaInPrompt(attempt) ? undefined : await answerNatively(attempt);
-  if (native && !passesOver(native, attempt)) return native;
-  const isFirst = ({ corrections }: Attempt<"generate">) => corrections?.length === 0;
-  const askAgain = (again: Attempt<"generate">) =>
-    opening(async () => sourceOf(replay(native && isFirst(again) ? native : await answer(again))));
-  return await collectFrom(new CheckedAnswer(attempt, askAgain));
-}
-
-/** `undefined` if the upstream refuses the schema. */
-async function answerNatively(attempt: Attempt<"generate">): Promise<GenerateResponse | undefined> {
-  try {
-    return await answer(attempt);
-  } catch (thrown) {
-    if (refusesSchema(thrown, attempt)) return undefined;
-    throw thrown;
-  }
-}
-
-/** The streamed answer. Adds no layer if no schema is requested. */
-export function streamWithSchema(attempt: Attempt<"generate">): EventSource<GenerateEvent> {
-  if (!isChecked(attempt)) return stream(attempt);
-  if (needsSchemaInPrompt(attempt)) return new CheckedAnswer(attempt, stream);
-  return new WatchedAnswer(attempt);
-}
-
-/** The embedded upstream always follows the schema. */
-function isChecked(attempt: Attempt<"generate">): boolean {
-  return attempt.input.outputSchema !== undefined && !("local" in wayOf(attempt));
-}
+/** Asks for the answer with the schema in the prompt. `corrections`: the turns that correct an earlier answer. */
+type AskAgain = (corrections: readonly Message[]) => EventSource<GenerateEvent>;
 
 /**
  * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema in the
- * prompt. A streamed answer cannot be taken back: a mismatch is noted, and the next request has the schema in the prompt.
+ * prompt. An answer that ignores the schema is asked for again, too, if nothing of it was sent. A streamed one cannot be taken
+ * back: the mismatch is noted, and the next request has the schema in the prompt.
  */
 class WatchedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
+  readonly #isSent: boolean;
   #collector: Collector | undefined = new Collector();
   #source: EventSource<GenerateEvent>;
-  /** Absent once there is content: no refusal comes after it, and the attempt holds the whole conversation. */
-  #attempt: Attempt<"generate"> | undefined;
+  /** Absent once nothing is asked for again, because it holds the whole conversation. */
+  #again: AskAgain | undefined;
+  /** Events of an answer that is sent as a whole. */
+  #held: GenerateEvent[] = [];
 
-  constructor(attempt: Attempt<"generate">) {
-    this.#asked = formRequestOf(attempt);
-    this.#attempt = attempt;
-    this.#source = stream(attempt);
+  constructor(asked: FormRequest, source: EventSource<GenerateEvent>, again: AskAgain, isSent: boolean) {
+    this.#asked = asked;
+    this.#source = source;
+    this.#again = again;
+    this.#isSent = isSent;
   }
 
   async next(): Promise<readonly GenerateEvent[] | undefined> {
     try {
-      const events = await this.#source.next();
-      if (events) this.#see(events);
-      return events;
+      for (;;) {
+        const events = await this.#source.next();
+        if (!events || !this.#collector) return events;
+        const passed = this.#see(events);
+        if (passed.length > 0) return passed;
+      }
     } catch (thrown) {
-      const attempt = this.#attempt;
-      if (!attempt || !refusesSchema(thrown, attempt)) throw thrown;
-      this.#attempt = undefined;
-      this.#collector = undefined; // from here on, the answer is checked as a whole
-      this.#source = new CheckedAnswer(attempt, stream);
-      return await this.#source.next();
+      const again = this.#again;
+      if (!again || !refusesSchema(thrown, this.#asked)) throw thrown;
+      return await this.#check(again);
     }
   }
 
   cancel(): Promise<void> {
-    this.#attempt = undefined;
+    this.#again = undefined;
     return this.#source.cancel();
   }
 
-  #see(events: readonly GenerateEvent[]): void {
+  /** From here on, the answer is checked as a whole. */
+  #check(again: AskAgain): Promise<readonly GenerateEvent[] | undefined> {
+    this.#again = undefined;
+    this.#collector = undefined;
+    this.#source = new CheckedAnswer(this.#asked, again);
+    return this.#source.next();
+  }
+
+  #see(events: readonly GenerateEvent[]): readonly GenerateEvent[] {
     for (const event of events) {
-      if (event.type !== "start") this.#attempt = undefined;
+      if (this.#isSent && event.type !== "start") this.#again = undefined;
       const response = this.#collector?.add(event);
       if (!response || !passesOver(response, this.#asked)) continue;
+      const again = this.#again;
+      if (again) {
+        // It counts as the first try.
+        this.#askAgain(response, again);
+        return [];
+      }
       this.#asked.context.note("the answer is not the requested JSON");
       rememberSchemaInPrompt(this.#asked);
     }
+    if (this.#isSent) return events;
+    for (const event of events) this.#held.push(event);
+    return events.at(-1)?.type === "finish" ? this.#held.splice(0) : [];
   }
+
+  #askAgain(ignored: GenerateResponse, again: AskAgain): void {
+    const source = this.#source;
+    this.#again = undefined;
+    this.#collector = undefined;
+    this.#source = new CheckedAnswer(
+      this.#asked,
+      (corrections) => corrections.length === 0 ? replayed(ignored, source) : again(corrections),
+    );
+  }
+}
+
+/** An answer that has come as the source of its events. */
+function replayed(response: GenerateResponse, source: EventSource<GenerateEvent>): EventSource<GenerateEvent> {
+  const events = sourceOf(replayAtOnce(response));
+  return { next: () => events.next(), cancel: () => source.cancel() };
 }
 
 /** Whether the upstream silently ignored the schema. */
@@ -118,8 +144,6 @@ function isNoAnswer({ type }: OutputPart): boolean {
 /** How often a model is asked before it counts as unable to follow the schema. */
 const TRIES = 2;
 
-type Ask = (attempt: Attempt<"generate">) => EventSource<GenerateEvent>;
-
 /**
  * An answer whose schema is in the prompt. Its text is held back until it is complete and valid; reasoning is passed on
  * immediately. An answer that calls tools, refuses, or was cut off is passed on as it is.
@@ -127,7 +151,7 @@ type Ask = (attempt: Attempt<"generate">) => EventSource<GenerateEvent>;
 class CheckedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
   /** Absent once the answer is not asked for again: the attempt holds the whole conversation. */
-  #again: { attempt: Attempt<"generate">; ask: Ask } | undefined;
+  #again: AskAgain | undefined;
   readonly #out = new Renumbered();
   #source: EventSource<GenerateEvent>;
   #held = new HeldTexts();
@@ -137,10 +161,10 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   /** The error to throw after the pending events. */
   #failure: GatewayError | undefined;
 
-  constructor(attempt: Attempt<"generate">, ask: Ask) {
-    this.#asked = formRequestOf(attempt);
-    this.#again = { attempt, ask };
-    this.#source = ask({ ...attempt, corrections: [] });
+  constructor(asked: FormRequest, again: AskAgain) {
+    this.#asked = asked;
+    this.#again = again;
+    this.#source = again([]);
   }
 
   async next(): Promise<GenerateEvent[] | undefined> {
@@ -207,12 +231,12 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
       this.#isOver = true;
       this.#failure = new GatewayError("upstream_error", message, { retryable: false });
     } else {
-      const { attempt, ask } = this.#again;
-      attempt.context.note("asked again for the requested format");
+      const again = this.#again;
+      this.#asked.context.note("asked again for the requested format");
       const corrections = correction(this.#held.text, read.problem);
       if (++this.#tries === TRIES) this.#again = undefined;
       this.#held = new HeldTexts();
-      this.#source = ask({ ...attempt, corrections });
+      this.#source = again(corrections);
     }
   }
 }
@@ -229,69 +253,4 @@ function readHeld(
   if (read.json !== held.text.trim()) context.note("dropped the text around the JSON");
   if (read.unread.length > 0) context.note(`did not check ${read.unread.join(", ")} of the schema`);
   return { parts: held.as(read.json) };
-}
-
-/** Collects the texts of a streamed answer until it is known whether they are valid. */
-class HeldTexts {
-  isReleased = false;
-  #parts: TextPart[] = [];
-  #open: TextPart | undefined;
-
-  /** Takes the event if it is part of a text. Returns whether it did. */
-  take(event: GenerateEvent): boolean {
-    if (this.isReleased) return false;
-    if (event.type === "part-start" && event.part.type === "text") {
-      this.#open = { ...event.part };
-      this.#parts.push(this.#open);
-      return true;
-    }
-    const open = this.#open;
-    if (!open) return false;
-    if (event.type === "part-delta") open.text += event.delta.text;
-    else if (event.type === "part-end") {
-      if (event.annotations) open.annotations = event.annotations;
-      if (event.extra) open.extra = event.extra;
-      this.#open = undefined;
-    } else return false;
-    return true;
-  }
-
-  get text(): string {
-    return this.#parts.map(({ text }) => text).join("");
-  }
-
-  /** The answer's only text. Annotations of other texts, with positions in them, do not apply to it. */
-  as(json: string): TextPart[] {
-    const [first] = this.#parts;
-    return first?.text === json && this.#parts.length === 1 ? [first] : [{ type: "text", text: json }];
-  }
-
-  /** All texts as they arrived. Later ones are not held. */
-  release(): TextPart[] {
-    this.isReleased = true;
-    return this.#parts.splice(0);
-  }
-}
-
-/** Joins the events of several attempts, and parts that were held back, into one stream. */
-class Renumbered {
-  #start: GenerateEvent | undefined;
-  #started = false;
-  #index = -1;
-
-  /** The start is emitted with the first content. Until then, a failure can still have its own HTTP status. */
-  start(event: GenerateEvent): void {
-    this.#start = event;
-  }
-
-  *pass(event: GenerateEvent): Generator<GenerateEvent> {
-    if (!this.#started && this.#start) yield this.#start;
-    this.#started = true;
-    if (event.type === "part-start") this.#index++;
-    yield "index" in event ? { ...event, index: this.#index } : event;
-  }
-
-  *parts(parts: readonly TextPart[]): Generator<GenerateEvent> {
-    for (const part of parts) for (const event of replayPart(part, 0)) yield* this.pass(event);
-  }
 }

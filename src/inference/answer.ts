@@ -1,0 +1,99 @@
+/** Answers of models: sources of events, or whole where nobody has looked into them. */
+import { collectFrom } from "../canonical/collect.ts";
+import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { replayAtOnce } from "../canonical/replay.ts";
+import type { StreamTransform } from "../contract/stream.ts";
+import { transformed } from "../transforms/apply.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import type { Held } from "./inference.ts";
+
+/** What comes back from a model. It is read in one of both ways, and once. */
+export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
+  /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
+  whole(): Promise<Output<K>>;
+}
+
+/** An answer that comes whole. It is asked for when it is read. */
+export function wholeAnswer<K extends ModelOperation>(ask: () => Promise<Output<K>>): Answer<K> {
+  return new WholeAnswer(ask);
+}
+
+class WholeAnswer<K extends ModelOperation> implements Answer<K> {
+  readonly whole: () => Promise<Output<K>>;
+  #events: EventSource<StreamEvent<K>> | undefined;
+
+  constructor(ask: () => Promise<Output<K>>) {
+    this.whole = ask;
+  }
+
+  next(): Promise<readonly StreamEvent<K>[] | undefined> {
+    this.#events ??= opening(async () => sourceOf(eventsOf(await this.whole())));
+    return this.#events.next();
+  }
+
+  async cancel(): Promise<void> {
+    await this.#events?.cancel();
+  }
+}
+
+function eventsOf<K extends ModelOperation>(output: Output<K>): Iterable<StreamEvent<K>> {
+  return replayAtOnce(output as GenerateResponse) as Iterable<StreamEvent<K>>;
+}
+
+/** An answer that comes as events. */
+export function streamedAnswer<K extends ModelOperation>(source: EventSource<StreamEvent<K>>): Answer<K> {
+  return new StreamedAnswer(source);
+}
+
+class StreamedAnswer<K extends ModelOperation> implements Answer<K> {
+  readonly #source: EventSource<StreamEvent<K>>;
+
+  constructor(source: EventSource<StreamEvent<K>>) {
+    this.#source = source;
+  }
+
+  whole(): Promise<Output<K>> {
+    return collectFrom(this.#source as EventSource<GenerateEvent>) as Promise<Output<K>>;
+  }
+
+  next(): Promise<readonly StreamEvent<K>[] | undefined> {
+    return this.#source.next();
+  }
+
+  cancel(): Promise<void> {
+    return this.#source.cancel();
+  }
+}
+
+/** The answer, changed by a transform. A whole answer passes as it is unless `sees` finds something in it. */
+export function changedAnswer(
+  answer: Answer<"generate">,
+  transform: StreamTransform<GenerateEvent>,
+  sees: (output: GenerateResponse) => boolean,
+  signal: AbortSignal,
+): Answer<"generate"> {
+  return {
+    async whole() {
+      const output = await answer.whole();
+      if (!sees(output)) return output;
+      return await collectFrom(transformed(sourceOf(replayAtOnce(output)), transform, signal));
+    },
+    ...sourceBy(transformed(answer, transform, signal)),
+  };
+}
+
+function sourceBy<E>(source: EventSource<E>): EventSource<E> {
+  return { next: () => source.next(), cancel: () => source.cancel() };
+}
+
+/** Shows `watch` what a streamed answer and its parts hold besides their texts. */
+export function watching(watch: (held: Held) => void): StreamTransform<GenerateEvent> {
+  return {
+    push(event, emit) {
+      if (event.type === "part-start") watch(event.part);
+      if (event.type === "part-end" || event.type === "finish") watch(event);
+      emit(event);
+    },
+  };
+}

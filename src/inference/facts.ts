@@ -1,0 +1,124 @@
+/**
+ * What a request holds, as a set of bits: computed in one pass once it is parsed, and again where a stage adds turns. A
+ * stage that `needs` none of them is not called.
+ */
+import type { GenerateRequest, OutputPart, ToolResultPart } from "../canonical/generate.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { Resolution } from "../lanes/resolution.ts";
+
+export const FACT = {
+  /** Calls of tools, or their results. */
+  calls: 1 << 0,
+  files: 1 << 1,
+  reasoning: 1 << 2,
+  /** Parts that only their own wire knows. */
+  opaque: 1 << 3,
+  /** Steps of hosted tools in earlier turns. */
+  hostedSteps: 1 << 4,
+  tools: 1 << 5,
+  /** Tools that a server runs, in the list of tools or beside it. */
+  hostedTools: 1 << 6,
+  outputSchema: 1 << 7,
+  /** It continues stored answers, or a conversation that a socket keeps. */
+  continues: 1 << 8,
+  /** Its answer is kept. */
+  kept: 1 << 9,
+  compaction: 1 << 10,
+  relay: 1 << 11,
+  /** Its answer is made in the background. */
+  background: 1 << 12,
+  /** The model's levels of effort are known. */
+  efforts: 1 << 13,
+  /** The model's modalities are known. */
+  modalities: 1 << 14,
+  /** The lengths of the model's answers or of its context are known. */
+  lengths: 1 << 15,
+  /** There are several targets, or an upstream that chooses among providers. */
+  choice: 1 << 16,
+  /** The attempt has a span. */
+  traced: 1 << 17,
+  /** The target's calls are repaired. */
+  repaired: 1 << 18,
+  /** The target's family restricts thinking. */
+  heldThinking: 1 << 19,
+  /** The target takes cache hints of other wires than the client's. */
+  adoptedHints: 1 << 20,
+  /** The target refuses cache hints. */
+  refusedHints: 1 << 21,
+  /** The target refuses reasoning of earlier turns. */
+  refusedReasoning: 1 << 22,
+  /** The output schema is requested in the prompt. */
+  worded: 1 << 23,
+  /** The target speaks another wire than the client, or one on which results may be anywhere. */
+  arranged: 1 << 24,
+  /** The target's wire lacks fields for some controls. */
+  lackedControls: 1 << 25,
+  /** The target, or a budget, limits the length of the answer. */
+  limitedAnswer: 1 << 26,
+  /** The model is offered tools that the gateway runs. */
+  offered: 1 << 27,
+} as const;
+
+/** Bits of `FACT`. */
+export type Facts = number;
+
+type PartType = OutputPart["type"] | ToolResultPart["type"];
+
+const OF_PART: Record<PartType, Facts> = {
+  text: 0,
+  refusal: 0,
+  file: FACT.files,
+  reasoning: FACT.reasoning,
+  opaque: FACT.opaque,
+  hosted: FACT.hostedSteps,
+  "tool-call": FACT.calls,
+  "tool-result": FACT.calls,
+};
+
+/** The bits that the turns of a conversation set. */
+const OF_TURNS = Object.values(OF_PART).reduce((all, one) => all | one, 0);
+
+/** The facts about an input. Those about its model, its targets and its client are added where they become known. */
+export function factsOf<K extends ModelOperation>(input: Input<K>): Facts {
+  return "messages" in input ? factsOfConversation(input) : 0;
+}
+
+function factsOfConversation(request: GenerateRequest): Facts {
+  const { tools, outputSchema, recall, compaction, relay } = request;
+  let facts = factsOfTurns(request);
+  if (tools) {
+    facts |= FACT.tools;
+    for (const { type } of tools) if (type === "hosted") facts |= FACT.hostedTools;
+  }
+  if (outputSchema) facts |= FACT.outputSchema;
+  if (compaction) facts |= FACT.compaction;
+  if (relay) facts |= FACT.relay;
+  if (!recall) return facts;
+  const { previous, references, conversation, keep } = recall;
+  if (conversation !== undefined || keep) facts |= FACT.kept;
+  return previous !== undefined || references?.length || conversation !== undefined ? facts | FACT.continues : facts;
+}
+
+function factsOfTurns({ messages }: Pick<GenerateRequest, "messages">): Facts {
+  let facts = 0;
+  for (const { role, content } of messages) {
+    if (role === "tool") facts |= FACT.calls;
+    for (const part of content) {
+      facts |= OF_PART[part.type];
+      if (part.type === "tool-result") { for (const { type } of part.content) facts |= OF_PART[type]; }
+    }
+  }
+  return facts;
+}
+
+/** The facts once the conversation has other turns. */
+export function withTurnsOf(facts: Facts, request: Pick<GenerateRequest, "messages">): Facts {
+  return facts & ~OF_TURNS | factsOfTurns(request);
+}
+
+/** What is known about a model. */
+export function factsOfModel(resolution: Resolution, hasChoice: boolean): Facts {
+  const { efforts, inputModalities, contextLength, maxOutputTokens } = resolution;
+  return (efforts ? FACT.efforts : 0) | (inputModalities ? FACT.modalities : 0) | (hasChoice ? FACT.choice : 0) |
+    (contextLength !== undefined || maxOutputTokens !== undefined ? FACT.lengths : 0);
+}

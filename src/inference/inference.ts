@@ -1,0 +1,109 @@
+/** One request to a model on its way, and the stages that it passes. */
+import type { CompactionRequest } from "../canonical/compaction.ts";
+import type { FailedTools } from "../canonical/hosted_tools.ts";
+import type { HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { Extra } from "../canonical/extra.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
+import type { StreamTransform } from "../contract/stream.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { AddedTurn } from "../state/continuity.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import type { Answer } from "./answer.ts";
+import type { Difference } from "./differences.ts";
+import type { Affinity } from "./failover_plan.ts";
+import type { Facts } from "./facts.ts";
+import type { Hosted } from "./hosted.ts";
+import type { Incoming } from "./incoming.ts";
+
+export type Note = (text: string) => void;
+
+/** What one stage did to a request, for an explanation. */
+export interface Step {
+  step: string;
+  notes: string[];
+  changes: Difference[];
+}
+
+/** A request to a model on its way. A stage returns another one and changes none. */
+export interface Inference<K extends ModelOperation = ModelOperation> extends Incoming<K> {
+  readonly operation: K;
+  /** Its `input` becomes the request as the model is asked. */
+  readonly exchange: Exchange<K>;
+  readonly facts: Facts;
+  readonly note: Note;
+  /** The targets in the order in which they are tried, and the limits of the model. Without targets until it is resolved. */
+  readonly plan: Affinity;
+  /** What this turn adds to the conversation. */
+  readonly added: AddedTurn;
+  /** Hosted tools that the request asks for by fields of their own. */
+  readonly beside: readonly HostedTool[];
+  /** The tokens of the input, estimated from the length of its texts. */
+  readonly estimate: number;
+  /** Present if the gateway may have to shorten the conversation. */
+  readonly compaction?: CompactionRequest;
+  /** Present if the gateway runs tools for the model. */
+  readonly hosted?: Hosted;
+  /** Present if nobody runs a tool that the answer depends on: the answer that says so. */
+  readonly failed?: FailedTools;
+  /** How the model is offered the tools that the gateway runs, in one round of them. */
+  readonly offer?: HostedOffer;
+  /** Whether an outer stage may ask again, and therefore holds the conversation. */
+  readonly asksAgain?: boolean;
+  /** Present if the request is explained and nobody is asked. */
+  readonly steps?: Step[];
+  /** The target that is asked. Absent until failover has chosen one. */
+  readonly target?: PlannedTarget;
+  /** The attempt at that target. */
+  readonly attempt?: Attempt<K>;
+}
+
+/** An inference whose target is chosen. */
+export type Attempted<K extends ModelOperation> = Inference<K> & { readonly attempt: Attempt<K> };
+
+/** Asks the stages below. Each call asks anew. */
+export type Ask<K extends ModelOperation> = (inference: Inference<K>) => Answer<K>;
+
+/**
+ * One thing that happens to a request or to its answer. Requests pass the list of stages from the top down, answers from
+ * the bottom up.
+ */
+export interface Stage<K extends ModelOperation = ModelOperation> {
+  /** What explanations call it. */
+  readonly name: string;
+  readonly operations: readonly ModelOperation[];
+  /** Bits of `FACT`, of which a request must have one to pass the stage. All requests pass it if absent. */
+  readonly needs?: Facts;
+  /** Changes the request. Called once, for explanations too. */
+  request?(inference: Inference<K>): Inference<K> | Promise<Inference<K>>;
+  /** Called once all changes are made and the request is to be served. Throws if it may not be. */
+  admit?(inference: Inference<K>): Promise<void> | undefined;
+  /** Asks more than once, asks somebody else, or looks at what comes back. */
+  around?(inference: Inference<K>, ask: Ask<K>): Answer<K>;
+  /** What the answer passes on its way to the client. Called before anybody is asked. */
+  answer?(inference: Inference<K>): AnswerPass<K> | undefined;
+}
+
+/** What an answer, or a part of one, holds besides its text. */
+export interface Held {
+  type?: string;
+  extra?: Extra;
+  opaque?: OpaqueReasoning;
+}
+
+/** How an answer passes a stage. A pass lives as long as the answer, so it may not hold the conversation. */
+export interface AnswerPass<K extends ModelOperation> {
+  /** Called with the answer and each of its parts. */
+  watch?(held: Held): void;
+  transforms?: readonly StreamTransform<StreamEvent<K>>[];
+  /**
+   * Whether the transforms have anything to do for a whole answer or one of its parts. A whole answer that no stage sees
+   * anything in is never replayed.
+   */
+  sees?(held: Held): boolean;
+  /** Returns what must be done before a part of the answer goes on, if anything. */
+  opens?(part: OutputPart): (() => Promise<void>) | undefined;
+  /** Called with the complete answer before its end goes on. */
+  completed?(output: Output<K>): Promise<void> | undefined;
+}

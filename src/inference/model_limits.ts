@@ -1,0 +1,79 @@
+/** Stages that fit a request to the limits of its model, which hold for all of its targets. */
+import { estimateInputsTokens } from "../canonical/embed.ts";
+import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
+import type { GenerateRequest } from "../canonical/generate.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import { pairsOf } from "../canonical/rerank.ts";
+import { clampEffort, clampFiles, fitAnswer } from "../lanes/clamp.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { FACT, withTurnsOf } from "./facts.ts";
+import type { Inference, Stage } from "./inference.ts";
+
+type Conversation = Inference<"generate">;
+
+export const EFFORT: Stage<"generate"> = {
+  name: "reasoning effort",
+  operations: ["generate", "countTokens"],
+  needs: FACT.efforts,
+  request: (inference) => withInput(inference, clampEffort(inference.input, inference.plan.efforts, inference.note)),
+};
+
+export const FILES: Stage<"generate"> = {
+  name: "files",
+  operations: ["generate", "countTokens"],
+  needs: FACT.modalities,
+  request: (inference) =>
+    withInput(inference, clampFiles(inference.input, inference.plan.inputModalities, inference.note)),
+};
+
+/** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
+export const ESTIMATE: Stage = {
+  name: "estimate of tokens",
+  operations: ["generate", "countTokens", "embed", "rerank", "speak"],
+  request(inference) {
+    const { operation, input, failed } = inference;
+    if (operation === "relay" || failed) return inference;
+    return runStep(() => ({ ...inference, estimate: estimateOf(input) }));
+  },
+};
+
+function estimateOf(input: Input<ModelOperation>): number {
+  if ("messages" in input) return estimateInputTokens(input);
+  if ("documents" in input) return estimateInputsTokens(pairsOf(input));
+  if ("input" in input) return estimateInputsTokens(input.input);
+  return "text" in input ? estimateTextTokens(input.text) : 0;
+}
+
+/**
+ * Limits the answer to what the model can write and its context leaves. It is done later if the conversation may still be
+ * shortened, because the room for the answer is not known yet.
+ */
+export const LENGTH: Stage<"generate"> = {
+  name: "length of the answer",
+  operations: ["generate", "countTokens"],
+  needs: FACT.lengths,
+  request: (inference) => inference.compaction && !inference.steps ? inference : fitLength(inference),
+};
+
+export function fitLength(inference: Conversation): Conversation {
+  const { input, estimate, plan, note } = inference;
+  if (!(inference.facts & FACT.lengths)) return inference;
+  const { request, targets } = fitAnswer(input, estimate, plan, note);
+  return { ...inference, input: request, plan: { ...plan, targets } };
+}
+
+/** The inference with other turns, for a stage that asks again. */
+export function asking(inference: Conversation, input: GenerateRequest, more?: Partial<Conversation>): Conversation {
+  return fitLength({
+    ...inference,
+    ...more,
+    input,
+    estimate: estimateInputTokens(input),
+    facts: withTurnsOf(inference.facts, input),
+    asksAgain: true,
+  });
+}
+
+function withInput(inference: Conversation, input: GenerateRequest): Conversation {
+  return input === inference.input ? inference : { ...inference, input };
+}

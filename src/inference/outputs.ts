@@ -1,0 +1,127 @@
+/** How answers leave: whole or as a stream, written by the protocol of their operation. */
+import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
+import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
+import { replayAtOnce } from "../canonical/replay.ts";
+import { collectFrom } from "../canonical/collect.ts";
+import { transformed } from "../transforms/apply.ts";
+import { sourceOf } from "../util/event_source.ts";
+import { runStep } from "../util/sliced_work.ts";
+import { type Answer, watching } from "./answer.ts";
+import type { Passage } from "./answer_loop.ts";
+import { learn } from "./counting.ts";
+import type { AnswerPass, Inference } from "./inference.ts";
+import { maskAnswer, weighRelayed } from "./mask_secrets.ts";
+import { respondWithStream } from "./stream_response.ts";
+import { serveSpeech } from "./speech.ts";
+import { storing } from "./storage.ts";
+
+export type Serve<K extends ModelOperation> = (
+  inference: Inference<K>,
+  answer: Answer<K>,
+  passes: readonly AnswerPass<K>[],
+) => Promise<Response>;
+
+/** The operations that are served by asking a model. */
+export type InferredOperation = Exclude<ModelOperation, "countTokens">;
+
+export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
+  generate: serveConversation,
+  relay: serveRelayed,
+  embed: serveVectors,
+  rerank: serveVectors,
+  speak: serveSpeech,
+  transcribe: serveTranscript,
+};
+
+async function serveConversation(
+  { protocol, exchange, context }: Inference<"generate">,
+  answer: Answer<"generate">,
+  passes: readonly AnswerPass<"generate">[],
+): Promise<Response> {
+  if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context, passageOf(passes));
+  const answered = await answer.whole();
+  const { requestLog, gateway, hide, signal } = context;
+  const output = await runStep(() => maskAnswer<"generate">(answered, hide));
+  requestLog.settle(
+    output.usage,
+    () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
+  );
+  learn(output.usage, requestLog.attempt, gateway.counting);
+  return protocol.serialize(await passed(output, passes, signal), exchange);
+}
+
+/** The passes of a streamed answer. */
+function passageOf(passes: readonly AnswerPass<"generate">[]): Passage<GenerateEvent> {
+  const opening = passes.filter(({ opens }) => opens);
+  const stores = passes.flatMap(({ completed }) => completed ? [storing(completed)] : []);
+  const transforms = passes.flatMap(({ watch, completed, transforms = [] }) => [
+    ...watch ? [watching(watch)] : [],
+    ...completed ? stores.map(({ transform }) => transform) : [],
+    ...transforms,
+  ]);
+  if (opening.length + stores.length === 0) return { transforms };
+  return {
+    transforms,
+    before(event) {
+      if (event.type !== "part-start") return stores[0]?.before(event);
+      for (const { opens } of opening) {
+        const work = opens!(event.part);
+        if (work) return work;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** A whole answer once it has passed. It is replayed only if a pass sees something in it. */
+async function passed(
+  output: GenerateResponse,
+  passes: readonly AnswerPass<"generate">[],
+  signal: AbortSignal,
+): Promise<GenerateResponse> {
+  let source: ReturnType<typeof sourceOf<GenerateEvent>> | undefined;
+  for (const { watch, transforms = [], sees, opens, completed } of passes) {
+    watch?.(output);
+    if (watch) { for (const part of output.content) watch(part); }
+    const storing = completed?.(output);
+    if (storing) await storing;
+    if (transforms.length === 0 || sees && !sees(output) && !output.content.some(sees)) continue;
+    for (const part of opens ? output.content : []) await opens!(part)?.();
+    source ??= sourceOf(replayAtOnce(output));
+    for (const transform of transforms) source = transformed(source, transform, signal);
+  }
+  return source ? await collectFrom(source) : output;
+}
+
+async function serveRelayed(
+  { protocol, exchange, context }: Inference<"relay">,
+  answer: Answer<"relay">,
+): Promise<Response> {
+  if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context);
+  const output = maskAnswer<"relay">(await answer.whole(), context.hide);
+  context.requestLog.settle(output.usage ?? {}, () => weighRelayed(output.body));
+  return protocol.serialize(output, exchange);
+}
+
+async function serveVectors<K extends "embed" | "rerank">(
+  { protocol, exchange, context }: Inference<K>,
+  answer: Answer<K>,
+): Promise<Response> {
+  const output = maskAnswer<K>(await answer.whole(), context.hide);
+  context.requestLog.settle({ ...output.usage, outputTokens: 0 }, () => 0);
+  return protocol.serialize(output, exchange);
+}
+
+async function serveTranscript(
+  { protocol, exchange, context }: Inference<"transcribe">,
+  answer: Answer<"transcribe">,
+): Promise<Response> {
+  if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context);
+  const output = maskAnswer<"transcribe">(await answer.whole(), context.hide);
+  const { requestLog } = context;
+  const emitted = estimateTextTokens(output.text);
+  if (output.usage && "inputTokens" in output.usage) requestLog.settle(output.usage, () => emitted);
+  else requestLog.emittedTokens = emitted;
+  return protocol.serialize(output, exchange);
+}

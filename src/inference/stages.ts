@@ -1,0 +1,219 @@
+/**
+ * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else changes
+ * a request on its way from its client's wire to an upstream's, or an answer on its way back.
+ */
+import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { AddedTurn } from "../state/continuity.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import { checkSize } from "../http/size.ts";
+import { noteLostFields } from "../transforms/lost_fields.ts";
+import { repairCalls } from "../transforms/repair_calls.ts";
+import { answer } from "../upstream/run.ts";
+import { speak } from "../upstream/speak.ts";
+import { stream } from "../upstream/stream.ts";
+import { ADMISSION } from "./admit.ts";
+import { type Answer, changedAnswer, streamedAnswer, wholeAnswer } from "./answer.ts";
+import { BACKGROUND, runInBackground } from "./background.ts";
+import { COMPACTION } from "./compact.ts";
+import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
+import { AFFINITY, FAILOVER, isStreamed } from "./failover_plan.ts";
+import { NEEDED_TOOLS } from "./failed_tools.ts";
+import { FACT, factsOf } from "./facts.ts";
+import { HOSTED_TOOLS, toolsBeside } from "./hosted.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+import type { AnswerPass, Inference, Stage } from "./inference.ts";
+import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
+import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
+import { TARGET_STAGES } from "./prepare.ts";
+import { RECALL, SEALING } from "./recall.ts";
+import { RELAY } from "./relay.ts";
+import { MODEL } from "./resolve.ts";
+import { SPEECH_FORMAT } from "./speech.ts";
+import { STORAGE } from "./storage.ts";
+import { STRUCTURED_OUTPUT } from "./structured_output.ts";
+import { TRACING } from "./traced.ts";
+
+/** Refuses a conversation that is too large for any model. */
+const SIZE: Stage<"generate"> = {
+  name: "size",
+  operations: ["generate"],
+  request(inference) {
+    const checked = checkSize(inference.input, inference.context.gateway.guards.limits);
+    return checked ? checked.then(() => inference) : inference;
+  },
+};
+
+/** Notes what the client's wire cannot express of the answer. */
+const LOST_FIELDS: Stage<"generate"> = {
+  name: "lost fields",
+  operations: ["generate"],
+  answer({ protocol, exchange, context }) {
+    const isKept = exchange.stored || protocol.reasoning?.(exchange.wire) !== undefined;
+    return {
+      watch: (held) => noteLostFields(held, protocol.wire, isKept, context.note),
+    };
+  },
+};
+
+/** Repairs the arguments of calls that are not JSON. */
+const REPAIR: Stage<"generate"> = {
+  name: "repair of calls",
+  operations: ["generate"],
+  needs: FACT.repaired,
+  around(inference, ask) {
+    const { input: { tools }, attempt } = inference;
+    const { context: { note }, signal } = attempt!;
+    return changedAnswer(
+      ask(inference),
+      repairCalls({ tools }, note),
+      ({ content }) => content.some(({ type }) => type === "tool-call"),
+      signal,
+    );
+  },
+};
+
+/** Requests pass the list from the top down, answers from the bottom up. */
+export const STAGES: readonly Stage[] = [
+  // What the client sent and gets
+  SIZE,
+  ADMISSION,
+  BACKGROUND,
+  SEALING,
+  STORAGE,
+  LOST_FIELDS,
+  RECALL,
+  // Which model is asked, and what for
+  MODEL,
+  AFFINITY,
+  SPEECH_FORMAT,
+  COMPACTION,
+  HOSTED_TOOLS,
+  NEEDED_TOOLS,
+  RELAY,
+  EFFORT,
+  FILES,
+  ESTIMATE,
+  LENGTH,
+  FAILOVER,
+  // Once for each target that is asked
+  TRACING,
+  REPAIR,
+  STRUCTURED_OUTPUT,
+  ...TARGET_STAGES,
+];
+
+const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {
+  generate: stagesOf("generate"),
+  relay: stagesOf("relay"),
+  countTokens: stagesOf("countTokens"),
+  embed: stagesOf("embed"),
+  rerank: stagesOf("rerank"),
+  speak: stagesOf("speak"),
+  transcribe: stagesOf("transcribe"),
+};
+
+function stagesOf(operation: ModelOperation): Stage[] {
+  return STAGES.filter(({ operations }) => operations.includes(operation));
+}
+
+/** Serves a request to a model. */
+export function infer<K extends InferredOperation>(incoming: Incoming<K>): Promise<Response> {
+  const { input, wire } = incoming;
+  return "messages" in input && input.recall?.background && !wantsExplanation(wire)
+    ? runInBackground(incoming as Incoming<"generate">, serve)
+    : serve(incoming);
+}
+
+async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promise<Response> {
+  const passing = passDown(incoming);
+  const inference = passing instanceof Promise ? await passing : passing;
+  if (inference.steps) return explainInference(inference, inference.steps);
+  const stages = BY_OPERATION[inference.operation];
+  const passes: AnswerPass<ModelOperation>[] = [];
+  for (const stage of stages) {
+    if (isNeedless(stage, inference)) continue;
+    const admitted = stage.admit?.(inference);
+    if (admitted) await admitted;
+    const pass = stage.answer?.(inference);
+    if (pass) passes.unshift(pass);
+  }
+  const serveAs = SERVE[inference.operation as InferredOperation] as Serve<ModelOperation>;
+  return serveAs(inference, askFrom(inference, 0), passes);
+}
+
+/** The inference once its request has passed all stages that change it. */
+export function passDown<K extends ModelOperation>(incoming: Incoming<K>): Inference | Promise<Inference> {
+  return passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
+}
+
+function passFrom(from: number, stages: readonly Stage[], inference: Inference): Inference | Promise<Inference> {
+  let passed = inference;
+  for (let at = from; at < stages.length; at++) {
+    const stage = stages[at]!;
+    if (!stage.request || isNeedless(stage, passed)) continue;
+    const changed = passed.steps ? explainStage(stage, passed, passed.steps) : stage.request(passed);
+    if (changed instanceof Promise) return changed.then((one) => passFrom(at + 1, stages, one));
+    passed = changed;
+  }
+  if (passed.operation !== "relay") passed.exchange.input = passed.input;
+  return passed;
+}
+
+function isNeedless({ needs }: Stage, { facts }: Inference): boolean {
+  return needs !== undefined && (needs & facts) === 0;
+}
+
+/** Nothing is known about the model yet. */
+const UNPLANNED = { targets: [] };
+
+function begin<K extends ModelOperation>(incoming: Incoming<K>): Inference<K> {
+  const { protocol, input, wire, context, conversationCache } = incoming;
+  const { operation } = protocol;
+  const beside = toolsBeside(protocol, wire);
+  let facts = factsOf(input);
+  if (beside.length > 0) facts |= FACT.hostedTools;
+  if (conversationCache) facts |= FACT.continues | FACT.kept;
+  if (incoming.begin) facts |= FACT.background;
+  if (operation === "generate" && "stream" in input) context.requestLog.entry.stream = input.stream;
+  return {
+    ...incoming,
+    operation,
+    exchange: openExchange(incoming, input),
+    facts,
+    // Whoever counts tokens is not answered by the model, so what its limits would change is of no use.
+    note: operation === "countTokens" ? () => {} : context.note,
+    plan: UNPLANNED,
+    added: addedIn(input),
+    beside,
+    estimate: 0,
+    ...(wantsExplanation(wire) && { steps: [] }),
+  };
+}
+
+/** What the client added in this turn. */
+function addedIn<K extends ModelOperation>(input: Input<K>): AddedTurn {
+  if (!("messages" in input)) return NOTHING;
+  const { messages, recall } = input;
+  return { messages: recall ? messages.slice(recall.at) : messages };
+}
+
+const NOTHING: AddedTurn = { messages: [] };
+
+/** The answer of the stages from number `from` on. */
+function askFrom(inference: Inference, from: number): Answer<ModelOperation> {
+  const stages = BY_OPERATION[inference.operation];
+  for (let at = from; at < stages.length; at++) {
+    const stage = stages[at]!;
+    if (stage.around && !isNeedless(stage, inference)) {
+      return stage.around(inference, (changed) => askFrom(changed, at + 1));
+    }
+  }
+  return call(inference);
+}
+
+/** Calls the upstream. */
+function call({ operation, input, attempt }: Inference): Answer<ModelOperation> {
+  if (!attempt) throw new Error("No target was chosen");
+  if (operation === "speak") return wholeAnswer(() => speak(attempt as Attempt<"speak">));
+  return isStreamed(operation, input) ? streamedAnswer(stream(attempt)) : wholeAnswer(() => answer(attempt));
+}
