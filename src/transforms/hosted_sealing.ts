@@ -16,12 +16,7 @@ export function holdsResult(part: OutputPart): part is HostedPart & { result: Ho
     part.call.kind !== "mcp-list" && part.result.kind !== "error";
 }
 
-/** The parts of a whole answer as they are sent to the client. */
-export function sealSteps(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
-  return parts.flatMap((part) => holdsResult(part) ? sealStep(part, sealing) : [part]);
-}
-
-/** `sealSteps` for a streamed answer. */
+/** Seals the results of hosted tools. */
 export function sealStepStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let added = 0;
   let sealed: OutputPart[] = [];

@@ -2,13 +2,7 @@
  * Repairs tool arguments that are not JSON, if the result is certain. That is known only once they are complete, so a
  * stream then sends the arguments of a call in one piece.
  */
-import type {
-  FunctionTool,
-  GenerateEvent,
-  GenerateRequest,
-  GenerateResponse,
-  OutputPart,
-} from "../canonical/generate.ts";
+import type { FunctionTool, GenerateEvent, GenerateRequest } from "../canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject } from "../canonical/json.ts";
 import { type Budget, fits, newBudget } from "./json_schema.ts";
 import { readLongNearJson } from "./near_json.ts";
@@ -56,23 +50,6 @@ export function repairCalls(request: Tools, note: Note): StreamTransform<Generat
   return {
     push: (event, emit) => held?.end ? release(held, held.end, event, emit) : pass(event, emit),
   };
-}
-
-/** Repairs the calls of a whole answer, in slices. */
-export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): SlicedWork<GenerateResponse> {
-  const { content, finish } = response;
-  const budget = newBudget();
-  const repairedContent: OutputPart[] = [];
-  for (const [at, part] of content.entries()) {
-    if (part.type !== "tool-call" || part.kind !== "function" || isJsonText(part.input)) repairedContent.push(part);
-    else {
-      const isCut = finish.reason === "length" && at === content.length - 1;
-      const input = isCut ? kept(part, note) : yield* repaired(part, request, note, budget);
-      repairedContent.push({ ...part, input });
-    }
-    yield;
-  }
-  return { ...response, content: repairedContent };
 }
 
 function inputOf(index: number, text: string): GenerateEvent {

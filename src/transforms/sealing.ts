@@ -2,7 +2,7 @@
  * Reasoning goes to the client and comes back with the next turn. Clients keep one opaque text beside it, so all of it
  * is sealed into that text. It comes back unchanged, whatever the client shows, trims or leaves out.
  */
-import type { GenerateEvent, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
+import type { GenerateEvent, Message, OpaqueReasoning, ReasoningPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import type { ReasoningPlace } from "../contract/protocol.ts";
 import type { StreamTransform } from "../contract/stream.ts";
@@ -64,17 +64,7 @@ export function openReasoning(
   });
 }
 
-/** The parts of a whole answer as they are sent to the client. */
-export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
-  return parts.map((part) => {
-    if (part.type !== "reasoning" || staysOpen(part, sealing)) return part;
-    return { ...part, text: sealing.hidden ? "" : part.text, opaque: toOpaque(part, sealing) };
-  });
-}
-
-/**
- * `sealReasoning` for a streamed answer. The sealed text comes at the end of a part, or at once if the part has no visible text.
- */
+/** Seals reasoning. The sealed text comes at the end of a part, or at once if the part has no visible text. */
 export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let open: ReasoningPart | undefined;
   const sealed = (event: GenerateEvent): GenerateEvent | undefined => {

@@ -2,7 +2,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/canonical/generate.ts";
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { prepareForModel } from "../../src/inference/prepare.ts";
+import { clampEffort, clampFiles, fitAnswer } from "../../src/lanes/clamp.ts";
 import type { ModelLimits } from "../../src/config/lane_schema.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });
@@ -18,12 +18,10 @@ const system: Message = { role: "system", content: [text("Be kind")] };
 
 function fitted(request: Partial<GenerateRequest>, limits: ModelLimits) {
   const notes: string[] = [];
+  const note = (text: string) => void (notes.includes(text) || notes.push(text));
   const whole = { model: "x", messages: [user(text("Hello"))], stream: false, ...request };
-  const { request: prepared } = prepareForModel(
-    whole,
-    limits,
-    (note) => void (notes.includes(note) || notes.push(note)),
-  );
+  const taken = clampFiles(clampEffort(whole, limits.efforts, note), limits.inputModalities, note);
+  const { request: prepared } = fitAnswer(taken, estimateInputTokens(taken), { targets: [], ...limits }, note);
   return { ...prepared, notes };
 }
 

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { Quirks } from "../../src/contract/quirks.ts";
-import { preferFormat } from "../../src/endpoints/speak.ts";
+import { preferFormat } from "../../src/inference/speech.ts";
 
 Deno.test("speech is asked first of a place that makes the wanted format, the order kept otherwise", () => {
   const few: Quirks & { name: string } = { name: "few", speechFormats: { mp3: "mp3", pcm: "raw" } };

@@ -1,9 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { FinishReason, GenerateEvent, GenerateResponse, ToolCallPart } from "../../src/canonical/generate.ts";
-import { repairCalls, repairResponse } from "../../src/transforms/repair_calls.ts";
-import { runUnsliced } from "../../src/util/sliced_work.ts";
-import { replay } from "../../src/canonical/replay.ts";
+import { repairCalls } from "../../src/transforms/repair_calls.ts";
+import { replay, replayAtOnce } from "../../src/canonical/replay.ts";
 import { transform } from "../../src/programs/testing/stages.ts";
 import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
@@ -38,7 +37,7 @@ function* inPieces(response: GenerateResponse): Generator<GenerateEvent> {
 /** Both modes, which agree. */
 function repair(response: GenerateResponse): { inputs: string[]; notes: string[] } {
   const notes: string[] = [];
-  const whole = runUnsliced(repairResponse(response, { tools }, (note) => void notes.push(note)));
+  const whole = collect(transform(repairCalls({ tools }, (note) => void notes.push(note)), replayAtOnce(response)));
   const streamNotes: string[] = [];
   const events = transform(repairCalls({ tools }, (note) => void streamNotes.push(note)), inPieces(response));
   assertWellFormed(events);

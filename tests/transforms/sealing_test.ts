@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
 import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../../src/canonical/generate.ts";
 import { collect } from "../../src/canonical/collect.ts";
-import { replay } from "../../src/canonical/replay.ts";
-import { openReasoning, sealedIn, type Sealing, sealReasoning, sealStream } from "../../src/transforms/sealing.ts";
+import { replay, replayAtOnce } from "../../src/canonical/replay.ts";
+import { openReasoning, sealedIn, type Sealing, sealStream } from "../../src/transforms/sealing.ts";
 import { transform } from "../../src/programs/testing/stages.ts";
 import { assertWellFormed } from "../../src/programs/testing/well_formed.ts";
 
@@ -30,6 +30,11 @@ const THOUGHTS: OutputPart[] = [
 const usage = { inputTokens: 1, outputTokens: 1 };
 const RESPONSE: GenerateResponse = { model: "m", content: THOUGHTS, finish: { reason: "tool-calls" }, usage };
 
+/** The parts of the whole answer, which pass in one piece each. */
+function sealed(sealing: Sealing): OutputPart[] {
+  return collect(transform(sealStream(sealing), replayAtOnce(RESPONSE))).content;
+}
+
 for (
   const sealing of [
     SEALING,
@@ -42,7 +47,7 @@ for (
   const how = `${wire}${hidden ? ", hidden" : ""}${keepsOwn ? ", its own as it is" : ""}`;
 
   Deno.test(`sealing (${how}): whole and streamed are the same, in order, and open as they were`, () => {
-    const whole = sealReasoning(THOUGHTS, sealing);
+    const whole = sealed(sealing);
     const events = transform(sealStream(sealing), replay(RESPONSE));
     assertWellFormed(events);
     assertEquals(collect(events).content, whole);
@@ -52,7 +57,7 @@ for (
 }
 
 Deno.test("sealing: what is the wire's own goes out as it is, all else sealed beside its words", () => {
-  const [plain, , signed, whole, both] = sealReasoning(THOUGHTS, SEALING);
+  const [plain, , signed, whole, both] = sealed(SEALING);
   assertEquals(plain, {
     type: "reasoning",
     text: " plain\n",
@@ -64,8 +69,7 @@ Deno.test("sealing: what is the wire's own goes out as it is, all else sealed be
 });
 
 Deno.test("sealing: hidden words are nowhere but in what is sealed", () => {
-  const sealed = sealReasoning(THOUGHTS, { ...SEALING, hidden: true });
-  const texts = sealed.flatMap((part) => part.type === "reasoning" ? [part.text] : []);
+  const texts = sealed({ ...SEALING, hidden: true }).flatMap((part) => part.type === "reasoning" ? [part.text] : []);
   assertEquals(texts, ["", "", "", "", ""]);
   const events = transform(sealStream({ ...SEALING, hidden: true }), replay(RESPONSE));
   assertEquals(events.filter((event) => event.type === "part-delta" && event.delta.type === "reasoning"), []);
