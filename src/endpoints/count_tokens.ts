@@ -28,7 +28,7 @@ export async function countTokens(incoming: Incoming<"countTokens">): Promise<Re
 
 /** The most exact count that is available soon. If an exact count fails, the client gets an estimate. */
 async function countExactly(inference: Inference<"countTokens">, where: PlannedTarget): Promise<Count> {
-  const { input, estimate, context } = inference;
+  const { input, estimate, facts, context } = inference;
   const { gateway: { counting, process }, requestLog } = context;
   // The request's log gets no attempt yet: many counts call no upstream, and notes of a call are of no use to this
   // client.
@@ -47,7 +47,7 @@ async function countExactly(inference: Inference<"countTokens">, where: PlannedT
   const tokenize = countByTokenizer(asked, counting.tokenizers);
   const counted = tokenize && await counting.tokenizerCounts.of(attempt.target, text, tokenize);
   if (counted !== undefined) return learnt(counted, "tokenizer");
-  return attempt.counted ?? count(input, estimate, attempt.target, counting);
+  return attempt.counted ?? count(input, estimate, facts, attempt.target, counting);
 }
 
 async function askForCount(asked: Attempt<"countTokens">): Promise<number> {

@@ -1,23 +1,20 @@
 import type { RequestContext } from "../context/request_context.ts";
 import type { Stage } from "./inference.ts";
 
+/**
+ * Admits a request to a model: it takes one of the gateway's places for requests, and the tokens that it is sure to use
+ * count against the limits of the caller's key. Throws `unavailable` or `rate_limit`. A refused request counts as no use.
+ */
 export const ADMISSION: Stage = {
   name: "admission",
   operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
-  admit: ({ context, estimate }) => admit(context, estimate),
+  admit({ context, estimate }) {
+    const { gateway: { guards }, caller, requestLog } = context;
+    requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
+    if (guards.budgets || guards.admission(caller)) return admitLimited(context, estimate);
+    requestLog.estimate = estimate;
+  },
 };
-
-/**
- * Admits a request to a model: it takes one of the gateway's places for requests, and its tokens count against the
- * limits of the caller's key. `tokens`: those that the request is sure to use. Throws `unavailable` or `rate_limit`. A
- * refused request counts as no use.
- */
-function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
-  const { gateway: { guards }, caller, requestLog } = context;
-  requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
-  if (guards.budgets || guards.admission(caller)) return admitLimited(context, tokens);
-  requestLog.estimate = tokens;
-}
 
 async function admitLimited(
   { gateway: { guards }, caller, requestLog, hasLeft }: RequestContext,

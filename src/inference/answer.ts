@@ -8,33 +8,25 @@ import { transformed } from "../transforms/apply.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import type { Held } from "./inference.ts";
 
-/** What comes back from a model. It is read in one of both ways, and once. */
+/** The answer of a model. It is read in one of both ways, and once. */
 export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
   /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
   whole(): Promise<Output<K>>;
 }
 
 /** An answer that comes whole. It is asked for when it is read. */
-export function wholeAnswer<K extends ModelOperation>(ask: () => Promise<Output<K>>): Answer<K> {
-  return new WholeAnswer(ask);
-}
-
-class WholeAnswer<K extends ModelOperation> implements Answer<K> {
-  readonly whole: () => Promise<Output<K>>;
-  #events: EventSource<StreamEvent<K>> | undefined;
-
-  constructor(ask: () => Promise<Output<K>>) {
-    this.whole = ask;
-  }
-
-  next(): Promise<readonly StreamEvent<K>[] | undefined> {
-    this.#events ??= opening(async () => sourceOf(eventsOf(await this.whole())));
-    return this.#events.next();
-  }
-
-  async cancel(): Promise<void> {
-    await this.#events?.cancel();
-  }
+export function wholeAnswer<K extends ModelOperation>(whole: () => Promise<Output<K>>): Answer<K> {
+  let events: EventSource<StreamEvent<K>> | undefined;
+  return {
+    whole,
+    next() {
+      events ??= opening(async () => sourceOf(eventsOf(await whole())));
+      return events.next();
+    },
+    async cancel() {
+      await events?.cancel();
+    },
+  };
 }
 
 function eventsOf<K extends ModelOperation>(output: Output<K>): Iterable<StreamEvent<K>> {
@@ -43,27 +35,11 @@ function eventsOf<K extends ModelOperation>(output: Output<K>): Iterable<StreamE
 
 /** An answer that comes as events. */
 export function streamedAnswer<K extends ModelOperation>(source: EventSource<StreamEvent<K>>): Answer<K> {
-  return new StreamedAnswer(source);
-}
-
-class StreamedAnswer<K extends ModelOperation> implements Answer<K> {
-  readonly #source: EventSource<StreamEvent<K>>;
-
-  constructor(source: EventSource<StreamEvent<K>>) {
-    this.#source = source;
-  }
-
-  whole(): Promise<Output<K>> {
-    return collectFrom(this.#source as EventSource<GenerateEvent>) as Promise<Output<K>>;
-  }
-
-  next(): Promise<readonly StreamEvent<K>[] | undefined> {
-    return this.#source.next();
-  }
-
-  cancel(): Promise<void> {
-    return this.#source.cancel();
-  }
+  return {
+    whole: () => collectFrom(source as EventSource<GenerateEvent>) as Promise<Output<K>>,
+    next: () => source.next(),
+    cancel: () => source.cancel(),
+  };
 }
 
 /** The answer, changed by a transform. A whole answer passes as it is unless `sees` finds something in it. */
@@ -73,18 +49,16 @@ export function changedAnswer(
   sees: (output: GenerateResponse) => boolean,
   signal: AbortSignal,
 ): Answer<"generate"> {
+  const { next, cancel } = streamedAnswer<"generate">(transformed(answer, transform, signal));
   return {
     async whole() {
       const output = await answer.whole();
       if (!sees(output)) return output;
       return await collectFrom(transformed(sourceOf(replayAtOnce(output)), transform, signal));
     },
-    ...sourceBy(transformed(answer, transform, signal)),
+    next,
+    cancel,
   };
-}
-
-function sourceBy<E>(source: EventSource<E>): EventSource<E> {
-  return { next: () => source.next(), cancel: () => source.cancel() };
 }
 
 /** Shows `watch` what a streamed answer and its parts hold besides their texts. */

@@ -1,7 +1,8 @@
 /** One attempt at a target: how the target is called, and what is recorded about it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
-import { addNote, type AttemptRecord, type Counted, type RequestLog } from "../context/request_log.ts";
+import { addNote, type AttemptRecord, type RequestLog } from "../context/request_log.ts";
+import type { Capture } from "../context/capture.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
@@ -17,6 +18,7 @@ import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedTarget } from "./billing.ts";
 import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
+import { FACT } from "./facts.ts";
 import type { Inference } from "./inference.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
@@ -28,16 +30,17 @@ export function openAttempt<K extends ModelOperation>(
   where: PlannedTarget,
   signal?: AbortSignal,
 ): Attempt<K> {
-  const { operation, input, context, steps } = inference;
+  const { operation, input, context, steps, facts } = inference;
+  const { requestLog } = context;
   const upstream = upstreamOf(where, context);
-  const attempt = context.requestLog.begin(where);
+  const attempt = requestLog.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
-  if (!steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
+  if (!steps && requestLog.trace) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
   const created = createAttempt(inference, { where, upstream, attempt }, signal);
   return {
     ...created,
-    onDescribed: () => refuseIfStrict(context, attempt),
-    bill: () => openBill(created, where, attempt, created.estimate || context.requestLog.estimate, context),
+    onDescribed: facts & FACT.strict ? () => refuseIfStrict(context, attempt) : undefined,
+    bill: () => openBill(created, where, attempt, created.estimate || requestLog.estimate, context),
   };
 }
 
@@ -67,39 +70,27 @@ interface AttemptParts {
 }
 
 function createAttempt<K extends ModelOperation>(
-  { operation, input, estimate, steps, offer: hosted, beside, facts: held, context }: Inference<K>,
+  inference: Inference<K>,
   { where, upstream, attempt }: AttemptParts,
-  signal: AbortSignal = context.signal,
+  signal: AbortSignal = inference.context.signal,
 ): Attempt<K> {
-  const { gateway, clientWire, caller, hide, request, requestLog } = context;
+  const { operation, input, estimate, steps, facts: held, context } = inference;
+  const { gateway, clientWire, caller, hide, requestLog } = context;
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  attempt.counted = "messages" in input ? count(input, estimate, attempt.target, gateway.counting) : undefined;
-  const isOff = isOffAt(where, { gateway });
-  const refusesTool = (tool: HostedTool) => hosted && isOff || isLostOn(tool, where, { gateway });
-  const lost = beside.filter(refusesTool).flatMap(({ extra }) => Object.keys(extra.fields));
-  const refuses = lost.length > 0 ? [...upstream.refuses, ...lost] : upstream.refuses;
-  const secret = upstream.takesTokens ? caller.token : upstream.secret;
+  if ("messages" in input) attempt.counted = count(input, estimate, held, attempt.target, gateway.counting);
+  const tools = held & HOSTED ? hostedToolsAt(where, inference) : undefined;
   return {
     operation,
     input,
     estimate: "messages" in input ? estimate : 0,
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
-    upstream: withCapture(
-      withTrace(
-        secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
-        attempt.trace,
-        request.headers,
-      ),
-      attempt,
-      requestLog,
-    ),
-    context: new AttemptAnswer(clientWire, attempt, hide),
+    upstream: calleeOf(upstream, inference, attempt, tools?.lost),
+    context: answerContext(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
       if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
-      const offer = isOff ? undefined : hosted;
       const facts: TargetFacts = {
         facts: held,
         target: attempt.target,
@@ -107,8 +98,8 @@ function createAttempt<K extends ModelOperation>(
         systemMessages: target.systemMessages,
         refusedTools: upstream.refuses,
         intake: upstream.driver.intake?.(target),
-        hosted: offer,
-        refusesTool,
+        hosted: tools?.offer,
+        refusesTool: tools?.refuses,
         refusesCacheHints: lessons.refusesCacheHints,
         refusesReasoning: lessons.refusesReasoning,
         corrections: lessons.corrections,
@@ -117,14 +108,47 @@ function createAttempt<K extends ModelOperation>(
       };
       return prepareForTarget(input, facts, note, steps) as Input<K>;
     },
-    onDescribed: () => {},
-    onHead(headers) {
-      const provider = providerIn(headers, upstream);
-      if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
-      const loading = attempt.listed && gateway.prices.load(pricedTarget(where, attempt));
-      return loading && settleWithin(loading, PRICES_MS);
-    },
+    onHead: upstream.providers || attempt.listed
+      ? (headers) => noteProvider(headers, { where, upstream, attempt }, context)
+      : undefined,
   };
+}
+
+/** Notes which provider answers, and loads its price. The body is read once that has settled. */
+function noteProvider(
+  headers: Headers,
+  { where, upstream, attempt }: AttemptParts,
+  { gateway, hide }: RequestContext,
+): Promise<unknown> | undefined {
+  const provider = providerIn(headers, upstream);
+  if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
+  const loading = attempt.listed && gateway.prices.load(pricedTarget(where, attempt));
+  return loading && settleWithin(loading, PRICES_MS);
+}
+
+/** The facts about requests to which hosted tools matter. */
+const HOSTED = FACT.hostedTools | FACT.offered;
+
+/** What the target does with hosted tools. `lost`: the fields that ask for tools which it does not run. */
+function hostedToolsAt(where: PlannedTarget, { offer, beside, context }: Inference) {
+  const isOff = isOffAt(where, context);
+  const refuses = (tool: HostedTool) => offer !== undefined && isOff || isLostOn(tool, where, context);
+  const lost = beside.filter(refuses).flatMap(({ extra }) => Object.keys(extra.fields));
+  return { offer: isOff ? undefined : offer, refuses, lost };
+}
+
+/** The upstream as this attempt calls it. */
+function calleeOf(
+  upstream: Upstream,
+  { context: { caller, request, requestLog } }: Inference,
+  attempt: AttemptRecord,
+  lost: readonly string[] = [],
+): Upstream {
+  let callee = upstream;
+  if (upstream.takesTokens) callee = { ...callee, secret: caller.token };
+  if (lost.length > 0) callee = { ...callee, refuses: [...upstream.refuses, ...lost] };
+  if (attempt.trace || upstream.propagateTrace) callee = withTrace(callee, attempt.trace, request.headers);
+  return requestLog.capture ? withCapture(callee, attempt, requestLog.capture, requestLog.reason) : callee;
 }
 
 /** Prepares a request that is not a conversation in canonical form: only the limit of its budget is applied. */
@@ -139,32 +163,29 @@ function withBudgetOnly<T extends Input<ModelOperation>>(
     : input;
 }
 
-/** The upstream. Its calls are captured if the configuration wants that. */
-function withCapture(upstream: Upstream, { target }: AttemptRecord, { capture, reason }: RequestLog): Upstream {
-  if (!capture) return upstream;
+/** The upstream, with its calls captured. */
+function withCapture(
+  upstream: Upstream,
+  { target }: AttemptRecord,
+  capture: Capture,
+  reason: RequestLog["reason"],
+): Upstream {
   const { name, driver, transport, secretPlace } = upstream;
   const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
-/** Lives as long as the answer, so it holds nothing of the request. */
-class AttemptAnswer implements AnswerContext {
-  readonly clientWire: string;
-  readonly note: (text: string) => void;
-  readonly #counted: Counted | undefined;
-
-  constructor(clientWire: string, attempt: AttemptRecord, hide: Hide) {
-    this.clientWire = clientWire;
-    const note = (text: string) => addNote(attempt.notes, hide(text));
-    this.note = note;
-    this.#counted = attempt.counted;
-  }
-
-  get inputTokens(): number {
-    if (!this.#counted) return 0;
-    this.#counted.used = true;
-    return this.#counted.inputTokens;
-  }
+/** Lives as long as the answer, so it is given nothing of the request. */
+function answerContext(clientWire: string, attempt: AttemptRecord, hide: Hide): AnswerContext {
+  return {
+    clientWire,
+    note: (text) => addNote(attempt.notes, hide(text)),
+    get inputTokens() {
+      if (!attempt.counted) return 0;
+      attempt.counted.used = true;
+      return attempt.counted.inputTokens;
+    },
+  };
 }
 
 /**

@@ -59,12 +59,13 @@ const DEFAULT_THRESHOLD = 100_000;
 const FILLED = 0.8;
 
 /** Whether the conversation is long enough to be shortened now. */
-function isDue({ compaction: { when }, input, estimate, plan, context: { gateway } }: Shortened): boolean {
+function isDue({ compaction: { when }, input, estimate, facts, plan, context: { gateway } }: Shortened): boolean {
   const { targets: [first], contextLength } = plan;
   if (when === "now") return true;
   const known = contextLength === undefined ? DEFAULT_THRESHOLD : Math.floor(contextLength * FILLED);
   const { inputTokens: threshold = known } = when;
-  return first !== undefined && count(input, estimate, targetName(first), gateway.counting).inputTokens >= threshold;
+  return first !== undefined &&
+    count(input, estimate, facts, targetName(first), gateway.counting).inputTokens >= threshold;
 }
 
 /**
@@ -82,11 +83,12 @@ class CompactedStream implements EventSource<GenerateEvent> {
 
   constructor(inference: Shortened, ask: Ask<"generate">) {
     this.#inference = inference;
-    this.#open = (request) => {
+    const open = (request: GenerateRequest) => {
       const answer = ask(asking(inference, request));
       this.#source = answer;
       return answer;
     };
+    this.#open = open;
   }
 
   async next(): Promise<readonly GenerateEvent[] | undefined> {

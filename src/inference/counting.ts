@@ -1,19 +1,21 @@
 /** How many tokens a conversation has for a target, by what the gateway knows without asking. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
-import { holdsPart } from "../canonical/part_types.ts";
 import type { Count, ReportedUsage } from "../canonical/usage.ts";
 import type { Counting } from "../context/gateway.ts";
 import type { AttemptRecord, Counted } from "../context/request_log.ts";
+import { FACT, type Facts } from "./facts.ts";
 
 /** Counts without waiting. A conversation that was just counted for a client gets the same count here. */
-export function count(input: Input<"countTokens">, estimate: number, target: string, counting: Counting): Counted {
-  return {
-    ...countKnown(input, target, estimate, counting),
-    estimate,
-    isText: !holdsPart(input.messages, "file"),
-    used: false,
-  };
+export function count(
+  input: Input<"countTokens">,
+  estimate: number,
+  facts: Facts,
+  target: string,
+  counting: Counting,
+): Counted {
+  const isText = (facts & FACT.files) === 0;
+  return { ...countKnown(input, target, estimate, counting), estimate, isText, used: false };
 }
 
 function countKnown(

@@ -1,10 +1,8 @@
 /**
- * What a request holds, as a set of bits: computed in one pass once it is parsed, and again where a stage adds turns. A
+ * The facts about a request, as a set of bits: computed in one pass once it is parsed, and again where a stage adds turns. A
  * stage that `needs` none of them is not called.
  */
 import type { GenerateRequest, OutputPart, ToolResultPart } from "../canonical/generate.ts";
-import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Resolution } from "../lanes/resolution.ts";
 
 export const FACT = {
   /** Calls of tools, or their results. */
@@ -57,6 +55,12 @@ export const FACT = {
   limitedAnswer: 1 << 26,
   /** The model is offered tools that the gateway runs. */
   offered: 1 << 27,
+  /** The client prefers an error to an answer with notes. */
+  strict: 1 << 28,
+  /** The protocol has a field for sealed reasoning. */
+  sealed: 1 << 29,
+  /** The gateway or the caller has secrets that an answer might repeat. */
+  secrets: 1 << 30,
 } as const;
 
 /** Bits of `FACT`. */
@@ -78,12 +82,8 @@ const OF_PART: Record<PartType, Facts> = {
 /** The bits that the turns of a conversation set. */
 const OF_TURNS = Object.values(OF_PART).reduce((all, one) => all | one, 0);
 
-/** The facts about an input. Those about its model, its targets and its client are added where they become known. */
-export function factsOf<K extends ModelOperation>(input: Input<K>): Facts {
-  return "messages" in input ? factsOfConversation(input) : 0;
-}
-
-function factsOfConversation(request: GenerateRequest): Facts {
+/** The facts about a conversation. Those about its model, its targets and its client are added where they become known. */
+export function factsOf(request: GenerateRequest): Facts {
   const { tools, outputSchema, recall, compaction, relay } = request;
   let facts = factsOfTurns(request);
   if (tools) {
@@ -114,11 +114,4 @@ function factsOfTurns({ messages }: Pick<GenerateRequest, "messages">): Facts {
 /** The facts once the conversation has other turns. */
 export function withTurnsOf(facts: Facts, request: Pick<GenerateRequest, "messages">): Facts {
   return facts & ~OF_TURNS | factsOfTurns(request);
-}
-
-/** What is known about a model. */
-export function factsOfModel(resolution: Resolution, hasChoice: boolean): Facts {
-  const { efforts, inputModalities, contextLength, maxOutputTokens } = resolution;
-  return (efforts ? FACT.efforts : 0) | (inputModalities ? FACT.modalities : 0) | (hasChoice ? FACT.choice : 0) |
-    (contextLength !== undefined || maxOutputTokens !== undefined ? FACT.lengths : 0);
 }

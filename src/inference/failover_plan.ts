@@ -151,10 +151,10 @@ function askWhole<K extends ModelOperation>(
   signal: AbortSignal,
   ask: Ask<K>,
 ): Promise<Output<K>> {
-  const opened = runStep(() => openAttempt(inference, target, signal));
-  return opened instanceof Promise
-    ? opened.then((attempt) => ask(at(inference, target, attempt)).whole())
-    : ask(at(inference, target, opened)).whole();
+  const { requestLog } = inference.context;
+  if (!requestLog.isLarge) return ask(at(inference, target, openAttempt(inference, target, signal))).whole();
+  const opening = runStep(() => openAttempt(inference, target, signal));
+  return Promise.resolve(opening).then((attempt) => ask(at(inference, target, attempt)).whole());
 }
 
 function at<K extends ModelOperation>(

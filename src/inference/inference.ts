@@ -19,7 +19,7 @@ import type { Incoming } from "./incoming.ts";
 
 export type Note = (text: string) => void;
 
-/** What one stage did to a request, for an explanation. */
+/** The changes that one stage made to a request, for an explanation. */
 export interface Step {
   step: string;
   notes: string[];
@@ -35,7 +35,7 @@ export interface Inference<K extends ModelOperation = ModelOperation> extends In
   readonly note: Note;
   /** The targets in the order in which they are tried, and the limits of the model. Without targets until it is resolved. */
   readonly plan: Affinity;
-  /** What this turn adds to the conversation. */
+  /** The turn that this request adds to the conversation. */
   readonly added: AddedTurn;
   /** Hosted tools that the request asks for by fields of their own. */
   readonly beside: readonly HostedTool[];
@@ -70,7 +70,7 @@ export type Ask<K extends ModelOperation> = (inference: Inference<K>) => Answer<
  * the bottom up.
  */
 export interface Stage<K extends ModelOperation = ModelOperation> {
-  /** What explanations call it. */
+  /** Its name in explanations. */
   readonly name: string;
   readonly operations: readonly ModelOperation[];
   /** Bits of `FACT`, of which a request must have one to pass the stage. All requests pass it if absent. */
@@ -81,11 +81,11 @@ export interface Stage<K extends ModelOperation = ModelOperation> {
   admit?(inference: Inference<K>): Promise<void> | undefined;
   /** Asks more than once, asks somebody else, or looks at what comes back. */
   around?(inference: Inference<K>, ask: Ask<K>): Answer<K>;
-  /** What the answer passes on its way to the client. Called before anybody is asked. */
+  /** How the answer passes on its way to the client. Called before anybody is asked. */
   answer?(inference: Inference<K>): AnswerPass<K> | undefined;
 }
 
-/** What an answer, or a part of one, holds besides its text. */
+/** The contents of an answer, or of a part of one, besides its text. */
 export interface Held {
   type?: string;
   extra?: Extra;

@@ -31,8 +31,9 @@ export const ESTIMATE: Stage = {
   name: "estimate of tokens",
   operations: ["generate", "countTokens", "embed", "rerank", "speak"],
   request(inference) {
-    const { operation, input, failed } = inference;
+    const { operation, input, failed, context } = inference;
     if (operation === "relay" || failed) return inference;
+    if (!context.requestLog.isLarge) return { ...inference, estimate: estimateOf(input) };
     return runStep(() => ({ ...inference, estimate: estimateOf(input) }));
   },
 };

@@ -5,11 +5,12 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
 import { collectFrom } from "../canonical/collect.ts";
 import { transformed } from "../transforms/apply.ts";
-import { sourceOf } from "../util/event_source.ts";
+import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { type Answer, watching } from "./answer.ts";
 import type { Passage } from "./answer_loop.ts";
 import { learn } from "./counting.ts";
+import { FACT } from "./facts.ts";
 import type { AnswerPass, Inference } from "./inference.ts";
 import { maskAnswer, weighRelayed } from "./mask_secrets.ts";
 import { respondWithStream } from "./stream_response.ts";
@@ -35,20 +36,21 @@ export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
 };
 
 async function serveConversation(
-  { protocol, exchange, context }: Inference<"generate">,
+  { protocol, exchange, facts, context }: Inference<"generate">,
   answer: Answer<"generate">,
   passes: readonly AnswerPass<"generate">[],
 ): Promise<Response> {
   if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context, passageOf(passes));
   const answered = await answer.whole();
   const { requestLog, gateway, hide, signal } = context;
-  const output = await runStep(() => maskAnswer<"generate">(answered, hide));
+  const output = facts & FACT.secrets ? await runStep(() => maskAnswer<"generate">(answered, hide)) : answered;
   requestLog.settle(
     output.usage,
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
   learn(output.usage, requestLog.attempt, gateway.counting);
-  return protocol.serialize(await passed(output, passes, signal), exchange);
+  const passing = passed(output, passes, signal);
+  return protocol.serialize(passing instanceof Promise ? await passing : passing, exchange);
 }
 
 /** The passes of a streamed answer. */
@@ -75,18 +77,33 @@ function passageOf(passes: readonly AnswerPass<"generate">[]): Passage<GenerateE
 }
 
 /** A whole answer once it has passed. It is replayed only if a pass sees something in it. */
-async function passed(
+function passed(
+  output: GenerateResponse,
+  passes: readonly AnswerPass<"generate">[],
+  signal: AbortSignal,
+): GenerateResponse | Promise<GenerateResponse> {
+  const seeing: AnswerPass<"generate">[] = [];
+  for (const pass of passes) {
+    pass.watch?.(output);
+    if (pass.watch) { for (const part of output.content) pass.watch(part); }
+    if (pass.completed || pass.transforms && (pass.sees?.(output) || output.content.some(pass.sees ?? isAny))) {
+      seeing.push(pass);
+    }
+  }
+  return seeing.length === 0 ? output : passThrough(output, seeing, signal);
+}
+
+const isAny = () => true;
+
+async function passThrough(
   output: GenerateResponse,
   passes: readonly AnswerPass<"generate">[],
   signal: AbortSignal,
 ): Promise<GenerateResponse> {
-  let source: ReturnType<typeof sourceOf<GenerateEvent>> | undefined;
-  for (const { watch, transforms = [], sees, opens, completed } of passes) {
-    watch?.(output);
-    if (watch) { for (const part of output.content) watch(part); }
-    const storing = completed?.(output);
-    if (storing) await storing;
-    if (transforms.length === 0 || sees && !sees(output) && !output.content.some(sees)) continue;
+  let source: EventSource<GenerateEvent> | undefined;
+  for (const { transforms = [], opens, completed } of passes) {
+    await completed?.(output);
+    if (transforms.length === 0) continue;
     for (const part of opens ? output.content : []) await opens!(part)?.();
     source ??= sourceOf(replayAtOnce(output));
     for (const transform of transforms) source = transformed(source, transform, signal);

@@ -1,6 +1,4 @@
-/**
- * What changes a conversation for one of its targets. A driver writes the result as it is.
- */
+/** The stages that change a conversation for one of its targets. A driver writes the result as it is. */
 import type { GenerateRequest, HostedTool, Message } from "../canonical/generate.ts";
 import type { Intake } from "../contract/intake.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
@@ -49,7 +47,7 @@ export interface TargetFacts {
 }
 
 /**
- * What changes a conversation for one target, in order. Each is a pure function from request to request that reports
+ * The stages for one target, in order. Each is a pure function from request to request that reports
  * what it changed.
  */
 export const TARGET_STAGES: readonly Preparing[] = [

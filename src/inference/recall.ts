@@ -118,6 +118,7 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
 export const SEALING: Stage<"generate"> = {
   name: "sealing",
   operations: ["generate"],
+  needs: FACT.sealed,
   answer({ protocol, exchange, context, hosted }) {
     const sealing = sealingFor(protocol, exchange, context);
     return sealing && {

@@ -10,8 +10,8 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
-import { factsOfModel } from "./facts.ts";
-import type { Stage } from "./inference.ts";
+import { FACT } from "./facts.ts";
+import type { Inference, Stage } from "./inference.ts";
 import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` if the caller may not use it. */
@@ -75,15 +75,23 @@ export function notServed(
 export const MODEL: Stage = {
   name: "model",
   operations: ["generate", "countTokens", "embed", "rerank", "speak", "transcribe"],
-  async request(inference) {
+  request(inference) {
     const { operation, input: { model }, lane, context } = inference;
-    const plan = await resolve(operation, model, lane, context);
-    const { upstreams } = context.gateway;
-    const hasChoice = plan.targets.length > 1 ||
-      plan.targets.some(({ upstream }) => upstreams.get(upstream)?.providers?.policies);
-    return { ...inference, plan, facts: inference.facts | factsOfModel(plan, hasChoice) };
+    return resolve(operation, model, lane, context).then((plan) => withPlan(inference, plan));
   },
 };
+
+function withPlan(inference: Inference, plan: Resolution): Inference {
+  const { targets, efforts, inputModalities, contextLength, maxOutputTokens } = plan;
+  let { facts } = inference;
+  if (efforts) facts |= FACT.efforts;
+  if (inputModalities) facts |= FACT.modalities;
+  if (contextLength !== undefined || maxOutputTokens !== undefined) facts |= FACT.lengths;
+  if (targets.length > 1) facts |= FACT.choice;
+  const { upstreams } = inference.context.gateway;
+  for (const { upstream } of targets) if (upstreams.get(upstream)?.providers?.policies) facts |= FACT.choice;
+  return { ...inference, plan, facts };
+}
 
 /**
  * The targets of a model, in a random order drawn by their weights. Throws if the caller may not use the model, or the

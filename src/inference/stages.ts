@@ -2,7 +2,9 @@
  * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else changes
  * a request on its way from its client's wire to an upstream's, or an answer on its way back.
  */
+import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
+import { isStrict } from "../context/request_context.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { checkSize } from "../http/size.ts";
@@ -165,22 +167,27 @@ function isNeedless({ needs }: Stage, { facts }: Inference): boolean {
 
 /** Nothing is known about the model yet. */
 const UNPLANNED = { targets: [] };
+const NO_TOOLS: readonly HostedTool[] = [];
 
 function begin<K extends ModelOperation>(incoming: Incoming<K>): Inference<K> {
   const { protocol, input, wire, context, conversationCache } = incoming;
   const { operation } = protocol;
-  const beside = toolsBeside(protocol, wire);
-  let facts = factsOf(input);
+  const isConversation = "messages" in input;
+  const beside = isConversation && protocol.toolsBeside ? toolsBeside(protocol, wire) : NO_TOOLS;
+  let facts = isConversation ? factsOf(input) : 0;
   if (beside.length > 0) facts |= FACT.hostedTools;
   if (conversationCache) facts |= FACT.continues | FACT.kept;
   if (incoming.begin) facts |= FACT.background;
+  if (isStrict(context)) facts |= FACT.strict;
+  if (protocol.reasoning) facts |= FACT.sealed;
+  if (context.gateway.secrets.length > 0 || context.caller.token !== undefined) facts |= FACT.secrets;
   if (operation === "generate" && "stream" in input) context.requestLog.entry.stream = input.stream;
   return {
     ...incoming,
     operation,
     exchange: openExchange(incoming, input),
     facts,
-    // Whoever counts tokens is not answered by the model, so what its limits would change is of no use.
+    // A client that counts tokens has no use for what the limits of a model would change.
     note: operation === "countTokens" ? () => {} : context.note,
     plan: UNPLANNED,
     added: addedIn(input),
@@ -190,7 +197,7 @@ function begin<K extends ModelOperation>(incoming: Incoming<K>): Inference<K> {
   };
 }
 
-/** What the client added in this turn. */
+/** The turn that the client added. */
 function addedIn<K extends ModelOperation>(input: Input<K>): AddedTurn {
   if (!("messages" in input)) return NOTHING;
   const { messages, recall } = input;

@@ -52,7 +52,7 @@ export interface Attempt<K extends ModelOperation> {
    * Called once the upstream calls are described, and again before a reduced call is made. This is the last chance to
    * refuse.
    */
-  onDescribed(): void;
+  onDescribed?(): void;
   /** Opens a bill for the answer that is about to be requested, one per attempt. Throws if no budget covers it. */
   bill?(): AnswerBill<K> | Promise<AnswerBill<K>>;
   /**
@@ -86,7 +86,7 @@ export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "ups
 export function local<K extends ModelOperation>(way: LocalOperation<K>, attempt: Attempt<K>): Output<K> {
   const input = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
   const output = way.local(input, attempt.target, attempt.context);
-  attempt.onDescribed();
+  attempt.onDescribed?.();
   return output;
 }
 

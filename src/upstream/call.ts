@@ -23,7 +23,7 @@ const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_
 /** The calls as they will be made. */
 export function describe<K extends ModelOperation>(attempt: Attempt<K>, way: UpstreamOperation<K>): Call[] {
   const calls = callsFor(attempt, way, refusedBy(attempt));
-  attempt.onDescribed();
+  attempt.onDescribed?.();
   return calls;
 }
 
@@ -114,7 +114,7 @@ async function accepted<K extends ModelOperation>(
     refused = [...refused, ...named];
     const less = tries < MOST_TRIES ? lessOf(call, attempt, named, refused) : undefined;
     if (!less) throw error;
-    attempt.onDescribed();
+    attempt.onDescribed?.();
     learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
     call = less;
   }

@@ -16,7 +16,7 @@ export function prepareFor(
   const messages = numberHits(request.messages);
   const numbered = messages === request.messages ? request : { ...request, messages };
   const facts = {
-    facts: factsOf<"generate">(numbered),
+    facts: factsOf(numbered),
     target: targetName(target),
     clientWire,
     systemMessages: target.systemMessages,

@@ -65,7 +65,7 @@ function writtenIn(wire: string, { protocol, input, notes: own }: Parsed, { regi
   if (asked.recall?.previous !== undefined) note("dropped the turns that the gateway has stored");
   const target: Target = { upstream: "", model: asked.model, systemMessages: "anywhere" };
   const prepared = prepareForTarget(asked, {
-    facts: factsOf<"generate">(asked),
+    facts: factsOf(asked),
     target: asked.model,
     clientWire: protocol.wire,
     systemMessages: target.systemMessages,
