@@ -129,7 +129,7 @@ function noteProvider(
 /** The facts about requests to which hosted tools matter. */
 const HOSTED = FACT.hostedTools | FACT.offered;
 
-/** What the target does with hosted tools. `lost`: the fields that ask for tools which it does not run. */
+/** How the target treats hosted tools. `lost`: the fields that ask for tools which it does not run. */
 function hostedToolsAt(where: PlannedTarget, { offer, beside, context }: Inference) {
   const isOff = isOffAt(where, context);
   const refuses = (tool: HostedTool) => offer !== undefined && isOff || isLostOn(tool, where, context);

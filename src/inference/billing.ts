@@ -122,7 +122,7 @@ export function openBill<K extends ModelOperation>(
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
   const { operation, input, target, signal } = asked;
   const { price } = where;
-  const payer = needsNoBudget(where, gateway) ? undefined : requestLog.payer;
+  const payer = requestLog.payer && !needsNoBudget(where, gateway) ? requestLog.payer : undefined;
   const open = (reserved?: Reserved) =>
     billOf(operation, requestLog.open(inputTokens, { price, listed: attempt.listed, reserved }), requestLog);
   if (!payer) return open();

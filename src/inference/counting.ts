@@ -1,7 +1,7 @@
 /** How many tokens a conversation has for a target, by what the gateway knows without asking. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
-import type { Count, ReportedUsage } from "../canonical/usage.ts";
+import type { ReportedUsage } from "../canonical/usage.ts";
 import type { Counting } from "../context/gateway.ts";
 import type { AttemptRecord, Counted } from "../context/request_log.ts";
 import { FACT, type Facts } from "./facts.ts";
@@ -14,22 +14,14 @@ export function count(
   target: string,
   counting: Counting,
 ): Counted {
-  const isText = (facts & FACT.files) === 0;
-  return { ...countKnown(input, target, estimate, counting), estimate, isText, used: false };
-}
-
-function countKnown(
-  input: Input<"countTokens">,
-  target: string,
-  estimate: number,
-  { calibration, upstreamCounts, tokenizerCounts }: Counting,
-): Count {
+  const { calibration, upstreamCounts, tokenizerCounts } = counting;
+  const base = { estimate, isText: (facts & FACT.files) === 0, used: false };
   const text = () => countedParts(input);
   const byUpstream = upstreamCounts.known(target, text);
-  if (byUpstream !== undefined) return { inputTokens: byUpstream, by: "upstream" };
+  if (byUpstream !== undefined) return { ...base, inputTokens: byUpstream, by: "upstream" };
   const byTokenizer = tokenizerCounts.known(target, text);
-  if (byTokenizer !== undefined) return { inputTokens: byTokenizer, by: "tokenizer" };
-  return calibration.count(target, estimate);
+  if (byTokenizer !== undefined) return { ...base, inputTokens: byTokenizer, by: "tokenizer" };
+  return { ...base, ...calibration.count(target, estimate) };
 }
 
 /** The fields of a request that its count depends on. */

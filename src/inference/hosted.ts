@@ -3,7 +3,6 @@ import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../ca
 import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import type { WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
@@ -44,14 +43,6 @@ interface Offered {
 interface Planned {
   input: Input<"generate">;
   hosted: Hosted;
-}
-
-/** The hosted tools that a request asks for by fields of their own. */
-export function toolsBeside(
-  { toolsBeside }: Pick<Protocol<"generate">, "toolsBeside">,
-  wire: WireRequest,
-): readonly HostedTool[] {
-  return toolsBeside?.(wire)?.tools ?? [];
 }
 
 /** Has the gateway run the hosted tools that it can run and that the targets do not run themselves. */

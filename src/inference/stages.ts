@@ -20,8 +20,8 @@ import { COMPACTION } from "./compact.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
 import { AFFINITY, FAILOVER, isStreamed } from "./failover_plan.ts";
 import { NEEDED_TOOLS } from "./failed_tools.ts";
-import { FACT, factsOf } from "./facts.ts";
-import { HOSTED_TOOLS, toolsBeside } from "./hosted.ts";
+import { FACT, type Facts, factsOf } from "./facts.ts";
+import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import type { AnswerPass, Inference, Stage } from "./inference.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
@@ -127,7 +127,7 @@ export function infer<K extends InferredOperation>(incoming: Incoming<K>): Promi
 }
 
 async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promise<Response> {
-  const passing = passDown(incoming);
+  const passing = passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
   const inference = passing instanceof Promise ? await passing : passing;
   if (inference.steps) return explainInference(inference, inference.steps);
   const stages = BY_OPERATION[inference.operation];
@@ -170,17 +170,11 @@ const UNPLANNED = { targets: [] };
 const NO_TOOLS: readonly HostedTool[] = [];
 
 function begin<K extends ModelOperation>(incoming: Incoming<K>): Inference<K> {
-  const { protocol, input, wire, context, conversationCache } = incoming;
+  const { protocol, input, wire, context } = incoming;
   const { operation } = protocol;
-  const isConversation = "messages" in input;
-  const beside = isConversation && protocol.toolsBeside ? toolsBeside(protocol, wire) : NO_TOOLS;
-  let facts = isConversation ? factsOf(input) : 0;
+  const beside = protocol.toolsBeside?.(wire)?.tools ?? NO_TOOLS;
+  let facts = factsOfRequest(incoming);
   if (beside.length > 0) facts |= FACT.hostedTools;
-  if (conversationCache) facts |= FACT.continues | FACT.kept;
-  if (incoming.begin) facts |= FACT.background;
-  if (isStrict(context)) facts |= FACT.strict;
-  if (protocol.reasoning) facts |= FACT.sealed;
-  if (context.gateway.secrets.length > 0 || context.caller.token !== undefined) facts |= FACT.secrets;
   if (operation === "generate" && "stream" in input) context.requestLog.entry.stream = input.stream;
   return {
     ...incoming,
@@ -195,6 +189,17 @@ function begin<K extends ModelOperation>(incoming: Incoming<K>): Inference<K> {
     estimate: 0,
     ...(wantsExplanation(wire) && { steps: [] }),
   };
+}
+
+function factsOfRequest<K extends ModelOperation>(
+  { input, protocol, conversationCache, begin, context }: Incoming<K>,
+): Facts {
+  let facts = "messages" in input ? factsOf(input) : 0;
+  if (conversationCache) facts |= FACT.continues | FACT.kept;
+  if (begin) facts |= FACT.background;
+  if (isStrict(context)) facts |= FACT.strict;
+  if (protocol.reasoning) facts |= FACT.sealed;
+  return context.gateway.secrets.length > 0 || context.caller.token !== undefined ? facts | FACT.secrets : facts;
 }
 
 /** The turn that the client added. */
