@@ -6,13 +6,7 @@ import { replayAtOnce } from "../canonical/replay.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import type { Held } from "./inference.ts";
-
-/** The answer of a model. It is read in one of both ways, and once. */
-export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
-  /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
-  whole(): Promise<Output<K>>;
-}
+import type { Answer, Held } from "./inference.ts";
 
 /** An answer that comes whole. It is asked for when it is read. */
 export function wholeAnswer<K extends ModelOperation>(whole: () => Promise<Output<K>>): Answer<K> {

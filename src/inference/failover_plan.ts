@@ -18,7 +18,7 @@ import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import { openAttempt } from "./attempt.ts";
 import { FACT } from "./facts.ts";
 import { forgetConversation } from "./incoming.ts";
-import type { Ask, Inference, Stage } from "./inference.ts";
+import type { Affinity, Ask, Inference, Stage } from "./inference.ts";
 
 export interface PlanOptions {
   /** How long a stream may be silent before the next target is tried as well, in milliseconds. */
@@ -76,10 +76,6 @@ export function planFailover(
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };
-}
-
-export interface Affinity extends Resolution {
-  conversation?: string;
 }
 
 export function withTargets(plan: Affinity, targets: Affinity["targets"]): Affinity {

@@ -16,28 +16,12 @@ import { type EventSource, opening } from "../util/event_source.ts";
 import { billSearch, isUnpaid } from "./billing.ts";
 import { streamedAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
-import type { Ask, Inference, Stage } from "./inference.ts";
+import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
 import { asking } from "./model_limits.ts";
 import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
 import { runTraced } from "./traced.ts";
-
-/** The hosted tools that the gateway runs in one answer. */
-export interface Hosted {
-  /** Whether something has to run before the model is called. */
-  isBegun: boolean;
-  /** Whether an answer that took too long may end early, for the client to continue. */
-  canPause: boolean;
-  /** The tools to offer the model. The first call asks servers whose tools are not known for them. */
-  offer(): Promise<Offered>;
-}
-
-interface Offered {
-  functions: readonly HostedFunction[];
-  /** Parts that the answer begins with. */
-  before: readonly HostedPart[];
-}
 
 /** A request, and the hosted tools that the gateway runs for it. */
 interface Planned {

@@ -1,20 +1,20 @@
 /** One request to a model on its way, and the stages that it passes. */
 import type { CompactionRequest } from "../canonical/compaction.ts";
 import type { FailedTools } from "../canonical/hosted_tools.ts";
-import type { HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
+import type { Resolution } from "../lanes/resolution.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { HostedFunction } from "../transforms/hosted_functions.ts";
+import type { EventSource } from "../util/event_source.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import type { Answer } from "./answer.ts";
 import type { Difference } from "./differences.ts";
-import type { Affinity } from "./failover_plan.ts";
 import type { Facts } from "./facts.ts";
-import type { Hosted } from "./hosted.ts";
 import type { Incoming } from "./incoming.ts";
 
 export type Note = (text: string) => void;
@@ -58,9 +58,6 @@ export interface Inference<K extends ModelOperation = ModelOperation> extends In
   /** The attempt at that target. */
   readonly attempt?: Attempt<K>;
 }
-
-/** An inference whose target is chosen. */
-export type Attempted<K extends ModelOperation> = Inference<K> & { readonly attempt: Attempt<K> };
 
 /** Asks the stages below. Each call asks anew. */
 export type Ask<K extends ModelOperation> = (inference: Inference<K>) => Answer<K>;
@@ -106,4 +103,30 @@ export interface AnswerPass<K extends ModelOperation> {
   opens?(part: OutputPart): (() => Promise<void>) | undefined;
   /** Called with the complete answer before its end goes on. */
   completed?(output: Output<K>): Promise<void> | undefined;
+}
+
+/** The answer of a model. It is read in one of both ways, and once. */
+export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
+  /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
+  whole(): Promise<Output<K>>;
+}
+
+export interface Affinity extends Resolution {
+  conversation?: string;
+}
+
+/** The hosted tools that the gateway runs in one answer. */
+export interface Hosted {
+  /** Whether something has to run before the model is called. */
+  isBegun: boolean;
+  /** Whether an answer that took too long may end early, for the client to continue. */
+  canPause: boolean;
+  /** The tools to offer the model. The first call asks servers whose tools are not known for them. */
+  offer(): Promise<Offered>;
+}
+
+export interface Offered {
+  functions: readonly HostedFunction[];
+  /** Parts that the answer begins with. */
+  before: readonly HostedPart[];
 }

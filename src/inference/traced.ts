@@ -9,9 +9,8 @@ import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../ob
 import { passedOn } from "../observe/traceparent.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Upstream } from "../upstream/send.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer, Stage } from "./inference.ts";
 import { FACT } from "./facts.ts";
-import type { Stage } from "./inference.ts";
 
 /** The span of an attempt, if the request is traced. */
 export function traceAttempt<K extends ModelOperation>(
