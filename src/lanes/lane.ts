@@ -69,7 +69,7 @@ class ConfiguredLane implements Lane {
   readonly #locator: Locator;
   readonly #checkTask: TaskCheck;
   /**
-   * What the lane's own names resolve to, by operation, where that never changes. Names that match a pattern are not kept, because
+   * The resolutions of the lane's own names, by operation, if no finder is needed. Names that match a pattern are not kept, because
    * clients choose them.
    */
   readonly #resolved = new Map<OperationName, Map<string, Promise<Resolution>>>();
