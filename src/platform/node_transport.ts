@@ -33,7 +33,8 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
   const agents = nodeAgents(lookup, mayReach);
   return {
     send(request) {
-      if (mayReachHost(new URL(request.url).hostname, mayReach)) return post(request, agents);
+      const url = urlOf(request.url);
+      if (mayReachHost(url.hostname, mayReach)) return post(request, url, agents);
       return Promise.reject(new TransportError("not-made", new Error("The address may not be reached")));
     },
     close() {
@@ -43,18 +44,20 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
 }
 
 /** Sends a request once more, on a new connection, if nothing of its body was sent. A failure to connect is not retried here. */
-async function post(request: TransportRequest, agents: Agents): Promise<TransportResponse> {
-  const url = urlOf(request.url);
-  for (let isAgain = false;; isAgain = true) {
-    try {
-      const response = await exchange(request, url, agents);
+function post(request: TransportRequest, url: URL, agents: Agents, isAgain = false): Promise<TransportResponse> {
+  const fail = (thrown: unknown) => {
+    noteAnswer(url.origin);
+    if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
+    closeIdle(agents[protocolOf(url)], url);
+    return post(request, url, agents, true);
+  };
+  try {
+    return exchange(request, url, agents).then((response) => {
       noteAnswer(url.origin, response);
       return response;
-    } catch (thrown) {
-      noteAnswer(url.origin);
-      if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
-      closeIdle(agents[protocolOf(url)], url);
-    }
+    }, fail);
+  } catch (thrown) {
+    return Promise.try(fail, thrown);
   }
 }
 
