@@ -1,7 +1,7 @@
 /** One operation at one upstream: the whole answer. */
 import { COLLECT } from "../canonical/collect.ts";
 import { isJsonObject } from "../canonical/json.ts";
-import { excessInArguments } from "../canonical/json_limits.ts";
+import { excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { runSliced, runStep, SLICE_MS, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -62,35 +62,26 @@ export function respond<K extends ModelOperation>(
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   bill?: AnswerBill<K>,
+  isChecked = attempt.operation !== "generate",
 ): Output<K> | Promise<Output<K>> {
+  const { input, target, context, upstream: { json } } = attempt;
   let bytes = 0;
   for (const reply of replies) bytes += reply.bytes ?? Infinity;
-  const { values, numbers, names } = attempt.upstream.json;
   // Every value, and every name, takes at least one byte.
-  const isShort = attempt.operation !== "generate" || bytes <= Math.min(values, numbers, names);
-  if (isShort) return parse(replies, bytes, attempt, way, bill);
-  return checkArguments(replies, attempt).then(() => parse(replies, bytes, attempt, way, bill));
-}
-
-/** Throws if the arguments of all calls have too much JSON together. It is checked before any of them is parsed. */
-async function checkArguments(replies: readonly Reply[], { upstream: { json } }: Attempt<ModelOperation>) {
-  const excess = await excessInArguments(argumentsIn(replies.map(({ body }) => body)), json);
-  if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
-}
-
-function parse<K extends ModelOperation>(
-  replies: MeasuredReply[],
-  bytes: number,
-  attempt: Attempt<K>,
-  way: UpstreamOperation<K>,
-  bill: AnswerBill<K> | undefined,
-): Output<K> | Promise<Output<K>> {
-  const { input, target, context } = attempt;
+  if (!isChecked && bytes > Math.min(json.values, json.numbers, json.names)) {
+    return checkArguments(replies, json).then(() => respond(replies, attempt, way, bill, true));
+  }
   const output = way.longResponse
     ? runSliced(way.longResponse(replies, input, target, context))
     : runStep(() => way.response(replies, input, target, context));
   if (output instanceof Promise) return output.then((one) => settled(one, bytes, attempt, bill));
   return settled(output, bytes, attempt, bill);
+}
+
+/** Throws if the arguments of all calls have too much JSON together. It is checked before any of them is parsed. */
+async function checkArguments(replies: readonly Reply[], json: JsonLimits): Promise<void> {
+  const excess = await excessInArguments(argumentsIn(replies.map(({ body }) => body)), json);
+  if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
 }
 
 /** The text of an answer is at most so many times as long as its reply. A wire may repeat a text. */

@@ -33,26 +33,16 @@ export function send(
   if (call.url !== undefined) return sendForResult(call.url, upstream, signal);
   if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
   const body = bodyOf(call);
-  return typeof body === "string" && body.length >= LONG_BODY
-    ? yieldToEventLoop().then(() => sendBody(call, body, upstream, signal))
-    : sendBody(call, body, upstream, signal);
+  if (typeof body === "string" && body.length >= LONG_BODY) {
+    return yieldToEventLoop().then(() => reach({ ...headOf(call, upstream, body), body, signal }, upstream));
+  }
+  return reach({ ...headOf(call, upstream, body), body, signal }, upstream);
 }
 
 async function sendForResult(url: string, upstream: Callee, signal: AbortSignal): Promise<TransportResponse> {
   const { fetchResult } = await import("./fetch_result.ts");
   const headers = { "user-agent": "laneway" };
   return await fetchResult(url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
-}
-
-function sendBody(
-  call: Call,
-  body: TransportRequest["body"],
-  upstream: Callee,
-  signal: AbortSignal,
-): Promise<TransportResponse> {
-  const { url, method, headers } = headOf(call, upstream);
-  if (typeof body === "string") headers["content-type"] ??= "application/json";
-  return reach({ url, method, headers, body, signal }, upstream);
 }
 
 /** Writes the body, then hands it over to the transport. Each takes long, so each waits for its turn. */
@@ -65,19 +55,23 @@ async function sendInTurn(
   const body = await runExclusively(caller, () => bodyOf(call));
   signal.throwIfAborted();
   // Within an object, since the turn is over before the answer comes.
-  const { answer } = await runExclusively(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
+  const { answer } = await runExclusively(caller, () => ({
+    answer: reach({ ...headOf(call, upstream, body), body, signal }, upstream),
+  }));
   return await answer;
 }
 
-/** The URL and headers of a call below the base URL, including the secret. */
+/** The URL and headers of a call below the base URL, including the secret. `sent`: its body as it is sent. */
 export function headOf(
   { path, method, headers: own, body, form }: Call,
   { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Addressed,
+  sent?: TransportRequest["body"],
 ) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;
   for (const name in more) headers[name.toLowerCase()] = more[name]!;
   if (secret !== undefined) headers[header] = scheme === undefined ? secret : `${scheme} ${secret}`;
+  if (typeof sent === "string") headers["content-type"] ??= "application/json";
   const url = `${baseUrl}/${path}`;
   return {
     url: query === undefined ? url : withQuery(url, query),
