@@ -15,6 +15,7 @@ export function clampEffort(
   levels: readonly Effort[] | undefined,
   note: Note,
 ): GenerateRequest {
+  if (!levels || !request.thinking) return request;
   const thinking = clampThinking(request.thinking, levels, note);
   return thinking === request.thinking ? request : { ...request, thinking };
 }
@@ -39,13 +40,15 @@ export function answerRoom(request: GenerateRequest, limits: ModelLimits, inputT
 export function fitAnswer(
   request: GenerateRequest,
   estimate: number,
-  { targets, ...limits }: Resolution,
+  { targets, maxOutputTokens, contextLength }: Resolution,
   note: Note,
-): { request: GenerateRequest; targets: PlannedTarget[] } {
+): { request: GenerateRequest; targets: readonly PlannedTarget[] } {
+  if (maxOutputTokens === undefined && contextLength === undefined) return { request, targets };
+  const limits = { maxOutputTokens, contextLength };
   const room = answerRoom(request, limits, estimate);
   return {
     request: clampOutput(request, { ...limits, estimate: () => estimate }, note),
-    targets: targets.map((target) => ({ ...target, answerRoom: room })),
+    targets: room === undefined ? targets : targets.map((target) => ({ ...target, answerRoom: room })),
   };
 }
 
@@ -58,7 +61,7 @@ export function clampOutput(
   note: Note,
 ): GenerateRequest {
   const wanted = request.maxOutputTokens;
-  if (wanted === undefined) return request;
+  if (wanted === undefined || (most === Infinity && contextLength === undefined)) return request;
   const window = contextLength ?? Infinity;
   const room = window - estimate(request);
   // Near the window's end, the high estimate would leave room for only a few words. There the upstream decides, and reports an

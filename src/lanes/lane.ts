@@ -68,6 +68,11 @@ class ConfiguredLane implements Lane {
   readonly #listing: Listing;
   readonly #locator: Locator;
   readonly #checkTask: TaskCheck;
+  /**
+   * The resolutions of the lane's own names, by operation, if no finder is needed. Names that match a pattern are not kept, because
+   * clients choose them.
+   */
+  readonly #resolved = new Map<OperationName, Map<string, Promise<Resolution>>>();
 
   readonly name: string;
 
@@ -112,14 +117,26 @@ class ConfiguredLane implements Lane {
     return { id, task, created, ownedBy: model.includes("/") ? model.split("/")[0]! : this.name };
   }
 
-  async resolve(id: string, operation: OperationName): Promise<Resolution> {
+  resolve(id: string, operation: OperationName): Promise<Resolution> {
+    return this.#resolved.get(operation)?.get(id) ?? this.#resolve(id, operation);
+  }
+
+  async #resolve(id: string, operation: OperationName): Promise<Resolution> {
     const task = TASK_OF[operation];
     if (!task) throw new Error(`Operation "${operation}" runs no model`);
     const model = withoutWindow(id) === id ? id : await this.meant(id);
     const alias = this.#findAlias(model);
     if (!alias) return await this.#locator.locateOpen(model, task);
-    return this.#locator.placed(model, task, alias) ??
-      { ...alias, targets: await this.#locator.locateAlias(model, task, alias) };
+    const placed = this.#locator.placed(model, task, alias);
+    if (!placed) return { ...alias, targets: await this.#locator.locateAlias(model, task, alias) };
+    if (Object.hasOwn(this.#options.models, id)) this.#keep(id, operation, placed);
+    return placed;
+  }
+
+  #keep(id: string, operation: OperationName, resolution: Resolution): void {
+    let known = this.#resolved.get(operation);
+    if (!known) this.#resolved.set(operation, known = new Map());
+    known.set(id, Promise.resolve(resolution));
   }
 
   async explainRefusal(id: string, operation: OperationName): Promise<GatewayError | undefined> {

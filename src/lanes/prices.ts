@@ -46,47 +46,75 @@ export interface PricesOptions {
   now(): number;
 }
 
+/** Where the prices of one upstream's models may be found. */
+interface Source {
+  choosesProvider: boolean;
+  list?: CatalogCache;
+  /** The latest list. */
+  listed?: ReadonlyMap<string, ModelInfo>;
+  /** The address of a model in the library. */
+  addressOf?(place: PricedTarget, asked: Asked): string | undefined;
+}
+
 export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Prices {
-  /** The latest list of each upstream. */
-  const lists = new Map<string, ReadonlyMap<string, ModelInfo>>();
-  const addresses = new Map([...upstreams].map(([name, upstream]) => [name, addressesOf(upstream)]));
+  const sources = sourcesOf(upstreams, openLibrary !== undefined);
   let library: PriceLibrary | undefined;
   let opening: Promise<void> | undefined;
 
-  const read = (place: PricedTarget) => asked(place, upstreams.get(place.upstream));
-  const listed = (upstream: string, { model }: Asked) => lists.get(upstream)?.get(model)?.prices ?? {};
-  const addressOf = (place: PricedTarget) => addresses.get(place.upstream)?.(place, read(place));
-
-  function of(place: PricedTarget, inputTokens = 0): Price | undefined {
-    const { model, provider } = read(place);
-    const prices = listed(place.upstream, { model });
-    if (provider !== undefined && Object.hasOwn(prices, provider)) return prices[provider];
-    const address = library && addressOf(place);
+  function priceAt(source: Source, place: PricedTarget, inputTokens: number): Price | undefined {
+    const where = asked(place, source);
+    const { model, provider } = where;
+    const prices = source.listed?.get(model)?.prices;
+    if (prices && provider !== undefined && Object.hasOwn(prices, provider)) return prices[provider];
+    const address = library && source.addressOf?.(place, where);
     return address === undefined ? undefined : library?.priceOf(address, model, inputTokens, now());
   }
 
-  async function refresh(upstream: string, list: CatalogCache): Promise<void> {
-    const models = await list.models().catch(() => undefined); // then the price is not known yet
-    if (models) lists.set(upstream, models);
+  function mostAt(source: Source, place: PricedTarget, inputTokens: number): Price | undefined {
+    const prices = source.listed?.get(asked(place, source).model)?.prices ?? {};
+    return priceAt(source, place, inputTokens) ?? highestOf(Object.values(prices));
   }
 
   /** Opens the library if nothing else knows the price and the library may know the address. */
-  function openFor(place: PricedTarget): Promise<void> | undefined {
-    if (library || !openLibrary || addressOf(place) === undefined || of(place)) return undefined;
+  function openFor(source: Source, place: PricedTarget): Promise<void> | undefined {
+    if (library || !openLibrary || source.addressOf?.(place, asked(place, source)) === undefined) return undefined;
+    if (priceAt(source, place, 0)) return undefined;
     return opening ??= openLibrary().then((opened) => void (library = opened), () => {}); // then the library prices nothing
   }
 
   return {
-    of,
-    mostOf: (place, inputTokens) =>
-      of(place, inputTokens) ?? highestOf(Object.values(listed(place.upstream, read(place)))),
+    of(place, inputTokens = 0) {
+      const source = sources.get(place.upstream);
+      return source && priceAt(source, place, inputTokens);
+    },
+    mostOf(place, inputTokens = 0) {
+      const source = sources.get(place.upstream);
+      return source && mostAt(source, place, inputTokens);
+    },
     load(place) {
-      const { list } = upstreams.get(place.upstream) ?? {};
-      const refreshed = list && refresh(place.upstream, list);
-      const isFirst = refreshed && !lists.has(place.upstream);
-      return isFirst ? refreshed.then(() => openFor(place)) : openFor(place);
+      const source = sources.get(place.upstream);
+      if (!source) return undefined;
+      const refreshed = source.list && refresh(source, source.list);
+      const isFirst = refreshed && !source.listed;
+      return isFirst ? refreshed.then(() => openFor(source, place)) : openFor(source, place);
     },
   };
+}
+
+/** By upstream. Those whose prices are nowhere to be found have none. */
+function sourcesOf(upstreams: PricesOptions["upstreams"], hasLibrary: boolean): ReadonlyMap<string, Source> {
+  const sources = new Map<string, Source>();
+  for (const [name, upstream] of upstreams) {
+    const { choosesProvider, list } = upstream;
+    const addressOf = hasLibrary ? addressesOf(upstream) : undefined;
+    if (list || addressOf) sources.set(name, { choosesProvider, list, addressOf });
+  }
+  return sources;
+}
+
+async function refresh(source: Source, list: CatalogCache): Promise<void> {
+  const models = await list.models().catch(() => undefined); // then the price is not known yet
+  if (models) source.listed = models;
 }
 
 interface Asked {
@@ -99,7 +127,7 @@ interface Asked {
  * If the upstream chooses among providers, the text after the last colon of a name selects one. Otherwise it is part of the
  * name.
  */
-function asked({ model, provider }: PricedTarget, { choosesProvider }: Partial<UpstreamPrices> = {}): Asked {
+function asked({ model, provider }: PricedTarget, { choosesProvider }: Source): Asked {
   const plain = choosesProvider ? withoutPolicy(model) : model;
   return { model: plain, provider: provider ?? (plain === model ? undefined : model.slice(plain.length + 1)) };
 }

@@ -1,62 +1,80 @@
 /** A transport by `fetch`, the platform's own or any other. */
 import { ByteReader } from "../util/byte_reader.ts";
-import { headersFor, isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
+import { connectionsTo, LateBody, noteAnswer, urlOf } from "./late_body.ts";
 import {
   type ByteSource,
+  type Failure,
   failureOf,
   type Transport,
   TransportError,
   type TransportResponse,
-  urlOf,
 } from "./transport.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export function fetchTransport(fetch: Fetch): Transport {
   return {
-    send({ url, method, headers, body, signal }) {
-      const init = { method, headers: headersFor(urlOf(url).origin, headers), redirect: "manual", signal } as const;
-      if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
-      return post(fetch, url, body instanceof Uint8Array ? blobOf(body, "") : body, init);
+    send({ url, method, headers: own, body, signal }) {
+      const { origin } = urlOf(url);
+      const { isUsedOnce, isDoubtful } = connectionsTo(origin);
+      const headers = isUsedOnce ? { ...own, connection: "close" } : own;
+      const init = { method, headers, redirect: "manual", signal } as const;
+      if (body === undefined || body instanceof FormData) {
+        return fetch(url, { ...init, body }).then(fromResponse, (thrown) => {
+          throw errorOf(thrown, "lost", signal);
+        });
+      }
+      const payload = body instanceof Uint8Array ? blobOf(body, "") : body;
+      return post({ fetch, url, origin, payload, init }, isDoubtful);
     },
     // The platform closes idle connections after a while.
     close() {},
   };
 }
 
-/** Sends a request once more if nothing of its body was read. A failure to connect is not retried here. */
-async function post(fetch: Fetch, url: string, payload: string | Blob, init: RequestInit): Promise<TransportResponse> {
-  const { origin } = urlOf(url);
-  const type = typeof payload === "string" ? "" : payload.type;
-  for (let isAgain = false;; isAgain = true) {
-    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type }) : sentOnce(payload);
-    try {
-      const response = await reach(fetch, url, { ...init, body });
-      noteAnswer(origin, response);
-      return response;
-    } catch (thrown) {
-      noteAnswer(origin);
-      if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
-    }
-  }
+interface Post {
+  fetch: Fetch;
+  url: string;
+  origin: string;
+  payload: string | Blob;
+  init: RequestInit & { signal: AbortSignal };
 }
 
-function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportResponse> {
-  return fetch(url, init).then(fromResponse, (thrown) => {
-    init.signal?.throwIfAborted();
-    const isUnsent = init.body instanceof LateBody && init.body.isUnread;
-    throw new TransportError(failureOf(thrown, isUnsent ? "unsent" : "lost"), thrown);
+/** Sends a request once more if nothing of its body was read. A failure to connect is not retried here. */
+function post(request: Post, isLate: boolean, isAgain = false): Promise<TransportResponse> {
+  const { fetch, url, origin, payload, init } = request;
+  let body = payload;
+  if (isLate) body = new LateBody([payload], { type: typeof payload === "string" ? "" : payload.type });
+  else if (typeof payload === "string") body = new TextBody(payload);
+  return fetch(url, { ...init, body }).then((response) => {
+    noteAnswer(origin, response);
+    return fromResponse(response);
+  }, (thrown) => {
+    noteAnswer(origin);
+    const isUnsent = body instanceof LateBody && body.isUnread;
+    const error = errorOf(thrown, isUnsent ? "unsent" : "lost", init.signal);
+    if (isAgain || !(error instanceof TransportError) || error.failure !== "unsent") throw error;
+    return post(request, true, true);
   });
 }
 
-/** Converts a response of `fetch`. */
-export function fromResponse(response: Response): TransportResponse {
-  const { status, ok, headers } = response;
-  return { status, ok, headers, body: response.body ? new FetchedBytes(response) : undefined };
+/** The error of a failed request. `known`: the failure, unless the platform's error shows another. */
+function errorOf(thrown: unknown, known: Failure, signal: AbortSignal): unknown {
+  return signal.aborted ? signal.reason : new TransportError(failureOf(thrown, known), thrown);
 }
 
 /** The buffer sizes for reading: small for a stream of tokens, large for data that arrives as fast as it is read. */
 const [LEAST_BYTES, MOST_BYTES] = [2 * 1024, 64 * 1024];
+
+/** Converts a response of `fetch`. */
+export function fromResponse(response: Response): TransportResponse {
+  const { status, ok, headers, body } = response;
+  if (!body) return { status, ok, headers };
+  const length = headers.get("content-length");
+  // The length is that of the encoded body.
+  const isSmall = length !== null && Number(length) <= MOST_BYTES && !headers.has("content-encoding");
+  return { status, ok, headers, body: isSmall ? new SmallBody(response, Number(length)) : readerOf(response, body) };
+}
 
 /**
  * Keeps the response alive as long as its body. Once the response was garbage-collected, Deno (2.9.6) would not break off a body that
@@ -64,17 +82,24 @@ const [LEAST_BYTES, MOST_BYTES] = [2 * 1024, 64 * 1024];
  */
 const held = new WeakMap<ReadableStream, Response>();
 
-class FetchedBytes implements ByteSource {
+function readerOf(response: Response, body: ReadableStream<Uint8Array<ArrayBuffer>>): ByteReader {
+  held.set(body, response);
+  return new ByteReader(body, LEAST_BYTES, MOST_BYTES);
+}
+
+/** A body that can be read at once, because its head reliably states that it is small. */
+class SmallBody implements ByteSource {
   readonly #response: Response;
+  readonly #length: number;
   #reader: ByteReader | undefined;
 
-  constructor(response: Response) {
+  constructor(response: Response, length: number) {
     this.#response = response;
+    this.#length = length;
   }
 
   get whole(): ByteSource["whole"] {
-    const length = this.#reader ? undefined : lengthOf(this.#response.headers);
-    return length === undefined ? undefined : { length, read: () => this.#response.bytes() };
+    return this.#reader ? undefined : { length: this.#length, read: () => this.#response.bytes() };
   }
 
   read(): Promise<Uint8Array | undefined> {
@@ -86,22 +111,8 @@ class FetchedBytes implements ByteSource {
   }
 
   #open(): ByteReader {
-    if (this.#reader) return this.#reader;
-    const body = this.#response.body!;
-    held.set(body, this.#response);
-    return this.#reader = new ByteReader(body, LEAST_BYTES, MOST_BYTES);
+    return this.#reader ??= readerOf(this.#response, this.#response.body!);
   }
-}
-
-/** The length of a small body whose head states it reliably. */
-function lengthOf(headers: Headers): number | undefined {
-  if (headers.has("content-encoding")) return undefined;
-  const length = headers.get("content-length");
-  return length !== null && Number(length) <= MOST_BYTES ? Number(length) : undefined;
-}
-
-function sentOnce(payload: string | Blob): Blob {
-  return typeof payload === "string" ? new TextBody(payload) : payload;
 }
 
 const PIECE_BYTES = 256 * 1024;

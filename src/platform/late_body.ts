@@ -1,4 +1,4 @@
-/** Finds out whether a server can have read anything of a request whose connection died. */
+/** The kept connections to servers: finds out whether a server can have read anything of a request whose connection died. */
 
 /** A connection that has been idle for longer, in milliseconds, may have been closed by its server. */
 const IDLE_MS = 1_000;
@@ -13,19 +13,18 @@ const wellAt = new Map<string, number>();
 const usedOnce = new Set<string>();
 const MOST_ORIGINS = 1_000;
 
-/** The headers of a request to an origin, with `connection: close` if its connections are used only once. */
-export function headersFor(
-  origin: string,
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  return usedOnce.has(origin) ? { ...headers, connection: "close" } : headers;
+/** The state of the connections to an origin. */
+export interface Connections {
+  /** Whether each is used for one request only. Then requests have `connection: close`. */
+  readonly isUsedOnce: boolean;
+  /** Whether kept ones may be dead: some servers close them after a failure, and all do after a while. */
+  readonly isDoubtful: boolean;
 }
 
-/** Whether kept connections to an origin may be dead: some servers close them after a failure, and all do after a while. */
-export function isDoubtful(origin: string): boolean {
-  if (usedOnce.has(origin)) return true;
-  const at = wellAt.get(origin);
-  return at === undefined || performance.now() - at > IDLE_MS;
+export function connectionsTo(origin: string): Connections {
+  const isUsedOnce = usedOnce.has(origin);
+  const idleMs = performance.now() - (wellAt.get(origin) ?? -Infinity);
+  return { isUsedOnce, isDoubtful: isUsedOnce || idleMs > IDLE_MS };
 }
 
 /** Records whether an origin answered with success. */
@@ -62,4 +61,14 @@ export class LateBody extends Blob {
     };
     return ReadableStream.from(give(() => this.#isHeld = false));
   }
+}
+
+let [lastText, lastUrl]: [string, URL | undefined] = ["", undefined];
+
+/** Parses a URL, which must not be changed. The last one is cached, because most requests repeat it and parsing is slow. */
+export function urlOf(text: string): URL {
+  if (lastUrl && text === lastText) return lastUrl;
+  const url = new URL(text);
+  [lastText, lastUrl] = [text, url];
+  return url;
 }

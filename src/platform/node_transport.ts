@@ -4,7 +4,7 @@ import { request as requestSecure } from "node:https";
 import type { LookupFunction } from "node:net";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
 import { type MayReach, mayReachHost } from "./guarded_agent.ts";
-import { headersFor, isDoubtful, noteAnswer } from "./late_body.ts";
+import { type Connections, connectionsTo, noteAnswer, urlOf } from "./late_body.ts";
 import { type Agents, nodeAgents, onKept, valveOf } from "./node_agents.ts";
 import { drained, PushedBytes } from "./node_stream.ts";
 import {
@@ -13,7 +13,6 @@ import {
   TransportError,
   type TransportRequest,
   type TransportResponse,
-  urlOf,
 } from "./transport.ts";
 
 /** The longest head, as in the gateway's own server, in bytes. */
@@ -34,7 +33,8 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
   const agents = nodeAgents(lookup, mayReach);
   return {
     send(request) {
-      if (mayReachHost(new URL(request.url).hostname, mayReach)) return post(request, agents);
+      const url = urlOf(request.url);
+      if (mayReachHost(url.hostname, mayReach)) return post(request, url, agents);
       return Promise.reject(new TransportError("not-made", new Error("The address may not be reached")));
     },
     close() {
@@ -44,18 +44,20 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
 }
 
 /** Sends a request once more, on a new connection, if nothing of its body was sent. A failure to connect is not retried here. */
-async function post(request: TransportRequest, agents: Agents): Promise<TransportResponse> {
-  const url = urlOf(request.url);
-  for (let isAgain = false;; isAgain = true) {
-    try {
-      const response = await exchange(request, url, agents);
+function post(request: TransportRequest, url: URL, agents: Agents, isAgain = false): Promise<TransportResponse> {
+  const fail = (thrown: unknown) => {
+    noteAnswer(url.origin);
+    if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
+    closeIdle(agents[protocolOf(url)], url);
+    return post(request, url, agents, true);
+  };
+  try {
+    return exchange(request, url, agents).then((response) => {
       noteAnswer(url.origin, response);
       return response;
-    } catch (thrown) {
-      noteAnswer(url.origin);
-      if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
-      closeIdle(agents[protocolOf(url)], url);
-    }
+    }, fail);
+  } catch (thrown) {
+    return Promise.try(fail, thrown);
   }
 }
 
@@ -85,7 +87,8 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
   const { method, signal } = request;
   signal.throwIfAborted();
   const body = request.body instanceof FormData ? toMultipart(request.body) : request.body;
-  const outgoing = open(request, body, url, agents);
+  const connections = connectionsTo(url.origin);
+  const outgoing = open(request, body, url, agents, connections);
   const isKept = onKept.has(outgoing);
   const made = isKept ? { is: true } : watchMaking(outgoing, url);
   const written = { is: false };
@@ -129,12 +132,18 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
     socket.destroy();
     resolve({ status: 101, ok: false, headers: new Headers() });
   });
-  const isLate = isKept && isDoubtful(url.origin) && lengthOf(body) > 0;
+  const isLate = isKept && connections.isDoubtful && lengthOf(body) > 0;
   write(outgoing, body, isLate, () => written.is = true);
   return promise;
 }
 
-function open({ method, headers }: TransportRequest, body: Body, url: URL, agents: Agents): ClientRequest {
+function open(
+  { method, headers }: TransportRequest,
+  body: Body,
+  url: URL,
+  agents: Agents,
+  { isUsedOnce }: Connections,
+): ClientRequest {
   const protocol = protocolOf(url);
   const more: Record<string, string | number> = {};
   if (body !== undefined) more["content-length"] = lengthOf(body);
@@ -145,7 +154,7 @@ function open({ method, headers }: TransportRequest, body: Body, url: URL, agent
     port: url.port,
     path: url.pathname + url.search,
     method,
-    headers: { ...more, "accept-encoding": ACCEPTED_CODING, ...headersFor(url.origin, headers) },
+    headers: { ...more, "accept-encoding": ACCEPTED_CODING, ...headers, ...(isUsedOnce && { connection: "close" }) },
     maxHeaderSize: HEAD_BYTES,
   });
 }

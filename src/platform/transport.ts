@@ -83,13 +83,3 @@ function says(words: RegExp, thrown: unknown): boolean {
   }
   return false;
 }
-
-let [lastText, lastUrl]: [string, URL | undefined] = ["", undefined];
-
-/** Parses a URL, which must not be changed. The last one is cached, because most requests repeat it and parsing is slow. */
-export function urlOf(text: string): URL {
-  if (lastUrl && text === lastText) return lastUrl;
-  const url = new URL(text);
-  [lastText, lastUrl] = [text, url];
-  return url;
-}

@@ -13,7 +13,7 @@ export type Draw = (target: string) => number;
  * order is unchanged.
  */
 export function orderByDraw<T extends Pick<PlannedTarget, "share">>(targets: readonly T[], draw: Draw): readonly T[] {
-  if (!targets.some(({ share }) => share !== undefined && share.weight > 0)) return targets;
+  if (targets.length < 2 || !targets.some(({ share }) => share !== undefined && share.weight > 0)) return targets;
   const draws = new Map<string, number>();
   for (const { share } of targets) {
     // The probability that a target's number is the least equals its share of the weights.

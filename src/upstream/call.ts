@@ -22,10 +22,18 @@ const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_
 
 /** The calls as they will be made. */
 export function describe<K extends ModelOperation>(attempt: Attempt<K>, way: UpstreamOperation<K>): Call[] {
-  const calls = callsFor(attempt, way, refusedBy(attempt));
+  const { input, target, context, corrections, upstream: { refuses, refusals } } = attempt;
+  const hasSchema = "messages" in input && input.outputSchema !== undefined;
+  const isPlain = !hasSchema && !corrections && !refusals.hasAny && refuses.length === 0;
+  const made = isPlain
+    ? way.request(attempt.prepare(NO_LESSONS), target, context)
+    : callsFor(attempt, way, refusedBy(attempt));
   attempt.onDescribed?.();
-  return calls;
+  return Array.isArray(made) ? made : [made];
 }
+
+/** For a target that refuses nothing, as far as is known. */
+const NO_LESSONS: Lessons = { refusesCacheHints: false, refusesReasoning: false };
 
 /** The calls without the fields and the parts of the input that the upstream refuses. */
 function callsFor<K extends ModelOperation>(

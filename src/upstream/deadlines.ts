@@ -1,5 +1,4 @@
 import { GatewayError } from "../errors.ts";
-import { follow } from "../util/abort.ts";
 import { TimeLimit } from "../util/time_limit.ts";
 
 /** How long an upstream may take, in milliseconds. */
@@ -17,10 +16,10 @@ export interface Timeouts {
 }
 
 /** The clock of one call: aborts `signal` with `upstream_timeout` when a phase takes too long. */
-export class Watch {
+export class Watch implements EventListenerObject {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
-  readonly #release: () => void;
+  readonly #outer: AbortSignal;
   readonly #total: TimeLimit;
   #phase: TimeLimit | undefined;
   /** The timer for the rest of a phase that has been extended. Its length varies. */
@@ -32,13 +31,20 @@ export class Watch {
 
   constructor(outer: AbortSignal, totalMs: number) {
     this.signal = this.#controller.signal;
-    this.#release = follow(outer, this.#controller);
+    this.#outer = outer;
+    if (outer.aborted) this.handleEvent();
+    else outer.addEventListener("abort", this);
     this.#total = new TimeLimit(totalMs, () => this.#fail(`answer within ${totalMs} ms`));
+  }
+
+  /** Called when the outer signal is aborted. */
+  handleEvent(): void {
+    this.#controller.abort(this.#outer.reason);
   }
 
   /** Begins a phase: `what` must happen within `limitMs`. */
   begin(limitMs: number, what: string): void {
-    this.#endPhase();
+    if (this.#phase) this.#endPhase();
     this.#limitMs = limitMs;
     this.#what = what;
     this.touch();
@@ -63,9 +69,9 @@ export class Watch {
 
   /** The call is over. Neither a time limit nor the outer signal aborts it from now on. */
   stop(): void {
-    this.#endPhase();
+    if (this.#phase) this.#endPhase();
     this.#total.cancel();
-    this.#release();
+    this.#outer.removeEventListener("abort", this);
   }
 
   #endPhase(): void {

@@ -1,19 +1,19 @@
 /** The calls that follow a reply: polling a job, fetching a result. */
 import type { ModelOperation } from "../canonical/operations.ts";
-import type { Call, Reply } from "../contract/call.ts";
+import type { Call } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { delay } from "../util/timeout.ts";
 import type { Attempt } from "./attempt.ts";
 import { open } from "./call.ts";
-import { parserFor, readReply, send } from "./send.ts";
+import { type MeasuredReply, parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./deadlines.ts";
 
 /** The most URLs that are followed to a result. One or two are usual. */
 const MOST_RESULTS = 3;
 
-type Read = (response: TransportResponse) => Promise<Reply>;
+type Read = (response: TransportResponse) => Promise<MeasuredReply>;
 
 /** Makes one call of a batch and the calls that follow its reply. */
 export async function follow<K extends ModelOperation>(
@@ -25,7 +25,7 @@ export async function follow<K extends ModelOperation>(
     const { answerBytes, json } = attempt.upstream;
     return readReply(response, answerBytes, json, parserFor(attempt.operation));
   },
-): Promise<Reply> {
+): Promise<MeasuredReply> {
   let reply = await exchange(first, attempt, watch.signal, read);
   let results = 0;
   for (let step = 0;; step++) {
@@ -50,7 +50,7 @@ function exchange<K extends ModelOperation>(
   attempt: Attempt<K>,
   signal: AbortSignal,
   read: Read,
-): Promise<Reply> {
+): Promise<MeasuredReply> {
   const response = call.afterMs
     ? delay(call.afterMs, signal).then(() => open(call, attempt, signal))
     : open(call, attempt, signal);
@@ -66,7 +66,7 @@ async function exchangeAgain<K extends ModelOperation>(
   attempt: Attempt<K>,
   signal: AbortSignal,
   read: Read,
-): Promise<Reply> {
+): Promise<MeasuredReply> {
   for (const pauseMs of PAUSES_MS) {
     try {
       return await exchange(call, attempt, signal, read);

@@ -1,82 +1,102 @@
 /** One operation at one upstream: the whole answer. */
 import { COLLECT } from "../canonical/collect.ts";
 import { isJsonObject } from "../canonical/json.ts";
-import { excessInArguments } from "../canonical/json_limits.ts";
+import { excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { runSliced, runStep } from "../util/sliced_work.ts";
-import type { Reply } from "../contract/call.ts";
+import { runSliced, runStep, SLICE_MS, yieldToEventLoop } from "../util/sliced_work.ts";
+import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { checkText, TextLimit } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, local, wayOf } from "./attempt.ts";
-import { describe } from "./call.ts";
+import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
-import { tooMuchJson } from "./send.ts";
+import { type MeasuredReply, parserFor, readReply, tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Promise<Output<K>> {
   const way = wayOf(attempt);
   const opened = attempt.bill?.();
   const bill = opened instanceof Promise ? await opened : opened;
+  let watch: Watch | undefined;
   try {
-    if (!("local" in way)) return await answerTo(attempt, way, bill);
-    const output = local(way, attempt);
-    bill?.answered(output);
-    return output;
-  } catch (thrown) {
-    bill?.ended(attempt.signal.aborted);
-    throw thrown;
-  }
-}
-
-async function answerTo<K extends ModelOperation>(
-  attempt: Attempt<K>,
-  way: UpstreamOperation<K>,
-  bill: AnswerBill<K> | undefined,
-): Promise<Output<K>> {
-  const { upstream } = attempt;
-  const calls = await runStep(() => describe(attempt, way));
-  const { timeouts } = upstream;
-  const watch = new Watch(attempt.signal, timeouts.wholeMs);
-  try {
+    if ("local" in way) {
+      const output = local(way, attempt);
+      bill?.answered(output);
+      return output;
+    }
+    const began = performance.now();
+    const calls = describe(attempt, way);
+    if (performance.now() - began >= SLICE_MS) await yieldToEventLoop();
+    const { operation, upstream: { timeouts, answerBytes, json } } = attempt;
+    watch = new Watch(attempt.signal, timeouts.wholeMs);
     const [call] = calls;
-    const replies = calls.length === 1
-      ? [await follow(call!, attempt, way, watch)]
-      : await sideBySide(calls, (call) => follow(call, attempt, way, watch));
-    const collected = await collectReply(replies, attempt, way, watch.signal);
-    if (!collected) return await respond(replies, attempt, way, bill);
+    const isOnlyCall = calls.length === 1 && !way.next && !call!.afterMs;
+    const replies = isOnlyCall
+      ? [await readReply(await open(call!, attempt, watch.signal), answerBytes, json, parserFor(operation))]
+      : await sideBySide(calls, attempt, way, watch);
+    const isText = typeof replies[0]?.body === "string" && way.stream !== undefined;
+    const collected = isText ? await collectReply(replies, attempt, way, watch.signal) : undefined;
+    if (!collected) {
+      const output = respond(replies, attempt, way, bill);
+      return output instanceof Promise ? await output : output;
+    }
     bill?.answered(collected);
     return collected;
   } catch (thrown) {
-    const reason = reasonOf(thrown, watch);
+    const reason = watch ? reasonOf(thrown, watch) : thrown;
     // The other calls of the batch are useless now.
-    watch.cancel();
+    watch?.cancel();
+    bill?.ended(attempt.signal.aborted);
     throw reason;
   } finally {
-    watch.stop();
+    watch?.stop();
   }
 }
 
 /** Parses the answer in the replies. */
-export async function respond<K extends ModelOperation>(
-  replies: Reply[],
-  { operation, input, target, context, upstream: { json, answerText } }: Attempt<K>,
+export function respond<K extends ModelOperation>(
+  replies: MeasuredReply[],
+  attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   bill?: AnswerBill<K>,
-): Promise<Output<K>> {
-  // Checked before any of them is parsed.
-  const calls = operation === "generate" ? argumentsIn(replies.map(({ body }) => body)) : [];
-  const excess = await excessInArguments(calls, json);
+  isChecked = attempt.operation !== "generate",
+): Output<K> | Promise<Output<K>> {
+  const { input, target, context, upstream: { json } } = attempt;
+  let bytes = 0;
+  for (const reply of replies) bytes += reply.bytes ?? Infinity;
+  // Every value, and every name, takes at least one byte.
+  if (!isChecked && bytes > Math.min(json.values, json.numbers, json.names)) {
+    return checkArguments(replies, json).then(() => respond(replies, attempt, way, bill, true));
+  }
+  const output = way.longResponse
+    ? runSliced(way.longResponse(replies, input, target, context))
+    : runStep(() => way.response(replies, input, target, context));
+  if (output instanceof Promise) return output.then((one) => settled(one, bytes, attempt, bill));
+  return settled(output, bytes, attempt, bill);
+}
+
+/** Throws if the arguments of all calls have too much JSON together. It is checked before any of them is parsed. */
+async function checkArguments(replies: readonly Reply[], json: JsonLimits): Promise<void> {
+  const excess = await excessInArguments(argumentsIn(replies.map(({ body }) => body)), json);
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
-  const output =
-    await (way.longResponse
-      ? runSliced(way.longResponse(replies, input, target, context))
-      : runStep(() => way.response(replies, input, target, context)));
+}
+
+/** The text of an answer is at most so many times as long as its reply. A wire may repeat a text. */
+const MOST_REPEATED = 8;
+
+function settled<K extends ModelOperation>(
+  output: Output<K>,
+  bytes: number,
+  { operation, upstream: { answerText } }: Attempt<K>,
+  bill: AnswerBill<K> | undefined,
+): Output<K> {
   // An answer that is refused below has already been paid for.
   bill?.answered(output);
-  if (operation === "generate") checkText((output as Output<"generate">).content, answerText);
+  const mayBeLong = operation === "generate" && bytes * MOST_REPEATED > answerText;
+  if (mayBeLong) checkText((output as Output<"generate">).content, answerText);
   return output;
 }
 
@@ -96,15 +116,20 @@ function argumentsIn(value: unknown, found: string[] = []): string[] {
 /** How many calls of one batch run at once: enough to hide latency, few enough for servers that queue. */
 const MOST_CALLS = 8;
 
-/** The results of `work` for all items, in order. */
-async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const queue = items.entries();
+/** The replies to all calls, in order. */
+async function sideBySide<K extends ModelOperation>(
+  calls: readonly Call[],
+  attempt: Attempt<K>,
+  way: UpstreamOperation<K>,
+  watch: Watch,
+): Promise<MeasuredReply[]> {
+  const replies: MeasuredReply[] = [];
+  const queue = calls.entries();
   const worker = async () => {
-    for (const [index, item] of queue) results[index] = await work(item);
+    for (const [index, call] of queue) replies[index] = await follow(call, attempt, way, watch);
   };
-  await Promise.all(items.slice(0, MOST_CALLS).map(worker));
-  return results;
+  await Promise.all(calls.slice(0, MOST_CALLS).map(worker));
+  return replies;
 }
 
 /** Some servers stream although a whole answer was requested. The answer is then collected from the stream. */

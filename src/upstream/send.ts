@@ -6,78 +6,14 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { runExclusively, runSliced, type SlicedWork, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { FormField } from "../contract/context.ts";
-import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply, SecretPlace } from "../contract/call.ts";
-import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import { blobOf } from "../platform/fetch_transport.ts";
-import {
-  type Transport,
-  TransportError,
-  type TransportRequest,
-  type TransportResponse,
-} from "../platform/transport.ts";
+import { TransportError, type TransportRequest, type TransportResponse } from "../platform/transport.ts";
 import { withQuery } from "../util/urls_and_headers.ts";
-import type { Refusals } from "./unsupported_fields.ts";
-import type { Timeouts } from "./deadlines.ts";
+import type { Addressed, Callee } from "./upstream.ts";
 
-/** One configured service, ready to be called. */
-export interface Upstream {
-  name: string;
-  driver: Driver;
-  /** Without a query and a trailing slash; absent if the driver makes no calls. */
-  baseUrl?: string;
-  /** Follows the path of every call below the base URL. */
-  query?: string;
-  /** Sent only to this upstream. */
-  secret?: string;
-  /** The header for the secret. If absent, it is sent as `Authorization: Bearer`. */
-  secretPlace?: SecretPlace;
-  /** The environment variable of the secret, if it is unset. */
-  missingSecret?: string;
-  /** Whether it receives the caller's token instead of a configured secret. */
-  takesTokens: boolean;
-  /** The most calls at a time; unlimited if absent. */
-  concurrency?: {
-    acquire(caller: string, signal: AbortSignal): Promise<() => void>;
-    load(): { running: number; waiting: number };
-  };
-  headers: Readonly<Record<string, string>>;
-  /** Whether the trace context is sent to it. */
-  propagateTrace?: boolean;
-  /** The transport for its calls. */
-  transport: Transport;
-  /** Top-level body fields that it refuses. They are left out and noted. */
-  refuses: readonly string[];
-  /** Refused fields that were learned at run time. */
-  refusals: Refusals;
-  /** Defaults for models without settings of their own. */
-  quirks: Quirks & Pick<Target, "systemMessages">;
-  /**
-   * For an upstream that chooses among providers: how it reports its choice, and which suffixes after a model's colon
-   * are policies rather than providers.
-   */
-  providers?: { servedBy: string; policies: readonly string[] };
-  /** The catalog with the tokenizer files of its models. */
-  tokenizers?: string;
-  /** The origins that results may be fetched from if the upstream returns URLs. `*.` stands for all subdomains. */
-  resultsFrom: readonly string[];
-  timeouts: Timeouts;
-  /** The longest whole answer, in bytes. */
-  answerBytes: number;
-  /** The longest text of one answer, in characters. */
-  answerText: number;
-  /** The longest answer that is passed through, in bytes. */
-  streamBytes: number;
-  /** The longest line or event of a stream, in characters. */
-  frameBytes: number;
-  /** Limits on the JSON of an answer or of one event of a stream. */
-  json: JsonLimits;
-}
-
-/** The parts of an upstream that a call's URL, headers and transport come from. */
-export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
-type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
+export type { Callee, Upstream } from "./upstream.ts";
 
 const BEARER: SecretPlace = { header: "authorization", scheme: "Bearer" };
 
@@ -97,26 +33,16 @@ export function send(
   if (call.url !== undefined) return sendForResult(call.url, upstream, signal);
   if (largeFor !== undefined) return sendInTurn(call, upstream, signal, largeFor);
   const body = bodyOf(call);
-  return typeof body === "string" && body.length >= LONG_BODY
-    ? yieldToEventLoop().then(() => sendBody(call, body, upstream, signal))
-    : sendBody(call, body, upstream, signal);
+  if (typeof body === "string" && body.length >= LONG_BODY) {
+    return yieldToEventLoop().then(() => reach({ ...headOf(call, upstream, body), body, signal }, upstream));
+  }
+  return reach({ ...headOf(call, upstream, body), body, signal }, upstream);
 }
 
 async function sendForResult(url: string, upstream: Callee, signal: AbortSignal): Promise<TransportResponse> {
   const { fetchResult } = await import("./fetch_result.ts");
   const headers = { "user-agent": "laneway" };
   return await fetchResult(url, upstream, (url) => reach({ url, method: "GET", headers, signal }, upstream));
-}
-
-function sendBody(
-  call: Call,
-  body: TransportRequest["body"],
-  upstream: Callee,
-  signal: AbortSignal,
-): Promise<TransportResponse> {
-  const { url, method, headers } = headOf(call, upstream);
-  if (typeof body === "string") headers["content-type"] ??= "application/json";
-  return reach({ url, method, headers, body, signal }, upstream);
 }
 
 /** Writes the body, then hands it over to the transport. Each takes long, so each waits for its turn. */
@@ -129,19 +55,23 @@ async function sendInTurn(
   const body = await runExclusively(caller, () => bodyOf(call));
   signal.throwIfAborted();
   // Within an object, since the turn is over before the answer comes.
-  const { answer } = await runExclusively(caller, () => ({ answer: sendBody(call, body, upstream, signal) }));
+  const { answer } = await runExclusively(caller, () => ({
+    answer: reach({ ...headOf(call, upstream, body), body, signal }, upstream),
+  }));
   return await answer;
 }
 
-/** The URL and headers of a call below the base URL, including the secret. */
+/** The URL and headers of a call below the base URL, including the secret. `sent`: its body as it is sent. */
 export function headOf(
   { path, method, headers: own, body, form }: Call,
   { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Addressed,
+  sent?: TransportRequest["body"],
 ) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;
   for (const name in more) headers[name.toLowerCase()] = more[name]!;
   if (secret !== undefined) headers[header] = scheme === undefined ? secret : `${scheme} ${secret}`;
+  if (typeof sent === "string") headers["content-type"] ??= "application/json";
   const url = `${baseUrl}/${path}`;
   return {
     url: query === undefined ? url : withQuery(url, query),
@@ -150,21 +80,28 @@ export function headOf(
   };
 }
 
-async function reach(request: TransportRequest, { name, transport }: Callee): Promise<TransportResponse> {
+function reach(request: TransportRequest, callee: Callee): Promise<TransportResponse> {
   try {
-    return await transport.send(request);
-  } catch (thrown) {
-    request.signal.throwIfAborted();
-    const { failure, cause } = thrown instanceof TransportError ? thrown : { failure: "lost", cause: thrown };
-    if (failure === "exhausted") {
-      const message = "The gateway has no free connections: try again";
-      throw new GatewayError("unavailable", message, { cause, notProcessed: true, retryAfter: "1" });
-    }
-    throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
-      cause,
-      notProcessed: failure !== "lost",
+    return callee.transport.send(request).then(undefined, (thrown) => {
+      throw unreached(thrown, request, callee);
     });
+  } catch (thrown) {
+    return Promise.reject(unreached(thrown, request, callee));
   }
+}
+
+/** The error if there is no answer. */
+function unreached(thrown: unknown, { signal }: TransportRequest, { name }: Callee): unknown {
+  if (signal.aborted) return signal.reason;
+  const { failure, cause } = thrown instanceof TransportError ? thrown : { failure: "lost", cause: thrown };
+  if (failure === "exhausted") {
+    const message = "The gateway has no free connections: try again";
+    return new GatewayError("unavailable", message, { cause, notProcessed: true, retryAfter: "1" });
+  }
+  return new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
+    cause,
+    notProcessed: failure !== "lost",
+  });
 }
 
 function bodyOf({ body, form }: Call): TransportRequest["body"] {
@@ -187,6 +124,11 @@ export function parserFor(operation: ModelOperation): typeof parseExactly {
   return operation === "generate" || operation === "relay" ? parseExactly : JSON.parse;
 }
 
+/** A reply, and how many bytes of it were read. */
+export interface MeasuredReply extends Reply {
+  readonly bytes?: number;
+}
+
 /**
  * The whole response: JSON parsed, other text as a string, anything else as bytes. Throws if it exceeds `limitBytes` or
  * the JSON limits. An error with too much JSON stays text, because its status is enough.
@@ -195,14 +137,15 @@ export async function readReply(
   response: TransportResponse,
   limitBytes: number,
   limits = JSON_LIMITS,
-  parse = parserFor("embed"),
-): Promise<Reply> {
+  parse: typeof parseExactly = JSON.parse,
+): Promise<MeasuredReply> {
   const { status, headers, ok } = response;
-  const bytes = await readBytes(response, limitBytes);
+  const read = await readBytes(response, limitBytes);
+  const bytes = read.length;
   // Vectors can have millions of numbers. Only the byte limit applies to them.
   const most = parse === parseExactly ? limits : { ...limits, numbers: Infinity };
-  const body = await runSliced(parseBody(bytes, headers.get("content-type") ?? "", ok, most, parse));
-  return { status, headers, body };
+  const parsed = runSliced(parseBody(read, headers.get("content-type") ?? "", ok, most, parse));
+  return { status, headers, bytes, body: parsed instanceof Promise ? await parsed : parsed };
 }
 
 /** The connection ended before the answer did. */
@@ -226,27 +169,36 @@ export function tooMuchJson(what: string, excess: keyof JsonLimits, limits: Json
 }
 
 /** All bytes of a response. Throws if there are more than `limitBytes`. */
-export function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const whole = body?.whole;
-  if (!whole || whole.length > limitBytes) return readPieces(body, limitBytes);
-  return whole.read().then((bytes) => {
+export async function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  if (!body) return new Uint8Array();
+  const { whole } = body;
+  if (whole && whole.length <= limitBytes) {
+    const bytes = await whole.read().catch(failBroken);
     // A replacement for `fetch` may send more than it announces.
     if (bytes.length > limitBytes) throw tooLong("answer", limitBytes);
     return bytes;
-  }, failBroken);
-}
-
-async function readPieces(body: TransportResponse["body"], limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const buffer = new ByteBuffer(0, limitBytes);
-  if (!body) return buffer.take();
-  for (;;) {
-    const piece = await body.read().catch(failBroken);
-    if (!piece) return buffer.take();
-    if (buffer.length + piece.length > limitBytes) {
+  }
+  let first: Uint8Array<ArrayBuffer> | undefined;
+  let more: ByteBuffer | undefined;
+  for (let length = 0;;) {
+    let piece: Uint8Array | undefined;
+    try {
+      piece = await body.read();
+    } catch (cause) {
+      throw brokenOff(cause);
+    }
+    if (!piece) return more ? more.take() : first ?? new Uint8Array();
+    length += piece.length;
+    if (length > limitBytes) {
       await body.cancel();
       throw tooLong("answer", limitBytes);
     }
-    buffer.append(piece);
+    // Most answers are a single piece.
+    if (!first) first = piece.slice();
+    else {
+      if (!more) (more = new ByteBuffer(0, limitBytes)).append(first);
+      more.append(piece);
+    }
   }
 }
 
@@ -255,6 +207,9 @@ function failBroken(cause: unknown): never {
 }
 
 const decoder = new TextDecoder();
+
+/** From this length in characters, a text is searched for long lists of numbers. */
+const LONG_TEXT = 100_000;
 
 /** The result for a text that is neither an object nor an array. It may be a number. */
 const NOTHING_FOUND: Scan = { hasLongNumbers: true };
@@ -276,7 +231,9 @@ function* parseBody(
   // A model's answer "1.50" is text, and an unexpected stream is not JSON.
   if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
   const parseNumbers = hasLongNumbers ? parse : JSON.parse;
-  const value = yield* parseLists(text, (part) => readJson(part, parseNumbers));
+  const value = text.length < LONG_TEXT
+    ? readJson(text, parseNumbers)
+    : yield* parseLists(text, (part) => readJson(part, parseNumbers));
   yield;
   return value ?? parseOdd(text, limits, parse) ?? text;
 }

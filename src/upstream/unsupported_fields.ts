@@ -8,6 +8,8 @@ const MOST_MODELS = 1_000;
 export class Refusals {
   readonly #known = new BoundedMap<string, { fields: readonly string[]; until: number }>(MOST_MODELS);
   readonly #now: () => number;
+  /** Whether any were ever refused, which is rare. */
+  hasAny = false;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -19,6 +21,7 @@ export class Refusals {
   }
 
   add(model: string, fields: readonly string[]): void {
+    this.hasAny = true;
     const all = new Set([...this.of(model), ...fields]);
     this.#known.set(model, { fields: [...all], until: this.#now() + KEPT_MS });
   }

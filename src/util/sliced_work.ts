@@ -8,18 +8,18 @@ import { FairQueue, Slots } from "./shares.ts";
 export type SlicedWork<T> = Generator<void, T, void>;
 
 /** How many milliseconds a slice lasts before others may run. */
-const SLICE_MS = 10;
+export const SLICE_MS = 10;
 
 /**
  * Does the work in slices, or synchronously if one slice is enough. Between slices it throws the signal's reason once the signal
  * is aborted.
  */
 export function runSliced<T>(work: SlicedWork<T>, signal?: AbortSignal): T | Promise<T> {
-  const slice = new Slice();
+  const began = performance.now();
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (slice.isOver()) return continueSliced(work, signal);
+    if (performance.now() - began >= SLICE_MS) return continueSliced(work, signal);
   }
 }
 
@@ -50,9 +50,9 @@ export function runUnsliced<T>(work: SlicedWork<T>): T {
  * returned synchronously.
  */
 export function runStep<T>(run: () => T): T | Promise<T> {
-  const slice = new Slice();
+  const began = performance.now();
   const result = run();
-  return slice.isOver() ? yieldToEventLoop().then(() => result) : result;
+  return performance.now() - began < SLICE_MS ? result : yieldToEventLoop().then(() => result);
 }
 
 /** Yields the items, with pauses in which others may run. */

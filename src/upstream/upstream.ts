@@ -1,0 +1,65 @@
+import type { JsonLimits } from "../canonical/json_limits.ts";
+import type { SecretPlace } from "../contract/call.ts";
+import type { Driver, Target } from "../contract/driver.ts";
+import type { Quirks } from "../contract/quirks.ts";
+import type { Transport } from "../platform/transport.ts";
+import type { Timeouts } from "./deadlines.ts";
+import type { Refusals } from "./unsupported_fields.ts";
+
+/** One configured service, ready to be called. */
+export interface Upstream {
+  name: string;
+  driver: Driver;
+  /** Without a query and a trailing slash; absent if the driver makes no calls. */
+  baseUrl?: string;
+  /** Follows the path of every call below the base URL. */
+  query?: string;
+  /** Sent only to this upstream. */
+  secret?: string;
+  /** The header for the secret. If absent, it is sent as `Authorization: Bearer`. */
+  secretPlace?: SecretPlace;
+  /** The environment variable of the secret, if it is unset. */
+  missingSecret?: string;
+  /** Whether it receives the caller's token instead of a configured secret. */
+  takesTokens: boolean;
+  /** The most calls at a time; unlimited if absent. */
+  concurrency?: {
+    acquire(caller: string, signal: AbortSignal): Promise<() => void>;
+    load(): { running: number; waiting: number };
+  };
+  headers: Readonly<Record<string, string>>;
+  /** Whether the trace context is sent to it. */
+  propagateTrace?: boolean;
+  /** The transport for its calls. */
+  transport: Transport;
+  /** Top-level body fields that it refuses. They are left out and noted. */
+  refuses: readonly string[];
+  /** Refused fields that were learned at run time. */
+  refusals: Refusals;
+  /** Defaults for models without settings of their own. */
+  quirks: Quirks & Pick<Target, "systemMessages">;
+  /**
+   * For an upstream that chooses among providers: how it reports its choice, and which suffixes after a model's colon
+   * are policies rather than providers.
+   */
+  providers?: { servedBy: string; policies: readonly string[] };
+  /** The catalog with the tokenizer files of its models. */
+  tokenizers?: string;
+  /** The origins that results may be fetched from if the upstream returns URLs. `*.` stands for all subdomains. */
+  resultsFrom: readonly string[];
+  timeouts: Timeouts;
+  /** The longest whole answer, in bytes. */
+  answerBytes: number;
+  /** The longest text of one answer, in characters. */
+  answerText: number;
+  /** The longest answer that is passed through, in bytes. */
+  streamBytes: number;
+  /** The longest line or event of a stream, in characters. */
+  frameBytes: number;
+  /** Limits on the JSON of an answer or of one event of a stream. */
+  json: JsonLimits;
+}
+
+/** The parts of an upstream that a call's URL, headers and transport come from. */
+export type Callee = Addressed & Pick<Upstream, "name" | "resultsFrom" | "transport">;
+export type Addressed = Pick<Upstream, "baseUrl" | "query" | "headers" | "secret" | "secretPlace">;
