@@ -1,6 +1,6 @@
 /** Message content, both ways: a text, or a list of parts. */
 import { carrying, extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { FilePart, FileSource, InputPart, RefusalPart, TextPart } from "../../src/canonical/generate.ts";
+import type { FilePart, FileSource, InputPart, Message, RefusalPart, TextPart } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
@@ -73,8 +73,8 @@ function fileOf(part: KnownPart, key: string, known: string[], mediaType: string
  * mean nothing here unless they are to stay `apart`; anything else goes as parts.
  */
 export function serializeContent(parts: readonly ParsedPart[], context: Context, apart = false): JsonValue {
-  const [only] = parts;
-  if (parts.length === 1 && isBareText(only!)) return only.text;
+  const text = onlyText(parts);
+  if (text !== undefined) return text;
   const blocks = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
   if (context.clientWire !== WIRE && !apart && blocks.every(isPlainText)) {
     return blocks.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
@@ -84,8 +84,11 @@ export function serializeContent(parts: readonly ParsedPart[], context: Context,
   return blocks.length === 1 && isPlainText(first) ? first.text : blocks;
 }
 
-function isBareText(part: ParsedPart): part is TextPart {
-  return part.type === "text" && !part.extra && !part.annotations?.length;
+/** The text of a turn that holds nothing else. */
+export function onlyText(parts: Message["content"] | readonly ParsedPart[]): string | undefined {
+  const [only] = parts;
+  const isBare = only?.type === "text" && parts.length === 1 && !only.extra && !only.annotations?.length;
+  return isBare ? only.text : undefined;
 }
 
 function isPlainText(part: JsonObject): part is { type: "text"; text: string } {

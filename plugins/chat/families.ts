@@ -8,6 +8,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { ANY_ID, type Family, familyOf, isOpenAi, levelsOf } from "../shared/families.ts";
 import { CONTROLS, refusalText } from "../shared/refusals.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
+import { BoundedMap } from "../../src/util/bounded_map.ts";
 
 /**
  * The fields of the body that say whether and how much the model is to think. There are none if the request does not say it.
@@ -20,7 +21,7 @@ export function thinkingFields(
 ): JsonObject {
   const { model, efforts } = target;
   const asked = effortOf(thinking);
-  const family = familyOf(model) ?? familyOf(alias);
+  const family = factsOf(model).family ?? familyOf(alias);
   const dialect = dialectOf(target);
   if (!asked) return thinking?.enabled && family?.toggle && dialect.toggle?.(true, family) || {};
   const isOn = asked !== "none" && !efforts && family?.toggle && !family.levels;
@@ -71,36 +72,49 @@ const REFUSE_REASONING = /gemma/i;
 /** Families whose hosts answer 400 to a turn that called for tools and does not say what was thought, were it nothing. */
 const WANT_REASONING = /\b(deepseek|kimi|glm|mimo)/i;
 
-/** Whether a turn with calls must say what was thought before them, even if that is nothing. */
-export function wantsReasoning(model: string): boolean {
-  return WANT_REASONING.test(model);
-}
-
-/** Whether the model takes back what it thought in earlier turns. `model` is the upstream's name for it. */
-export function takesReasoning(model: string): boolean {
-  return !REFUSE_REASONING.test(model);
-}
-
 const MISTRAL = /\b(mistral|ministral|magistral|mixtral|codestral|devstral|pixtral|voxtral)/i;
 
 const OWN_ID: IdRule = { taken: /^.{1,40}$/s, length: 40 };
 /** Their servers, and their chat templates, refuse every other id. */
 const MISTRAL_ID: IdRule = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
 
-/** Which ids of calls the model's hosts take. `model` is the upstream's name for it. */
-export function idRuleOf(model: string): IdRule {
-  if (isOpenAi(model)) return OWN_ID;
-  return MISTRAL.test(model) ? MISTRAL_ID : ANY_ID;
+/** The wants and the refusals of the servers of a model's hosts. */
+interface ModelFacts {
+  family: Family | undefined;
+  /** Which ids of calls they take. */
+  callIds: IdRule;
+  /** The field in which they take the limit of an answer. */
+  limitField: string;
+  /** The fields that they refuse, whatever those say. */
+  refusedFields: readonly string[];
+  /** Whether a turn with calls must say what was thought before them, even if that is nothing. */
+  wantsReasoning: boolean;
+  /** Whether the model takes back what it thought in earlier turns. */
+  takesReasoning: boolean;
 }
 
-/** The field in which the model's hosts take the limit of an answer. */
-export function limitFieldOf(model: string): string {
-  return familyOf(model)?.limit ?? "max_tokens";
+/** The models are few, and what is known of each takes several patterns. */
+const known = new BoundedMap<string, ModelFacts>(256);
+/** Longer names are not remembered. */
+const LONGEST_KNOWN = 256;
+
+/** `model` is the upstream's name for it. */
+export function factsOf(model: string): ModelFacts {
+  return known.get(model) ?? findFacts(model);
 }
 
-/** The fields that the model's hosts refuse, whatever they say. */
-export function refusedFieldsOf(model: string): readonly string[] {
-  return familyOf(model)?.refuses ?? [];
+function findFacts(model: string): ModelFacts {
+  const family = familyOf(model);
+  const facts: ModelFacts = {
+    family,
+    callIds: isOpenAi(model) ? OWN_ID : MISTRAL.test(model) ? MISTRAL_ID : ANY_ID,
+    limitField: family?.limit ?? "max_tokens",
+    refusedFields: family?.refuses ?? [],
+    wantsReasoning: WANT_REASONING.test(model),
+    takesReasoning: !REFUSE_REASONING.test(model),
+  };
+  if (model.length <= LONGEST_KNOWN) known.set(model, facts);
+  return facts;
 }
 
 /** How a request says to hosts whether and how much to think: each in its own way, as data. */

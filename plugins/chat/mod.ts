@@ -9,7 +9,7 @@ import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/e
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
-import { idRuleOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
+import { factsOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
@@ -94,7 +94,7 @@ export const chatDriver: Driver = {
     wire: WIRE,
     takesCacheHints: cacheControl === "pass",
     results: "after-calls",
-    callIds: idRuleOf(model),
+    callIds: factsOf(model).callIds,
     namesAllowedTools: false,
     knowsDeferredTools: false,
     leastOutputTokens: 1,

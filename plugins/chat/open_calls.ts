@@ -111,8 +111,8 @@ export function saysNothing(fragment: ToolCallFragment): boolean {
   return extraOf(WIRE, fragment, FRAGMENT_KEYS) === undefined;
 }
 
-const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
-const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
+export const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
+export const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   const isOther = Boolean(id && call.id && id !== call.id);

@@ -3,6 +3,7 @@ import {
   type ClosedPlaces,
   type Extra,
   extraOf,
+  hasOther,
   inside,
   noteOutweighed,
   noteUnknown,
@@ -13,8 +14,6 @@ import type {
   InputPart,
   Message,
   OutputPart,
-  OutputSchema,
-  ToolChoice,
 } from "../../src/canonical/generate.ts";
 import { copyRenamed, isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
@@ -22,9 +21,17 @@ import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { parseContent } from "./content.ts";
+import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
-import { noteSynonymsInChoice, parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
+import {
+  noteSynonymsInChoice,
+  parseChoice,
+  parseFunction,
+  parseTool,
+  parseToolCall,
+  parseToolChoice,
+} from "./tools.ts";
 import {
   type ChatMessage,
   type ChatRequest,
@@ -37,38 +44,87 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const hasOwnLimit = isJsonObject(wire.body) && wire.body.n_predict !== undefined;
-  const limited = hasOwnLimit ? withOneLimit(wire.body as JsonObject, note) : wire.body;
-  const body = validate(requestSchema, toChatShape(limited, note));
-  const { response_format, reasoning_effort, stop, metadata } = body;
-  const tools = [...(body.tools ?? []).map(parseTool), ...(body.functions ?? []).map((one) => parseFunction(one))];
+  const body = validate(requestSchema, inOwnForm(wire.body, note));
+  const isPlain = isPlainRequest(body);
+  const request: GenerateRequest = {
+    model: body.model,
+    messages: parseMessages(body.messages, body.tools ? flatCustomTools(body) : NO_TOOLS),
+    stream: body.stream ?? false,
+  };
+  if (!isPlain) addTools(body, request);
+  if (body.reasoning_effort) request.thinking = { effort: body.reasoning_effort };
+  const limit = body.max_completion_tokens ?? body.max_tokens;
+  if (limit) request.maxOutputTokens = limit;
+  copyRenamed(body, CHAT_SAMPLING.parsed, request as object as JsonObject);
+  const { stop, seed } = body;
+  if (stop !== null && stop !== undefined) request.stopSequences = typeof stop === "string" ? [stop] : stop;
+  if (typeof seed === "number") request.seed = seed;
+  if (!isPlain) addRest(body, request, note);
+  return request;
+}
+
+const NO_TOOLS: ReadonlySet<unknown> = new Set();
+
+/** The fields that are read alone, whatever else a request has. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "max_tokens",
+  "max_completion_tokens",
+  "reasoning_effort",
+  "stop",
+  ...Object.keys(CHAT_SAMPLING.shape),
+]);
+const OPTION_KEYS: ReadonlySet<string> = new Set(["include_usage"]);
+
+/** Whether there is nothing to look for but plain fields and turns, and none of them stands for another. */
+function isPlainRequest(body: ChatRequest): boolean {
+  if (hasOther(body, PLAIN_KEYS) || (body.max_tokens && body.max_completion_tokens)) return false;
+  if (body.stream_options && hasOther(body.stream_options, OPTION_KEYS)) return false;
+  for (const message of body.messages) {
+    if (message.role === "function" || message.type === "function") return false;
+    if (message.role === "assistant" && (message.tool_calls || message.function_call || message.reasoning)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** The body without names that only some servers and clients know. */
+function inOwnForm(body: unknown, note: (text: string) => void): unknown {
+  if (!isJsonObject(body)) return body;
+  const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
+  return limited.input === undefined ? limited : toChatShape(limited, note);
+}
+
+function addTools(body: ChatRequest, request: GenerateRequest): void {
+  const { tools, functions, parallel_tool_calls } = body;
+  if (tools?.length || functions?.length) {
+    request.tools = [...(tools ?? []).map(parseTool), ...(functions ?? []).map((one) => parseFunction(one))];
+  }
   const toolChoice = parseChoice(body);
-  const outputSchema = parseResponseFormat(response_format);
-  const extra = parseExtra(body, response_format);
+  if (toolChoice) request.toolChoice = toolChoice;
+  if (typeof parallel_tool_calls === "boolean") request.parallelToolCalls = parallel_tool_calls;
+}
+
+/** Adds what few requests have, and notes what counts for nothing. */
+function addRest(body: ChatRequest, request: GenerateRequest, note: (text: string) => void): void {
+  const { response_format } = body;
   const relay = parseRelay(body);
   if (!relay) {
     noteUnknown(body, CLOSED, note);
     noteSynonyms(body, note);
   }
-  return {
-    model: body.model,
-    messages: parseMessages(body.messages, flatCustomTools(body)),
-    stream: body.stream ?? false,
-    ...(tools.length > 0 && { tools }),
-    ...present("toolChoice", toolChoice),
-    ...present("parallelToolCalls", body.parallel_tool_calls),
-    ...(reasoning_effort && { thinking: { effort: reasoning_effort } }),
-    ...present("maxOutputTokens", body.max_completion_tokens ?? body.max_tokens),
-    ...copyRenamed(body, CHAT_SAMPLING.parsed),
-    ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
-    ...(typeof body.seed === "number" && { seed: body.seed }),
-    ...present("outputSchema", outputSchema),
+  Object.assign(request, {
+    ...(response_format && present("outputSchema", parseResponseFormat(response_format))),
     ...present("verbosity", body.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
-    ...present("metadata", metadata),
+    ...present("metadata", body.metadata),
     ...present("relay", relay),
-    ...present("extra", extra),
-  };
+    ...present("extra", parseExtra(body, response_format)),
+  });
 }
 
 const REFERENCE = ["type", "function", "custom", "name"];
@@ -121,94 +177,62 @@ function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   }
 }
 
-function parseChoice(
-  { tool_choice, function_call }: Pick<ChatRequest, "tool_choice" | "function_call">,
-): ToolChoice | undefined {
-  if (tool_choice) return parseToolChoice(tool_choice);
-  if (!function_call) return undefined;
-  return typeof function_call === "string"
-    ? { type: function_call }
-    : { type: "tool", kind: "function", name: function_call.name };
-}
-
-function parseResponseFormat(format: ResponseFormat | null | undefined): OutputSchema | undefined {
-  switch (format?.type) {
-    case "json_object":
-      return {};
-    case "json_schema": {
-      const { name, description, schema, strict } =
-        (format as Extract<ResponseFormat, { json_schema: unknown }>).json_schema;
-      return {
-        ...present("name", name),
-        ...present("description", description),
-        ...present("schema", schema),
-        ...present("strict", strict),
-      };
-    }
-    default:
-      return undefined;
-  }
-}
-
-function isEmptySchema({ name, schema }: OutputSchema = {}): boolean {
-  return name === undefined && schema === undefined;
-}
-
-const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "json_schema"]);
-const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
-
 /** Fields that ride through: unknown ones, a response format of the server's own, stream options other than ours. */
 function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
-  // A schema that is not there makes it another form for all who read no more of it.
-  const isBare = format?.type === "json_schema" && isEmptySchema(parseResponseFormat(format));
-  if (format && (isBare || !KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS))) {
-    fields.response_format = format as JsonObject;
-  }
-  const options = body.stream_options && extraOf(WIRE, body.stream_options, new Set(["include_usage"]));
+  if (format && !isModelled(format)) fields.response_format = format as JsonObject;
+  const options = body.stream_options && extraOf(WIRE, body.stream_options, OPTION_KEYS);
   Object.assign(fields, inside("stream_options", options ?? undefined));
   // Seeds have 64 bits. No other wire has one.
   if (isRawNumber(body.seed)) fields.seed = body.seed as unknown as JsonObject;
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
 }
 
-const MESSAGE_KEYS = {
-  content: new Set(["role", "content"]),
-  assistant: new Set(["role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"]),
-  tool: new Set(["role", "content", "tool_call_id"]),
-};
+const TURN_KEYS: ReadonlySet<string> = new Set(["role", "content"]);
+const ASSISTANT_KEYS: ReadonlySet<string> = new Set([
+  ...TURN_KEYS,
+  "refusal",
+  "reasoning_content",
+  "reasoning",
+  "tool_calls",
+  "function_call",
+]);
+const RESULT_KEYS: ReadonlySet<string> = new Set([...TURN_KEYS, "tool_call_id"]);
 
 function parseMessages(messages: readonly ChatMessage[], flat: ReadonlySet<unknown>): Message[] {
+  const parsed: Message[] = [];
   // The legacy form has no ids: a `function` message answers the latest `function_call`.
   let functionCalls = 0;
-  return messages.map((message): Message => {
+  for (const message of messages) {
     switch (message.role) {
       case "system":
       case "developer":
-        return carrying<Message>(
-          { role: "system", content: inputParts(message.content) },
-          WIRE,
-          message,
-          MESSAGE_KEYS.content,
-        );
-      case "user":
-        return carrying<Message>(
-          { role: "user", content: inputParts(message.content) },
-          WIRE,
-          message,
-          MESSAGE_KEYS.content,
-        );
+      case "user": {
+        const { role, content } = message;
+        const isText = typeof content === "string" && content !== "";
+        const turn: Message = {
+          role: role === "user" ? role : "system",
+          content: isText ? [{ type: "text", text: content }] : inputParts(content),
+        };
+        if (hasOther(message, TURN_KEYS)) carrying(turn, WIRE, message, TURN_KEYS);
+        parsed.push(turn);
+        break;
+      }
       case "assistant":
         if (message.function_call) functionCalls++;
-        return parseAssistant(message, legacyId(functionCalls), flat);
+        parsed.push(parseAssistant(message, legacyId(functionCalls), flat));
+        break;
       case "tool":
-        return toolMessage(message.tool_call_id, message.content, extraOf(WIRE, message, MESSAGE_KEYS.tool));
+        parsed.push(toolMessage(message.tool_call_id, message.content, extraOf(WIRE, message, RESULT_KEYS)));
+        break;
       case "function":
-        return toolMessage(legacyId(functionCalls), message.content);
+        parsed.push(toolMessage(legacyId(functionCalls), message.content));
+        break;
       default:
-        return message satisfies never;
+        message satisfies never;
     }
-  });
+  }
+  return parsed;
 }
 
 function legacyId(count: number): string {
@@ -230,7 +254,7 @@ function parseAssistant(
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
   }
-  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, MESSAGE_KEYS.assistant);
+  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, ASSISTANT_KEYS);
 }
 
 function toolMessage(id: string, content: Content | null | undefined, extra?: Extra): Message {

@@ -3,9 +3,11 @@ import type { GenerateRequest, GenerateResponse } from "../../src/canonical/gene
 import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { readPlainAnswer } from "./plain_answer.ts";
 import { AnswerReader, notAnAnswer, parseAnswer } from "./reader.ts";
+import type { ChatAnswer } from "./wire.ts";
 
-/** An upstream's whole answer: read as a stream of one chunk, so that both modes mend the same things. */
+/** An upstream's whole answer. */
 export function parseResponse(
   body: unknown,
   input: GenerateRequest,
@@ -25,8 +27,19 @@ export function* parseLongResponse(
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();
   yield;
+  return readPlainAnswer(answer, input, target, context) ?? (yield* readAnswer(answer, input, target, context));
+}
+
+/** Reads an answer as a stream of one chunk, so that both modes mend the same things. */
+export function* readAnswer(
+  answer: ChatAnswer,
+  input: GenerateRequest,
+  target: Target,
+  context: AnswerContext,
+): SlicedWork<GenerateResponse> {
+  const choices = answer.choices ?? [];
   // One was asked for, and some hosts number it oddly.
-  const first = answer.choices.find(({ index }) => index === 0) ?? answer.choices[0];
+  const first = choices.find(({ index }) => index === 0) ?? choices[0];
   const reader = new AnswerReader(input, target, context);
   const events = yield* reader.readLong({ ...answer, choices: first && [first] });
   yield;

@@ -7,7 +7,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
-import { limitFieldOf } from "./families.ts";
+import { factsOf } from "./families.ts";
 import { parseFrame } from "./parse_stream.ts";
 import { notAnAnswer, parseAnswer } from "./reader.ts";
 import { asksForUsage } from "./serialize_stream.ts";
@@ -42,7 +42,7 @@ export const relayOperation: UpstreamOperation<"relay"> = {
 
 function serializeBody({ body, stream, maxOutputTokens: limit }: RelayRequest, { model }: Target): JsonObject {
   const options = asObject(body.stream_options);
-  const own = limit === undefined ? body : { ...body, [limitFieldOf(model)]: limit };
+  const own = limit === undefined ? body : { ...body, [factsOf(model).limitField]: limit };
   return { ...own, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
 }
 

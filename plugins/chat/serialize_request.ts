@@ -6,20 +6,27 @@ import type {
   InputPart,
   Message,
   OutputPart,
-  OutputSchema,
   ReasoningPart,
   RefusalPart,
   Tool,
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { copyRenamed, isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
+import {
+  addFields,
+  copyRenamed,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  setField,
+} from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
-import { serializeContent, serializePart } from "./content.ts";
-import { limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
+import { onlyText, serializeContent, serializePart } from "./content.ts";
+import { factsOf, thinkingFields } from "./families.ts";
 import { isOwn, opaqueFieldsIn } from "./opaque_reasoning.ts";
+import { serializeOutputSchema } from "./response_format.ts";
 import { serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -28,22 +35,22 @@ import { WIRE } from "./wire.ts";
  * Beyond what the client sent it holds one thing: a stream is always asked for its usage.
  */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
-  const { inner: streamOptions, outer: extra } = splitInside(
-    "stream_options",
-    fieldsFor(WIRE, input.extra, context.note),
-  );
+  const { note } = context;
+  const facts = factsOf(target.model);
+  const { inner: streamOptions, outer: extra } = input.extra
+    ? splitInside("stream_options", fieldsFor(WIRE, input.extra, note))
+    : NO_EXTRA;
   const tools = input.tools ? lateLast(input.tools).map((tool) => serializeTool(tool, context)) : [];
-  const controls = thinkingFields(input, target, context.note);
-  const body: JsonObject = {
-    model: target.model,
-    messages: serializeMessages(input.messages, target, context),
-    ...(tools.length > 0 && { tools }),
-    // Servers refuse a choice among no tools.
-    ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
-    ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
-    ...controls,
-    [limitFieldOf(target.model)]: input.maxOutputTokens,
-  };
+  const controls = input.thinking ? thinkingFields(input, target, note) : NO_FIELDS;
+  const body: JsonObject = { model: target.model, messages: serializeMessages(input.messages, target, context) };
+  // Servers refuse a choice among no tools.
+  if (tools.length > 0) {
+    body.tools = tools;
+    if (input.toolChoice) body.tool_choice = serializeToolChoice(input.toolChoice);
+    body.parallel_tool_calls = input.parallelToolCalls;
+  }
+  for (const name in controls) body[name] = controls[name];
+  body[facts.limitField] = input.maxOutputTokens;
   copyRenamed(input, CHAT_SAMPLING.serialized, body);
   // Field by field: a spread after another costs more than all of these.
   body.stop = input.stopSequences;
@@ -59,17 +66,20 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   for (const name in extra) setField(body, name, extra[name]);
   // The client's own variables of the chat template stand beside those for its thinking, and win.
   const [ours, theirs] = [controls.chat_template_kwargs, extra.chat_template_kwargs];
-  if (isJsonObject(ours) && isJsonObject(theirs)) body.chat_template_kwargs = { ...ours, ...theirs };
-  return withoutRefused(target.model, context, body);
+  if (theirs && isJsonObject(ours) && isJsonObject(theirs)) body.chat_template_kwargs = { ...ours, ...theirs };
+  if (facts.refusedFields.length > 0) dropRefused(facts.refusedFields, body, note);
+  return body;
 }
 
-function withoutRefused(model: string, { note }: Context, body: JsonObject): JsonObject {
-  for (const field of refusedFieldsOf(model)) {
+const NO_FIELDS: JsonObject = Object.freeze({});
+const NO_EXTRA = { inner: NO_FIELDS, outer: NO_FIELDS };
+
+function dropRefused(fields: readonly string[], body: JsonObject, note: (text: string) => void): void {
+  for (const field of fields) {
     if (body[field] === undefined) continue;
     note(`dropped ${field}`);
     delete body[field];
   }
-  return body;
 }
 
 /** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */
@@ -78,29 +88,34 @@ function lateLast(tools: readonly Tool[]): Tool[] {
   return [...tools.filter((tool) => !isLate(tool)), ...tools.filter(isLate)];
 }
 
-function serializeOutputSchema({ name, description, schema, strict }: OutputSchema): JsonObject {
-  if (!schema && name === undefined) return { type: "json_object" };
-  return { type: "json_schema", json_schema: { name: name ?? "answer", description, schema, strict } };
-}
-
 /** The turns. Files in a tool's result, for which this wire has no place, go into a user's turn after all results. */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
-  const apart = passesHints(target, context);
-  const wantsThoughts = wantsReasoning(target.model) && !target.refusesReasoning;
+  const wantsThoughts = factsOf(target.model).wantsReasoning && !target.refusesReasoning;
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
   for (const [position, message] of messages.entries()) {
+    const text = held.length === 0 ? onlyText(message.content) : undefined;
+    if (text !== undefined) {
+      const turn: JsonObject = { role: message.role, content: text };
+      if (message.extra) addFields(fieldsFor(WIRE, message.extra, context.note), turn);
+      turns.push(turn);
+      continue;
+    }
     const extra = fieldsFor(WIRE, message.extra, context.note);
     switch (message.role) {
       case "system":
-        turns.push({ role: "system", content: serializeContent(message.content, context, apart), ...extra });
+        turns.push({
+          role: "system",
+          content: serializeContent(message.content, context, passesHints(target, context)),
+          ...extra,
+        });
         break;
       case "user":
         turns.push({
           role: "user",
           content: held.length > 0
             ? [...held, ...serializeParts(message.content, context)]
-            : serializeContent(message.content, context, apart),
+            : serializeContent(message.content, context, passesHints(target, context)),
           ...extra,
         });
         held = [];
@@ -190,10 +205,6 @@ function serializeAssistant(
   extra: JsonObject,
   context: Context,
 ): JsonObject {
-  const [said] = content;
-  if (content.length === 1 && said?.type === "text") {
-    return { role: "assistant", content: serializeContent([said], context, passesHints(target, context)), ...extra };
-  }
   const { reasoning, calls, refusals, shown } = sorted(content);
   for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
   const written = serializeContent(shown, context, passesHints(target, context));
@@ -260,7 +271,7 @@ function serializeReasoning(
     context.note("dropped reasoning that only its vendor can read");
   }
   if (readable.length + details.length === 0) return {};
-  if (!takesReasoning(model)) {
+  if (!factsOf(model).takesReasoning) {
     context.note("dropped reasoning of earlier turns");
     return {};
   }

@@ -1,6 +1,7 @@
-import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { Annotation, GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import { asObject, type JsonObject } from "../../src/canonical/json.ts";
+import { type Extra, fieldsFor } from "../../src/canonical/extra.ts";
+import type { Annotation, GenerateResponse, OutputPart, ToolCallPart } from "../../src/canonical/generate.ts";
+import { addFields, asObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Usage } from "../../src/canonical/usage.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeFinish } from "./finish.ts";
@@ -12,46 +13,68 @@ import { WIRE } from "./wire.ts";
 
 /** A whole answer, with the id and the model name that the client knows. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
-  const { choice, message, usage, ...extra } = fieldsFor(WIRE, output.extra);
-  const legacy = asksForFunctions(exchange.wire);
   const finish = serializeFinish(output.finish);
-  return {
+  const [only] = output.content;
+  const isBare = only?.type === "text" && output.content.length === 1 && !only.annotations?.length;
+  const choice: JsonObject = {
+    index: 0,
+    message: isBare
+      ? { role: "assistant", content: only.text, refusal: null }
+      : serializeMessage(output.content, exchange),
+    logprobs: null,
+    finish_reason: finish === "tool_calls" && asksForFunctions(exchange.wire) ? "function_call" : finish,
+  };
+  const response: JsonObject = {
     id: exchange.id,
     object: "chat.completion",
     created: exchange.created,
     model: exchange.input.model,
-    choices: [{
-      index: 0,
-      message: { ...serializeMessage(output.content, legacy, exchange), ...asObject(message) },
-      logprobs: null,
-      finish_reason: legacy && finish === "tool_calls" ? "function_call" : finish,
-      ...asObject(choice),
-    }],
-    usage: serializeUsage(output.usage, usage),
-    ...extra,
+    choices: [choice],
   };
+  if (output.extra) addExtra(output.extra, output.usage, choice, response);
+  else response.usage = serializeUsage(output.usage, undefined);
+  return response;
+}
+
+/** Adds the fields that only this wire has, each in its place. */
+function addExtra(from: Extra, counts: Usage, choice: JsonObject, response: JsonObject): void {
+  const { choice: inChoice, message, usage, ...rest } = fieldsFor(WIRE, from);
+  choice.message = { ...asObject(choice.message), ...asObject(message) };
+  addFields(asObject(inChoice), choice);
+  response.usage = serializeUsage(counts, usage);
+  addFields(rest, response);
 }
 
 /** Reasoning goes out under both names in use, because each client reads one of them. */
-function serializeMessage(content: readonly OutputPart[], legacy: boolean, exchange: Exchange<"generate">): JsonObject {
+function serializeMessage(content: readonly OutputPart[], exchange: Exchange<"generate">): JsonObject {
   const { text, annotations } = shownText(content);
-  const reasoning = content.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
-  const refusal = content.filter((part) => part.type === "refusal").map((part) => part.text).join("");
+  const reasoning = textIn(content, "reasoning");
+  const refusal = textIn(content, "refusal");
   const calls = content.filter((part) => part.type === "tool-call");
-  const flat = flatCustomTools(exchange.wire.body);
   noteUnspeakable(content, exchange);
-  if (legacy && calls.length > 1) exchange.note(`dropped ${calls.length - 1} tool calls`);
   return {
     role: "assistant",
     content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
     refusal: refusal === "" ? null : refusal,
     ...(reasoning !== "" && { reasoning_content: reasoning, reasoning }),
     ...(annotations.length > 0 && { annotations }),
-    ...(calls.length > 0 &&
-      (legacy
-        ? { function_call: { name: calls[0]!.name, arguments: calls[0]!.input } }
-        : { tool_calls: calls.map((call) => serializeCall(call, flat)) })),
+    ...(calls.length > 0 && serializeCalls(calls, exchange)),
   };
+}
+
+function textIn(content: readonly OutputPart[], type: "reasoning" | "refusal"): string {
+  let text = "";
+  for (const part of content) if (part.type === type) text += part.text;
+  return text;
+}
+
+function serializeCalls(calls: readonly ToolCallPart[], { wire, note }: Exchange<"generate">): JsonObject {
+  if (!asksForFunctions(wire)) {
+    const flat = flatCustomTools(wire.body);
+    return { tool_calls: calls.map((call) => serializeCall(call, flat)) };
+  }
+  if (calls.length > 1) note(`dropped ${calls.length - 1} tool calls`);
+  return { function_call: { name: calls[0]!.name, arguments: calls[0]!.input } };
 }
 
 /** The separator of two texts where a hosted tool ran between them: they are one text on this wire. */

@@ -7,6 +7,7 @@ import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { workOf } from "./hosted.ts";
 import {
+  type ChatRequest,
   type ChatTool,
   type ChatToolChoice,
   type CustomDefinition,
@@ -96,6 +97,17 @@ export function parseToolChoice(choice: ChatToolChoice): ToolChoice {
   }
   const reference = choice as ToolReference;
   return { type: "tool", kind: reference.type === "custom" ? "custom" : "function", name: nameOf(reference) };
+}
+
+/** The choice among tools, by its own name or by that of the form before tools. */
+export function parseChoice(
+  { tool_choice, function_call }: Pick<ChatRequest, "tool_choice" | "function_call">,
+): ToolChoice | undefined {
+  if (tool_choice) return parseToolChoice(tool_choice);
+  if (!function_call) return undefined;
+  return typeof function_call === "string"
+    ? { type: function_call }
+    : { type: "tool", kind: "function", name: function_call.name };
 }
 
 /** Notes flat fields that do not count: a field that is both nested and flat counts as it is nested. */

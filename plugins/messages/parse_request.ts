@@ -4,6 +4,7 @@ import {
   emptyField,
   type Extra,
   extraOf,
+  hasOther,
   inside,
   noteOutweighed,
   noteUnknown,
@@ -18,7 +19,7 @@ import type {
   Thinking,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { holdsPart } from "../../src/canonical/part_types.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -41,35 +42,69 @@ import {
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
   const body = validate(requestSchema, wire.body);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
+  const isPlain = !hasOther(body, PLAIN_KEYS);
+  if (!isPlain || hasClosedPlaces(body)) noteUnread(body, note);
+  const request: GenerateRequest = { model: body.model, messages: parseMessages(body), stream: body.stream ?? false };
+  if (!isPlain) addControls(body, request);
+  if (body.max_tokens !== null && body.max_tokens !== undefined) request.maxOutputTokens = body.max_tokens;
+  copyRenamed(body, MESSAGES_SAMPLING.parsed, request as object as JsonObject);
+  if (body.stop_sequences?.length) request.stopSequences = body.stop_sequences;
+  const beta = wire.headers.get(BETA_HEADER);
+  if (!isPlain || beta !== null) addRest(body, beta, request);
+  return request;
+}
+
+/** The fields that are read alone, whatever else a request has. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set([
+  "model",
+  "max_tokens",
+  "messages",
+  "system",
+  "stream",
+  "stop_sequences",
+  ...Object.keys(MESSAGES_SAMPLING.shape),
+]);
+
+/** Whether a block may hold fields that are not read. */
+function hasClosedPlaces({ messages }: MessagesRequest): boolean {
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue;
+    for (const { source, content: inner } of content as JsonObject[]) {
+      if (source || (inner && typeof inner !== "string")) return true;
+    }
+  }
+  return false;
+}
+
+/** Notes what counts for nothing. */
+function noteUnread(body: MessagesRequest, note: (text: string) => void): void {
   noteUnknown(body, CLOSED, note);
   noteOutweighed("output_format", body.output_format, body.output_config?.format, note);
   for (const { input_schema, inputSchema } of body.tools ?? []) {
     noteOutweighed("tools.inputSchema", inputSchema, input_schema, note);
   }
-  const thinking = parseThinking(body);
-  const outputSchema = parseFormat(body);
-  const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
-  const hosted = new HostedBlocks();
-  const messages = parseSystem(body.system);
-  for (const message of body.messages) addMessage(message, messages, hosted);
-  const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(messages);
-  const tools = withRemoteTools((body.tools ?? []).map((tool) => parseTool(tool, known)), body as JsonObject);
+}
+
+function addControls(body: MessagesRequest, request: GenerateRequest): void {
   const { tool_choice } = body;
-  return {
-    model: body.model,
-    messages,
-    stream: body.stream ?? false,
-    ...(tools.length > 0 && { tools }),
-    ...(tool_choice && { toolChoice: parseToolChoice(tool_choice) }),
-    ...(tool_choice?.disable_parallel_tool_use && { parallelToolCalls: false }),
-    ...present("thinking", thinking),
-    ...present("maxOutputTokens", body.max_tokens),
-    ...copyRenamed(body, MESSAGES_SAMPLING.parsed),
-    ...(body.stop_sequences && body.stop_sequences.length > 0 && { stopSequences: body.stop_sequences }),
-    ...present("outputSchema", outputSchema),
-    ...present("compaction", parseCompaction(extra)),
-    ...present("extra", extra),
-  };
+  const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(request.messages);
+  const tools = withRemoteTools((body.tools ?? []).map((tool) => parseTool(tool, known)), body as JsonObject);
+  if (tools.length > 0) request.tools = tools;
+  if (tool_choice) request.toolChoice = parseToolChoice(tool_choice);
+  if (tool_choice?.disable_parallel_tool_use) request.parallelToolCalls = false;
+  const thinking = parseThinking(body);
+  if (thinking) request.thinking = thinking;
+}
+
+/** Adds what few requests have. */
+function addRest(body: MessagesRequest, beta: string | null, request: GenerateRequest): void {
+  const outputSchema = parseFormat(body);
+  if (outputSchema) request.outputSchema = outputSchema;
+  const extra = parseExtra(body, beta);
+  if (!extra) return;
+  const compaction = parseCompaction(extra);
+  if (compaction) request.compaction = compaction;
+  request.extra = extra;
 }
 
 const BYTES = ["type", "media_type", "data"];
@@ -152,8 +187,7 @@ const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "schema"]);
 export const BILLING_HEADER = "x-anthropic-billing-header";
 const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
 
-function parseSystem(system: MessagesRequest["system"]): Message[] {
-  if (system === null || system === undefined || system === "") return [];
+function parseSystem(system: NonNullable<MessagesRequest["system"]>): Message[] {
   const blocks: JsonObject[] = typeof system === "string" ? [{ type: "text", text: system }] : system as JsonObject[];
   const content: TextPart[] = [];
   const billing: JsonObject[] = [];
@@ -173,7 +207,19 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
   }];
 }
 
-const MESSAGE_KEYS = ["role", "content"];
+function parseMessages({ system, messages: given }: MessagesRequest): Message[] {
+  const messages = system ? parseSystem(system) : [];
+  let hosted: HostedBlocks | undefined;
+  for (const message of given) {
+    const { role, content } = message;
+    if (typeof content === "string" && !hasOther(message, MESSAGE_KEYS)) {
+      messages.push({ role, content: content === "" ? [] : [{ type: "text", text: content }] });
+    } else addMessage(message, messages, hosted ??= new HostedBlocks());
+  }
+  return messages;
+}
+
+const MESSAGE_KEYS: ReadonlySet<string> = new Set(["role", "content"]);
 
 /** Results of tools come first in a user turn, as a turn of their own: they answer the calls right before it. */
 function addMessage(message: WireMessage, messages: Message[], hosted: HostedBlocks): void {
@@ -241,12 +287,4 @@ function referencedTools(messages: readonly Message[]): Set<string> {
 /** Whether the client wants to see no thoughts, and only to give them back. */
 export function hidesThinking(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.thinking) && body.thinking.display === "omitted";
-}
-
-/** Whether the client asks for verdicts on tool calls, which the gateway cannot give. */
-export function safeguardsIn(body: unknown): string[] {
-  if (!isJsonObject(body) || !Array.isArray(body.safeguards)) return [];
-  return body.safeguards.map((one) => isJsonObject(one) ? one.type : undefined).filter((type) =>
-    typeof type === "string"
-  );
 }

@@ -1,20 +1,23 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import { asObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
+import type { GenerateResponse, OutputPart, ToolCallPart } from "../../src/canonical/generate.ts";
+import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { serializeBlock } from "./serialize_content.ts";
+import { isBare, serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
 import { isSpoken } from "./hosted_blocks.ts";
-import { safeguardsIn } from "./parse_request.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
 /** A whole answer, with the id and the model name that the client knows. An empty one has an empty text. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
-  const content = output.content.filter((part) => isSpeakable(part, exchange)).map((part) => serializeBlock(part));
-  for (const part of output.content) noteWrapped(part, exchange);
-  const { usage, ...extra } = fieldsFor(WIRE, output.extra);
+  const content: JsonObject[] = [];
+  for (const part of output.content) {
+    if (part.type === "text" && isBare(part)) content.push({ type: "text", text: part.text });
+    else if (isSpeakable(part, exchange)) content.push(serializeBlock(part));
+  }
+  for (const part of output.content) if (part.type === "tool-call") noteWrapped(part, exchange);
+  const { usage, ...extra } = output.extra ? fieldsFor(WIRE, output.extra) : NO_FIELDS;
   return {
     id: exchange.id,
     type: "message",
@@ -22,25 +25,28 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     model: exchange.input.model,
     content: content.length > 0 ? content : [{ type: "text", text: "" }],
     ...serializeFinish(output.finish),
-    usage: serializeUsage(output.usage, asObject(usage)),
+    usage: serializeUsage(output.usage, usage === undefined ? undefined : asObject(usage)),
     ...safeguardResults(exchange.wire.body),
     ...extra,
   };
 }
 
-/** A safety check that the gateway does not make is answered as unsupported, never passed. */
+const NO_FIELDS: JsonObject = Object.freeze({});
+
+/** A safety check of tool calls, which the gateway does not make, is answered as unsupported, never passed. */
 export function safeguardResults(body: unknown): JsonObject {
-  const types = safeguardsIn(body);
+  if (!isJsonObject(body) || !Array.isArray(body.safeguards)) return {};
+  const types = body.safeguards.map((one) => isJsonObject(one) ? one.type : undefined).filter((type) =>
+    typeof type === "string"
+  );
   return types.length === 0
     ? {}
     : { safeguard_results: types.map((type) => ({ type, status: { type: "unsupported" } })) };
 }
 
 /** An input is an object on this wire: what is not JSON stands inside one. */
-function noteWrapped(part: OutputPart, { note }: Context): void {
-  if (part.type !== "tool-call" || part.kind !== "function" || part.input.trim() === "" || isJsonText(part.input)) {
-    return;
-  }
+function noteWrapped(part: ToolCallPart, { note }: Context): void {
+  if (part.kind !== "function" || part.input.trim() === "" || isJsonText(part.input)) return;
   note(`wrapped arguments of ${part.name} that are not JSON`);
 }
 

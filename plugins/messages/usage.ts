@@ -1,7 +1,7 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { HostedUses } from "../../src/canonical/usage.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { addFields, type JsonObject } from "../../src/canonical/json.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
 /** This wire counts cached input apart. The canonical total includes it, and is known only if the rest is known. */
@@ -31,7 +31,7 @@ export function unknownUsage(usage: WireUsage): JsonObject {
 }
 
 /** `unknown`: what `unknownUsage` found. If a summary was made, its usage is separate, and the totals are the message's alone. */
-export function serializeUsage(usage: Usage, unknown: JsonObject = {}): JsonObject {
+export function serializeUsage(usage: Usage, unknown?: JsonObject): JsonObject {
   const { compaction } = usage;
   if (!compaction) return serializeCounts(usage, unknown);
   const summary = { type: "compaction", ...serializeCounts(compaction) };
@@ -55,24 +55,27 @@ function subtract(usage: Usage, part: Usage): Usage {
   };
 }
 
-function serializeCounts(usage: Usage, unknown: JsonObject = {}): JsonObject {
+function serializeCounts(usage: Usage, unknown?: JsonObject): JsonObject {
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens, hostedUses } = usage;
-  const { inner, outer } = splitInside(DETAILS, unknown);
-  return {
+  const { inner, outer } = unknown ? splitInside(DETAILS, unknown) : NO_FIELDS;
+  const counts: JsonObject = {
     input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedInputTokens,
     output_tokens: outputTokens,
-    ...((reasoningTokens !== undefined || Object.keys(inner).length > 0) && {
-      [DETAILS]: { thinking_tokens: reasoningTokens, ...inner },
-    }),
-    ...serializeUses(hostedUses),
-    ...outer,
   };
+  if (reasoningTokens !== undefined || (inner && Object.keys(inner).length > 0)) {
+    counts[DETAILS] = { thinking_tokens: reasoningTokens, ...inner };
+  }
+  if (hostedUses) Object.assign(counts, serializeUses(hostedUses));
+  if (outer) addFields(outer, counts);
+  return counts;
 }
 
+const NO_FIELDS = { inner: undefined, outer: undefined };
+
 /** Calls of other servers' tools are not counted on this wire. */
-function serializeUses({ webSearch, webFetch }: HostedUses = {}): JsonObject {
+function serializeUses({ webSearch, webFetch }: HostedUses): JsonObject {
   if (webSearch === undefined && webFetch === undefined) return {};
   return { server_tool_use: { web_search_requests: webSearch ?? 0, web_fetch_requests: webFetch ?? 0 } };
 }

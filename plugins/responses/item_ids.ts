@@ -13,10 +13,12 @@ const PREFIX_OF: Record<OutputPart["type"], string> = {
   "opaque": "msg",
 };
 
+const OF_RESPONSE = /^resp_/;
+
 /** The id of a part of an answer: the same in a stream, in the whole, and when it is asked for again. */
 export function partId(answer: string, part: OutputPart, index: number): string {
   const prefix = part.type === "tool-call" && part.kind === "custom" ? "ctc" : PREFIX_OF[part.type];
-  return `${prefix}_${bare(answer)}_${index}`;
+  return `${prefix}_${answer.replace(OF_RESPONSE, "")}_${index}`;
 }
 
 /** The id of a message of a request, as lists of its items tell it. */
@@ -27,11 +29,7 @@ export function messageId(answer: string, { role, content }: Message, index: num
     : first && first.type !== "tool-result"
     ? partId("", first, 0).split("_")[0]
     : "msg";
-  return `${prefix}_${bare(answer)}_in${index}`;
-}
-
-function bare(answer: string): string {
-  return answer.replace(/^resp_/, "");
+  return `${prefix}_${answer.replace(OF_RESPONSE, "")}_in${index}`;
 }
 
 export function parseItemId(id: string, param: string): Pick<ItemReference, "answer" | "item"> {

@@ -3,6 +3,7 @@ import {
   emptyField,
   type Extra,
   extraOf,
+  hasOther,
   inside,
   noteOutweighed,
   noteUnknown,
@@ -25,6 +26,36 @@ import { REQUEST_KEYS, requestSchema, type ResponsesRequest, WIRE, type WireForm
 /** A client's responses request, or the same to count its tokens. `null` means absent. */
 export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
   const body = validate(requestSchema, wire.body);
+  const { input } = body;
+  const isPlain = typeof input === "string" && input !== "" && !hasOther(body, PLAIN_KEYS);
+  return isPlain ? parsePlainRequest(body, input) : parseOtherRequest(body, wire, context);
+}
+
+/** The fields that are read alone, whatever else a request has. */
+const PLAIN_KEYS: ReadonlySet<string> = new Set([
+  "model",
+  "input",
+  "instructions",
+  "stream",
+  "store",
+  "max_output_tokens",
+  ...Object.keys(RESPONSES_SAMPLING.shape),
+]);
+
+/** A request of one text and of plain fields. There is nothing else to look for in it. */
+function parsePlainRequest(body: ResponsesRequest, input: string): GenerateRequest {
+  const messages = body.instructions ? parseInstructions(body) : [];
+  const at = messages.length;
+  messages.push({ role: "user", content: [{ type: "text", text: input }] });
+  const request: GenerateRequest = { model: body.model, messages, stream: body.stream ?? false };
+  if (body.max_output_tokens) request.maxOutputTokens = body.max_output_tokens;
+  copyRenamed(body, RESPONSES_SAMPLING.parsed, request as object as JsonObject);
+  const recall = body.store === false ? undefined : parseRecall(body, at, []);
+  if (recall) request.recall = recall;
+  return request;
+}
+
+function parseOtherRequest(body: ResponsesRequest, wire: WireRequest, context: Context): GenerateRequest {
   refuseUnserved(body, context);
   noteUnknown(body, CLOSED, context.note);
   const { summary, generate_summary } = body.reasoning ?? {};

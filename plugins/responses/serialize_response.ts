@@ -5,6 +5,7 @@ import type {
   HostedPart,
   OutputPart,
   ReasoningPart,
+  TextPart,
 } from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RunState } from "../../src/canonical/stored.ts";
@@ -49,18 +50,36 @@ export function serializeAnswer(
   completed: number,
   context: Context,
 ): JsonObject {
+  const [only] = answer.content;
+  const isBare = only?.type === "text" && answer.content.length === 1 && !only.extra && !only.annotations?.length;
+  const output = isBare ? [plainItem(only, facts)] : serializeParts(answer.content, facts, context);
+  return serializeEnd(answer, facts, completed, output);
+}
+
+/** The result of `serializeItem` for a text alone. */
+function plainItem(part: TextPart, { id }: Facts): JsonObject {
+  return {
+    id: partId(id, part, 0),
+    type: "message",
+    status: "completed",
+    role: "assistant",
+    content: [{ type: "output_text", text: part.text, annotations: [], logprobs: [] }],
+  };
+}
+
+function serializeParts(content: readonly OutputPart[], facts: Facts, context: Context): JsonObject[] {
   const speech = speechFor(facts, context);
   // A step of a hosted tool stands where it began, as it is once it has run.
   const steps = new Map<string, HostedPart>();
-  for (const part of answer.content) if (part.type === "hosted") steps.set(part.id, part);
+  for (const part of content) if (part.type === "hosted") steps.set(part.id, part);
   const output: JsonObject[] = [];
-  for (const [index, one] of answer.content.entries()) {
+  for (const [index, one] of content.entries()) {
     const part = one.type === "hosted" ? steps.get(one.id) : one;
     if (one.type === "hosted") steps.delete(one.id);
     const written = part && spoken(part, speech);
     if (written) output.push(serializeItem(written, partId(facts.id, part, index), speech));
   }
-  return serializeEnd(answer, facts, completed, output);
+  return output;
 }
 
 /** A response as it has become, with all of its items. */
@@ -70,7 +89,7 @@ export function serializeEnd(
   completed: number,
   output: JsonObject[],
 ): JsonObject {
-  const { usage: counts, ...fields } = fieldsFor(WIRE, extra);
+  const { usage: counts, ...fields } = extra ? fieldsFor(WIRE, extra) : NO_FIELDS;
   const ending = serializeFinish(finish, fields);
   return {
     ...serializeHead(facts),
@@ -78,9 +97,11 @@ export function serializeEnd(
     ...ending,
     completed_at: ending.status === "completed" ? completed : null,
     output,
-    usage: serializeUsage(usage, asObject(counts)),
+    usage: serializeUsage(usage, counts === undefined ? undefined : asObject(counts)),
   };
 }
+
+const NO_FIELDS: JsonObject = Object.freeze({});
 
 /**
  * A response that is not there yet: every key that the published schema has, the request's own words, and the protocol's
@@ -110,12 +131,12 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     presence_penalty: echo("presence_penalty", 0),
     previous_response_id: previous ?? null,
     prompt_cache_key: echo("prompt_cache_key"),
-    reasoning: { effort: null, summary: null, ...asObject(reasoning) },
+    reasoning: { effort: null, summary: null, ...(isJsonObject(reasoning) && reasoning) },
     safety_identifier: echo("safety_identifier"),
     service_tier: "default",
     store: stored,
     temperature: echo("temperature", 1),
-    text: { ...asObject(text), format: formatIn(text) },
+    text: isJsonObject(text) ? { ...text, format: formatIn(text) } : { format: { type: "text" } },
     tool_choice: echo("tool_choice", "auto"),
     tools: Array.isArray(asked.tools) ? asked.tools.map(echoTool) : [],
     top_logprobs: echo("top_logprobs", 0),
@@ -147,8 +168,8 @@ function echoTool(tool: JsonValue): JsonValue {
   return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
 }
 
-function formatIn(text: unknown): JsonObject {
-  const format = isJsonObject(text) && isJsonObject(text.format) ? text.format : { type: "text" };
+function formatIn(text: JsonObject): JsonObject {
+  const format = isJsonObject(text.format) ? text.format : { type: "text" };
   const { description, strict } = format;
   return format.type === "json_schema"
     ? { ...format, description: description ?? null, strict: strict ?? false }

@@ -1,6 +1,6 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { asObject, type JsonObject } from "../../src/canonical/json.ts";
 import { WIRE, type WireUsage } from "./wire.ts";
 
 const IN = "input_tokens_details";
@@ -32,16 +32,25 @@ export function unknownUsage(usage: WireUsage): JsonObject {
 }
 
 /** `unknown` is what `unknownUsage` kept of the same answer. The details are there always: strict clients read them. */
-export function serializeUsage(usage: Usage, unknown: JsonObject = {}): JsonObject {
+export function serializeUsage(usage: Usage, unknown?: JsonObject): JsonObject {
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage;
+  const counts: JsonObject = {
+    input_tokens: inputTokens,
+    [IN]: { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens },
+    output_tokens: outputTokens,
+    [OUT]: { reasoning_tokens: reasoningTokens },
+    total_tokens: inputTokens + outputTokens,
+  };
+  return unknown ? withUnknown(counts, unknown) : counts;
+}
+
+function withUnknown(counts: JsonObject, unknown: JsonObject): JsonObject {
   const { inner: input, outer: rest } = splitInside(IN, unknown);
   const { inner: output, outer } = splitInside(OUT, rest);
   return {
-    input_tokens: inputTokens,
-    [IN]: { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens, ...input },
-    output_tokens: outputTokens,
-    [OUT]: { reasoning_tokens: reasoningTokens, ...output },
-    total_tokens: inputTokens + outputTokens,
+    ...counts,
+    [IN]: { ...asObject(counts[IN]), ...input },
+    [OUT]: { ...asObject(counts[OUT]), ...output },
     ...outer,
   };
 }

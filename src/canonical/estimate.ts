@@ -32,7 +32,10 @@ export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | 
   let tokens = 3;
   for (const message of request.messages) {
     tokens += TOKENS_PER_MESSAGE;
-    for (const part of message.content) tokens += estimatePartTokens(part);
+    for (const part of message.content) {
+      // Nearly all parts are texts.
+      tokens += part.type === "text" ? Math.ceil(weighText(part.text)) : estimatePartTokens(part);
+    }
   }
   for (const tool of request.tools ?? []) tokens += estimateTextTokens(JSON.stringify(withoutWork(tool)));
   if (request.outputSchema?.schema) tokens += estimateTextTokens(JSON.stringify(request.outputSchema.schema));

@@ -26,6 +26,16 @@ export function extraOf(wire: string, source: object, known: Known): Extra | und
   return fields && { wire, fields };
 }
 
+/** Whether `extraOf` would find a field. Most objects have none, and need no other look then. */
+export function hasOther(source: object, known: ReadonlySet<string>): boolean {
+  for (const key in source) {
+    if (known.has(key)) continue;
+    const value = (source as JsonObject)[key];
+    if (value !== undefined && value !== null) return true;
+  }
+  return false;
+}
+
 /** Adds the unknown fields to those collected before, such as from each chunk of a stream. */
 export function addUnknown(source: object, known: ReadonlySet<string>, fields: JsonObject): void {
   for (const key in source) {

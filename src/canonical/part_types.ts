@@ -4,8 +4,7 @@
  */
 import type { Message, OutputPart, ToolResultPart } from "./generate.ts";
 
-type Part = OutputPart | ToolResultPart;
-type PartType = Part["type"];
+type PartType = (OutputPart | ToolResultPart)["type"];
 
 /** A list of messages is never modified once it has been read or made, so each is searched only once. */
 const known = new WeakMap<readonly Message[], ReadonlySet<PartType>>();
@@ -19,13 +18,11 @@ export function holdsPart(messages: readonly Message[], type: PartType): boolean
 
 function typesIn(messages: readonly Message[]): Set<PartType> {
   const types = new Set<PartType>();
-  for (const { content } of messages) addTypes(content, types);
-  return types;
-}
-
-function addTypes(parts: readonly Part[], types: Set<PartType>): void {
-  for (const part of parts) {
-    types.add(part.type);
-    if (part.type === "tool-result") addTypes(part.content, types);
+  for (const { content } of messages) {
+    for (const part of content) {
+      types.add(part.type);
+      if (part.type === "tool-result") { for (const inner of part.content) types.add(inner.type); }
+    }
   }
+  return types;
 }

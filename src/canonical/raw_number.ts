@@ -19,7 +19,7 @@ export interface RawNumber {
 // TypeScript's library lacks these.
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): RawNumber;
-  isRawJSON(value: unknown): boolean;
+  isRawJSON(value: unknown): value is RawNumber;
 };
 const { parse } = JSON;
 
@@ -100,9 +100,8 @@ function restore(value: unknown, numbers: readonly string[]): unknown {
   return value;
 }
 
-export function isRawNumber(value: unknown): value is RawNumber {
-  return isRawJSON(value);
-}
+/** The platform's own, which costs no call of ours: every object of a wire is asked. */
+export const isRawNumber: (value: unknown) => value is RawNumber = isRawJSON;
 
 export function isNumber(value: unknown): value is number | RawNumber {
   return typeof value === "number" || isRawJSON(value);
