@@ -2,7 +2,6 @@
 import type { Gateway } from "./context/gateway.ts";
 import type { Observers } from "./context/observers.ts";
 import { finish } from "./context/finalize_response.ts";
-import { listAsRunning } from "./context/running.ts";
 import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
 import { TASK_OF } from "./canonical/operations.ts";
 import type { FormField } from "./contract/context.ts";
@@ -130,7 +129,7 @@ async function dispatch<K extends ServedOperation>(
 ): Promise<Response> {
   const { request: { headers }, url, gateway, requestLog } = context;
   const { operation } = protocol;
-  listAsRunning(context);
+  gateway.observe.feed?.begin(context.id, requestLog, headers.get("user-agent"));
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {

@@ -53,14 +53,18 @@ export function meterFor(
 ): Meter | undefined {
   if (!config.observe.metrics) return undefined;
   const latest = keep("metered configuration", null, () => ({ config, names: undefined as Set<string> | undefined }));
-  if (latest.config !== config) Object.assign(latest, { config, names: undefined });
-  return keep("meter", null, () =>
+  const meter = keep("meter", null, () =>
     createMeter({
       version: manifest.version,
       operations: new Map(protocols.flatMap(operationOf)),
       exporter: config.observe.telemetry ? telemetry?.meterProvider : undefined,
       names: () => latest.names ??= namesIn(latest.config),
     }));
+  if (latest.config !== config) {
+    meter.countHeld();
+    Object.assign(latest, { config, names: undefined });
+  }
+  return meter;
 }
 
 /** The names of operations in OpenTelemetry's conventions for models. */
