@@ -7,6 +7,7 @@ import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { AttemptTrace, RequestTrace } from "../observe/trace.ts";
+import type { Dependent, Dependents } from "../util/abort.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
 import type { Payer } from "./guards.ts";
@@ -64,6 +65,8 @@ export interface RequestLogOptions {
   trace?: RequestTrace;
   /** Returns the text without the gateway's secrets. */
   hide?(text: string): string;
+  /** The request among the running ones, from which it is removed when it is over. */
+  running?: { all: Dependents; own: Dependent };
 }
 
 /** The log of one request. */
@@ -109,12 +112,14 @@ export class RequestLog {
   #charge?: number;
   /** The bills of all answers requested from upstreams. */
   readonly #bills: Bill[] = [];
+  readonly #running: RequestLogOptions["running"];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs, trace, hide = (text) => text }: RequestLogOptions) {
+  constructor({ entry, log, elapsedMs, trace, running, hide = (text) => text }: RequestLogOptions) {
     this.#hide = hide;
     this.entry = { ...entry };
     this.trace = trace;
+    this.#running = running;
     this.#log = log;
     this.elapsedMs = elapsedMs;
   }
@@ -245,6 +250,7 @@ export class RequestLog {
 
   /** Ends the request without a log line. */
   discard(): void {
+    this.#running?.all.delete(this.#running.own);
     for (const end of this.#atEnd.splice(0)) end();
   }
 
