@@ -169,16 +169,17 @@ export class RequestLog {
    * answer.
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
-    const { estimate } = this;
-    const usage = withoutCost(
-      completeUsage(reported, { inputTokens: estimate }, reported.outputTokens === undefined ? emitted() : 0),
-    );
-    this.entry.usage = usage;
-    const charge = chargeFor(usage, () => estimate + emitted());
+    const weight = reported.outputTokens === undefined ? emitted() : 0;
+    const usage = completeUsage(reported, { inputTokens: this.estimate }, weight);
+    this.entry.usage = usage.reportedCost === undefined ? usage : withoutCost(usage);
+    if (this.isMetered) this.#chargeFor(usage, emitted);
+  }
+
+  #chargeFor(usage: Usage, emitted: () => number): void {
+    const charge = chargeFor(usage, () => this.estimate + emitted());
     this.#charge = charge.tokens;
-    if (charge.reported !== undefined && this.isMetered) {
-      this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
-    }
+    if (charge.reported === undefined) return;
+    this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
   }
 
   /** Called before an answer is requested from an upstream. `inputTokens`: the estimated tokens of that request. */
@@ -190,7 +191,7 @@ export class RequestLog {
 
   /** The known cost of all requests to upstreams so far. */
   get cost(): Cost | undefined {
-    return addCosts(this.#bills);
+    return this.#bills.length > 1 ? addCosts(this.#bills) : this.#bills[0]?.cost;
   }
 
   /**
@@ -198,7 +199,7 @@ export class RequestLog {
    * usage of its bills.
    */
   closeBills(): void {
-    for (const bill of this.#bills) bill.end(true);
+    for (const bill of this.#bills) if (!bill.isOver) bill.end(true);
     if (this.entry.usage) return;
     const used = this.#bills.flatMap(({ usage }) => usage ?? []);
     if (used.length === 0) return;
@@ -206,7 +207,7 @@ export class RequestLog {
   }
 
   /**
-   * The tokens that the request is charged at its end. A request that failed before anything was emitted is free,
+   * The tokens that a metered request is charged at its end. A request that failed before anything was emitted is free,
    * because the failure was not the caller's fault. A client that disconnects pays for its request and for what was
    * emitted, because disconnecting must not be a way to avoid paying.
    */
@@ -240,12 +241,8 @@ export class RequestLog {
 
   /** Runs `work` when the request is over, however it ends, or immediately if it already is. */
   atEnd(work: () => void): void {
-    if (this.isClosed) return work();
+    if (this.entry.status !== undefined) return work();
     this.#atEnd.push(work);
-  }
-
-  get isClosed(): boolean {
-    return this.entry.status !== undefined;
   }
 
   /** Ends the request without a log line. */
@@ -256,7 +253,7 @@ export class RequestLog {
 
   /** Ends the request and writes its log line, once. */
   close(status: number): void {
-    if (this.isClosed) return;
+    if (this.entry.status !== undefined) return;
     this.entry.status = status;
     this.discard();
     const { attempt, asked } = this;

@@ -45,7 +45,7 @@ export class Feed {
   begin(id: string, request: RunningRequest, client: string | null): void {
     this.#running.set(id, { request, client: client?.slice(0, LONGEST_CLIENT) });
     // A request that never gets a line in the log must not stay for ever.
-    if (this.#running.size > MOST_RUNNING) this.#delete(this.#running.keys().next().value!);
+    if (this.#running.size > MOST_RUNNING) this.#dropOldest();
   }
 
   /** Requests of the console itself are left out. */
@@ -55,14 +55,17 @@ export class Feed {
     const running = this.#running.get(id);
     const ended: Ended = { ...("cause" in entry ? withoutCause(entry) : entry), number: this.#count };
     if (running?.client !== undefined) ended.client = running.client;
-    if (running) this.#delete(id, running);
+    if (running) running.request = undefined;
+    this.#running.delete(id);
     this.#ended[this.#count++ % MOST_ENDED] = ended;
   }
 
-  /** Takes a request off the list. */
-  #delete(id: string, running = this.#running.get(id)): void {
-    if (running) running.request = undefined;
-    this.#running.delete(id);
+  #dropOldest(): void {
+    for (const [id, running] of this.#running) {
+      running.request = undefined;
+      this.#running.delete(id);
+      return;
+    }
   }
 
   running(): RunningFacts[] {
