@@ -167,7 +167,7 @@ function createWorld(options: AppOptions): World {
     process: {
       shared,
       workers,
-      areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
+      areDescriptorsScarce: options.areDescriptorsScarce,
       // Aborts whatever still runs under an earlier configuration as well.
       stop: keep("stop", null, () => new AbortController()),
       draining: keep("draining", null, () => new AbortController()),

@@ -1,34 +1,52 @@
 /** One request up to its operation, and the answer: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
-import type { Observers } from "./context/observers.ts";
 import { finish } from "./context/finalize_response.ts";
-import { listAsRunning } from "./context/running.ts";
-import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
-import { TASK_OF } from "./canonical/operations.ts";
-import type { FormField } from "./contract/context.ts";
+import {
+  identified,
+  openContext,
+  type OpenedContext,
+  type RequestContext,
+  shuttingDown,
+  withCaller,
+  withProtocol,
+} from "./context/request_context.ts";
+import { type Input, TASK_OF } from "./canonical/operations.ts";
+import type { FormField, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
+import type { Match } from "./contract/registry.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Account } from "./http/admission.ts";
 import type { Caller } from "./http/auth.ts";
-import type { Uploads } from "./http/uploads.ts";
+import type { JsonUpload, Uploads } from "./http/uploads.ts";
 import { checkHeaders } from "./http/size.ts";
 import { checkHost } from "./http/host.ts";
-import { findLostPath } from "./http/lost_path.ts";
+import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { withoutBody } from "./http/respond.ts";
-import { methodNotAllowed } from "./http/operator_endpoints.ts";
+import { methodNotAllowed, OPERATOR_PATHS } from "./http/operator_endpoints.ts";
 import type { Lane } from "./lanes/lane.ts";
 import { describeError } from "./inference/describe_error.ts";
 import { wantsExplanation } from "./inference/explain.ts";
 import { findResponse } from "./endpoints/stored_responses.ts";
 import type { ServedOperation } from "./inference/incoming.ts";
 import { OPERATIONS } from "./endpoints/mod.ts";
-import { answerPage, findPage } from "./pages/mod.ts";
+import { answerPage, findPage, PAGE_SEGMENTS } from "./pages/mod.ts";
 import { findLane, findModel, laneFor, notServed } from "./inference/resolve.ts";
 import type { Audit } from "./observe/audit.ts";
 import type { Peer } from "./platform/platform.ts";
 import { runStep } from "./util/sliced_work.ts";
 
 type Params = Record<string, string | undefined>;
+
+/** The first segments of the gateway's own paths, outside all lanes. */
+const OWN_SEGMENTS: ReadonlySet<string> = new Set([
+  ...OPERATOR_PATHS.map((path) => path.slice(1)),
+  ...PAGE_SEGMENTS,
+]);
+
+/** The operations that run a model for the caller. */
+const RUN_MODELS: ReadonlySet<string> = new Set(
+  Object.entries(TASK_OF).flatMap(([name, task]) => task === undefined || name === "countTokens" ? [] : [name]),
+);
 
 /** `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated. */
 export async function handle(
@@ -37,70 +55,64 @@ export async function handle(
   gateway: Gateway,
   known?: Caller,
 ): Promise<Response> {
-  const loading = loadOnce(gateway.observe);
+  const loading = gateway.observe.load?.();
   if (loading) await loading;
   const opened = openContext(request, peer, gateway);
   const { url, requestLog } = opened;
-  const { entry } = requestLog;
   requestLog.isFromConsole = known !== undefined;
+  let protocol: AnyProtocol | undefined;
   let context: RequestContext | undefined;
+  let isReading = false;
   try {
     checkHost(request, url);
-    const service = gateway.operatorEndpoints(request, url);
-    if (service) {
-      requestLog.discard();
-      return await service;
-    }
+    const own = OWN_SEGMENTS.has(url.pathname.split("/", 2)[1]!) ? serveOwn(url, opened, known) : undefined;
+    if (own) return await own;
 
-    const page = findPage(url, gateway.observe.feed !== undefined);
-    if (page) return await servePage(page, withProtocol(opened), known);
     const match = gateway.registry.match(request, url);
-    const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
-    context = withProtocol(opened, (match ?? lost)?.protocol);
-    entry.protocol = match?.protocol.name;
+    const found = match ?? unserved(opened);
+    protocol = found.protocol;
+    requestLog.entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.guards.limits.headerBytes);
-
-    context = withCaller(
-      context,
-      known ?? await gateway.guards.authenticate(request, peer, context.protocol.keyPlaces),
-    );
-    if (match?.protocol.operation !== "connect") refuseUpgrade(request);
-    if (!match) throw notServed(request, lost, context.caller, gateway);
-
-    const lane = "lane" in match.params ? findLane(match.params.lane, context) : undefined;
-    entry.lane = lane?.name;
-    if ("allow" in match) {
-      await checkNamed(match.protocol, match.params, lane, context);
-      throw methodNotAllowed(request.method, match.allow);
-    }
+    const caller = known ?? gateway.guards.authenticate(request, peer, protocol.keyPlaces);
+    context = identified(opened, protocol, caller instanceof Promise ? await caller : caller);
+    if (!match || "allow" in match) throw await refusalOf(found, context);
+    const lane = enter(match, context);
     if (match.protocol.load) await match.protocol.load();
-    const answer = await dispatch<ServedOperation>(match.protocol, match.params, lane, context);
-    return await concluded(answer, context);
+    isReading = true;
+    const received = await receive(match.protocol, context);
+    isReading = false;
+    const answer = await dispatch<ServedOperation>(match.protocol, match.params, lane, received, context);
+    return requestLog.capture ? await recorded(answer, context) : finish(answer, context);
   } catch (thrown) {
-    context ??= withProtocol(opened);
-    const answer = await answerError(thrown, context);
-    return await concluded(answer, context);
+    context ??= withProtocol(opened, protocol);
+    const answer = await answerError(thrown, context, isReading);
+    return requestLog.capture ? await recorded(answer, context) : finish(answer, context);
   }
 }
 
-/** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
-function loadOnce({ tracing, captures }: Observers): Promise<unknown> | undefined {
-  const isTraced = !tracing || tracing.tracer !== undefined;
-  const isRecorded = !captures || captures.loaded !== undefined;
-  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), captures?.load()]);
-}
-
-/** The finished answer. A copy is recorded if the configuration wants one. */
-function concluded(answer: Response, context: RequestContext): Response | Promise<Response> {
-  return context.requestLog.capture ? recorded(answer, context) : finish(answer, context);
-}
-
+/** Records a copy of the answer, as the configuration wants. Returns the finished answer. */
 async function recorded(answer: Response, context: RequestContext): Promise<Response> {
   const { requestLog } = context;
   const kept = await requestLog.capture?.answered(answer, requestLog) ?? answer;
   const finished = finish(kept, context);
   requestLog.capture?.concluded(finished);
   return finished;
+}
+
+/** Serves the gateway's own paths. `undefined` for any other path. */
+function serveOwn(
+  url: URL,
+  opened: OpenedContext,
+  known: Caller | undefined,
+): Response | Promise<Response> | undefined {
+  const { request, gateway, requestLog } = opened;
+  const service = gateway.operatorEndpoints(request, url);
+  if (service) {
+    requestLog.discard();
+    return service;
+  }
+  const page = findPage(url, gateway.observe.feed !== undefined);
+  return page && servePage(page, withProtocol(opened), known);
 }
 
 /** Serves the gateway's own pages. A page may turn its request into another one, which is then handled like any other. */
@@ -121,61 +133,108 @@ async function servePage(
   return request.method === "HEAD" ? withoutBody(answer) : answer;
 }
 
-/** Reads the request and passes it to its operation. `named`: the lane that the path names, if any. */
-async function dispatch<K extends ServedOperation>(
+/** The lane that the path names, if any. */
+function enter(
+  { protocol, params }: Pick<NonNullable<Match>, "protocol" | "params">,
+  context: RequestContext,
+): Lane | undefined {
+  const { request, requestLog } = context;
+  if (request.headers.has("upgrade") && protocol.operation !== "connect") refuseUpgrade(request);
+  const lane = "lane" in params ? findLane(params.lane, context) : undefined;
+  requestLog.entry.lane = lane?.name;
+  return lane;
+}
+
+/** A path that no protocol serves. */
+interface Unserved {
+  protocol: AnyProtocol;
+  /** The path that may have been intended. */
+  lost: LostPath | undefined;
+}
+
+function unserved({ request, gateway: { registry, lanes } }: OpenedContext): Unserved {
+  const lost = findLostPath(request, registry, lanes.keys());
+  return { protocol: lost?.protocol ?? registry.fallback(request.headers), lost };
+}
+
+/** The error for a path that is not served, or not with this method. */
+async function refusalOf(found: NonNullable<Match> | Unserved, context: RequestContext): Promise<GatewayError> {
+  const { request, caller, gateway } = context;
+  if ("lost" in found) {
+    refuseUpgrade(request);
+    return notServed(request, found.lost, caller, gateway);
+  }
+  const lane = enter(found, context);
+  await checkNamed(found.protocol, found.params, lane, context);
+  return methodNotAllowed(request.method, "allow" in found ? found.allow : []);
+}
+
+/** The body of a request. */
+type Received = JsonUpload;
+
+const NO_BODY: Received = { body: undefined, isShort: true, isLarge: false };
+
+/** Admits a request that is about to arrive, and reads its body. */
+function receive({ operation, body: kind }: AnyProtocol, context: RequestContext): Received | Promise<Received> {
+  const { request, isServed, caller, gateway: { guards, observe }, requestLog } = context;
+  const { headers } = request;
+  observe.feed?.begin(context.id, requestLog, headers.get("user-agent"));
+  let account: Account | undefined;
+  // An explained request is not sent to any upstream.
+  if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {
+    if (kind !== "none") requestLog.capture = observe.captures?.loaded?.begin(context);
+    if (RUN_MODELS.has(operation)) {
+      guards.loadShedder.check(guards.limits);
+      if (caller.quota) account = guards.admission(caller);
+    }
+  }
+  const arrived = account?.receive();
+  if (kind === "none") {
+    arrived?.();
+    return NO_BODY;
+  }
+  const reading = kind === "json"
+    ? guards.uploads.readJson(request, caller.owner, isServed, requestLog.capture?.body)
+    : readForm(request, caller.owner, guards.uploads);
+  return arrived ? reading.finally(arrived) : reading;
+}
+
+async function readForm(request: Request, owner: string, uploads: Uploads): Promise<Received> {
+  const { fields, release } = await uploads.read(request, owner);
+  return { body: fields, isShort: false, isLarge: false, release };
+}
+
+/** Passes a request to its operation. `named`: the lane that the path names, if any. */
+function dispatch<K extends ServedOperation>(
   protocol: Protocol<K>,
   params: Params,
   named: Lane | undefined,
+  { body, isShort, isLarge, release }: Received,
   context: RequestContext,
 ): Promise<Response> {
-  const { request: { headers }, url, gateway, requestLog } = context;
-  const { operation } = protocol;
-  listAsRunning(context);
-  let account: Account | undefined;
-  // An explained request is not sent to any upstream.
-  if (!wantsExplanation({ headers })) {
-    if (protocol.body !== "none") requestLog.capture = gateway.observe.captures?.loaded?.begin(context);
-    if (runsModel(operation)) {
-      gateway.guards.loadShedder.check(gateway.guards.limits);
-      account = gateway.guards.admission(context.caller);
-    }
-  }
-  const body = await readBody(protocol.body, context, account?.receive());
+  const { request: { headers }, url, requestLog } = context;
+  requestLog.isLarge = isLarge;
+  if (release) requestLog.atEnd(release);
+  if (protocol.body === "form") requestLog.capture?.captureForm(body as FormField[]);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
-  const input = await runStep(() => protocol.parse(wire, context));
+  if (isShort) return operate(protocol, wire, protocol.parse(wire, context), named, context);
+  const parsed = runStep(() => protocol.parse(wire, context));
+  return parsed instanceof Promise
+    ? parsed.then((input) => operate(protocol, wire, input, named, context))
+    : operate(protocol, wire, parsed, named, context);
+}
+
+function operate<K extends ServedOperation>(
+  protocol: Protocol<K>,
+  wire: WireRequest,
+  input: Input<K>,
+  named: Lane | undefined,
+  context: RequestContext,
+): Promise<Response> {
+  const { operation } = protocol;
   const lane = named ?? laneFor(operation, input, context);
-  requestLog.entry.lane = lane.name;
-  return await OPERATIONS[operation]({ protocol, wire, input, lane, context });
-}
-
-function runsModel(operation: ServedOperation): boolean {
-  return operation !== "countTokens" && TASK_OF[operation] !== undefined;
-}
-
-/** `received` is called when the body is here, or will not come. */
-async function readBody(kind: AnyProtocol["body"], context: RequestContext, received?: () => void): Promise<unknown> {
-  const { request, isServed, caller: { owner }, gateway: { guards: { uploads }, process }, requestLog } = context;
-  try {
-    if (kind === "none") return undefined;
-    const { body, isLarge, release } = kind === "json"
-      ? await uploads.readJson(request, owner, isServed, requestLog.capture?.body)
-      : await readForm(request, owner, uploads);
-    requestLog.isLarge = isLarge;
-    requestLog.atEnd(release);
-    if (kind === "form") requestLog.capture?.captureForm(body as FormField[]);
-    return body;
-  } catch (thrown) {
-    // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.
-    const isBrokenOff = process.draining.aborted || process.renewals() > context.renewals;
-    throw isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
-  } finally {
-    received?.();
-  }
-}
-
-async function readForm(request: Request, owner: string, uploads: Uploads) {
-  const { fields, release } = await uploads.read(request, owner);
-  return { body: fields, isLarge: false, release };
+  context.requestLog.entry.lane = lane.name;
+  return OPERATIONS[operation]({ protocol, wire, input, lane, context });
 }
 
 function refuseUpgrade({ headers }: Request): void {
@@ -196,14 +255,21 @@ async function checkNamed(
   else if (lane) await findModel(id, lane, context);
 }
 
-async function answerError(thrown: unknown, context: RequestContext): Promise<Response> {
+/** `isReading`: whether the body was on its way. */
+async function answerError(thrown: unknown, context: RequestContext, isReading: boolean): Promise<Response> {
   const { protocol, requestLog, id } = context;
-  const error = await describeError(thrown, context);
+  const error = await describeError(isReading ? whyUnread(thrown, context) : thrown, context);
   requestLog.fail(error);
   if (context.gateway.observe.audit) auditRefusal(error, context.gateway.observe.audit, context);
   const response = protocol.serializeError(error, { requestId: id });
   requestLog.close(response.status);
   return response;
+}
+
+/** Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another. */
+function whyUnread(thrown: unknown, { gateway: { process }, renewals }: RequestContext): unknown {
+  const isBrokenOff = process.draining.aborted || process.renewals.count > renewals;
+  return isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
 }
 
 /** Records a key that the gateway itself refused. Refusals by an upstream do not concern the gateway's keys. */

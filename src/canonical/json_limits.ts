@@ -51,6 +51,15 @@ export function* scan(text: string, limits: JsonLimits): SlicedWork<Scan> {
   return { excess, hasLongNumbers: counts.hasLongNumbers };
 }
 
+/** Scans a text of at most `SLICE` characters at once, as `scan` does. */
+export function scanShort(text: string, limits: JsonLimits): Scan {
+  const counts: Counts = { values: 0, numbers: 0, names: 0, hasLongNumbers: false };
+  const excess = countSlice(text, { at: 0, depth: 0, isInText: false }, limits, counts);
+  if (excess || counts.names <= limits.names) return { excess, hasLongNumbers: counts.hasLongNumbers };
+  const hasMore = runUnsliced(hasMoreNames([text], limits.names));
+  return { excess: hasMore ? "names" : undefined, hasLongNumbers: counts.hasLongNumbers };
+}
+
 interface Counts {
   values: number;
   numbers: number;
@@ -170,7 +179,9 @@ function countSlice(text: string, place: Position, limits: JsonLimits, counts: C
 /** The end of the string that continues at `from`, or the position of a quote inside it beyond the slice. */
 function endOfText(text: string, from: number, stop: number): number {
   let at = text.indexOf('"', from);
-  while (at >= 0 && at < stop && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  while (at >= 0 && at < stop && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at)) {
+    at = text.indexOf('"', at + 1);
+  }
   return at < 0 ? text.length : at;
 }
 

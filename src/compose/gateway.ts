@@ -14,6 +14,7 @@ import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { ConsolePart, Gateway, Pace, Process, Routing, StoredState } from "../context/gateway.ts";
 import type { Guards } from "../context/guards.ts";
+import { hiderFor } from "../context/secrets.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
@@ -72,6 +73,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   const upstreams = createUpstreams(world);
   const keys = keysOf(world);
   const guards = createGuards(world, ledger, keys);
+  const secrets = [...new Set(secretsOf(config, env).map(({ value }) => value))];
   return {
     answer: handle,
     operatorEndpoints: createOperatorEndpoints({
@@ -86,7 +88,8 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     upstreams,
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     prices: createListedPrices(world, sources),
-    secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
+    secrets,
+    hide: hiderFor(secrets),
     guards,
     routing: createRouting(world),
     hosted: { runner: createHosted(world), limits: config.hostedTools },
@@ -154,7 +157,7 @@ function createProcess({ keep, platform, process }: World): Process {
     memory: () => platform.memory(),
     workers,
     shared,
-    renewals: () => renewals.count,
+    renewals,
     draining: draining.signal,
     signal: stop.signal,
     running: keep("running", null, () => new Dependents(stop.signal)),

@@ -3,7 +3,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
 import type { CaptureStore } from "../context/capture_store.ts";
-import type { CaptureStorePart } from "../context/observers.ts";
+import type { CaptureStorePart, Observers } from "../context/observers.ts";
 import { targetName } from "../contract/planned_target.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { Feed } from "../observe/feed.ts";
@@ -26,6 +26,7 @@ export function createObservers(
 ): WorldObservers {
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
   const captures = capturesFor(config, keep, clocks.monotonic);
+  const tracing = tracingFor(config, platform, plugins, keep);
   return {
     log(entry) {
       if (!entry.isRepeated) log(entry);
@@ -37,11 +38,18 @@ export function createObservers(
     warn,
     meter,
     audit: auditFor({ config, platform, keep, clocks }),
-    tracing: tracingFor(config, platform, plugins, keep),
+    tracing,
     usage,
     feed,
     captures,
+    ...((tracing || captures) && { load: () => loadOnce({ tracing, captures }) }),
   };
+}
+
+function loadOnce({ tracing, captures }: Pick<Observers, "tracing" | "captures">): Promise<unknown> | undefined {
+  const isTraced = !tracing || tracing.tracer !== undefined;
+  const isRecorded = !captures || captures.loaded !== undefined;
+  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), captures?.load()]);
 }
 
 /** The meter. It keeps counting through every change of the configuration. `undefined` if metrics are disabled. */
@@ -53,14 +61,18 @@ export function meterFor(
 ): Meter | undefined {
   if (!config.observe.metrics) return undefined;
   const latest = keep("metered configuration", null, () => ({ config, names: undefined as Set<string> | undefined }));
-  if (latest.config !== config) Object.assign(latest, { config, names: undefined });
-  return keep("meter", null, () =>
+  const meter = keep("meter", null, () =>
     createMeter({
       version: manifest.version,
       operations: new Map(protocols.flatMap(operationOf)),
       exporter: config.observe.telemetry ? telemetry?.meterProvider : undefined,
       names: () => latest.names ??= namesIn(latest.config),
     }));
+  if (latest.config !== config) {
+    meter.countHeld();
+    Object.assign(latest, { config, names: undefined });
+  }
+  return meter;
 }
 
 /** The names of operations in OpenTelemetry's conventions for models. */

@@ -48,7 +48,7 @@ export interface ProcessControls {
   shared?: Shared;
   /** The processes beside this one. Absent if it serves alone. */
   workers?: Workers;
-  areDescriptorsScarce(): boolean;
+  areDescriptorsScarce: (() => boolean) | undefined;
   /** Aborted when the gateway stops without waiting. */
   stop: AbortController;
   /** Aborted when the gateway should stop once its running requests have ended. */

@@ -30,8 +30,9 @@ export class Bill {
   cost?: Cost;
   /** The estimated tokens of the answer so far. */
   emitted: () => number = NOTHING;
+  /** Whether the answer has ended. */
+  isOver = false;
   readonly #reserved: Reserved | undefined;
-  #isOver = false;
 
   constructor(inputTokens: number, { price, listed, reserved }: Pricing) {
     this.inputTokens = inputTokens;
@@ -40,13 +41,9 @@ export class Bill {
     this.#reserved = reserved;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /** The answer is complete. Counts that the upstream did not report are estimated. */
   settle(reported: ReportedUsage, emitted = this.emitted): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const usage = completeUsage(
       reported,
       { inputTokens: Math.ceil(this.inputTokens) },
@@ -57,7 +54,7 @@ export class Bill {
 
   /** Like `settle`, for audio that is priced by its length. */
   settleSound(seconds: number): void {
-    if (!this.#isOver) this.#close(undefined, this.price && costOfSound(seconds, this.price));
+    if (!this.isOver) this.#close(undefined, this.price && costOfSound(seconds, this.price));
   }
 
   /**
@@ -65,7 +62,7 @@ export class Bill {
    * the answer was no longer wanted. It charges nothing for an answer that it failed to return.
    */
   end(isGivenUp: boolean): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const outputTokens = Math.ceil(this.emitted());
     if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined, true);
     const usage: Usage = { inputTokens: Math.ceil(this.inputTokens), outputTokens, estimated: true };
@@ -73,7 +70,7 @@ export class Bill {
   }
 
   #close(usage: Usage | undefined, cost: Cost | undefined, isFree = false): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.usage = usage;
     this.cost = cost;
     // If the cost is unknown, the reserved amount is charged.

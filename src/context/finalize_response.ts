@@ -21,10 +21,11 @@ export function finish(response: Response, context: RequestContext): Response {
   headers.set("x-content-type-options", "nosniff");
   const notes = requestLog.notes();
   if (notes.length > 0) headers.set("x-laneway-notes", formatNotes(notes));
-  const target = ok ? servingTarget(requestLog) : failedAttempts(requestLog);
-  if (target !== undefined) headers.set("x-laneway-target", formatNotes([target]));
   if (ok) describeAnswer(headers, requestLog);
-  const allowance = allowanceOf(context);
+  // No target served the request.
+  else if (requestLog.asked > 0) headers.set("x-laneway-target", `none; attempts=${requestLog.asked}`);
+  const isLimited = context.caller.quota !== undefined || gateway.guards.budgets !== undefined;
+  const allowance = isLimited ? allowanceOf(context) : undefined;
   const left = allowance && protocol.serializeAllowance?.(allowance, gateway.clocks.now());
   if (left) { for (const [name, value] of Object.entries(left)) headers.set(name, value); }
   const isStream = requestLog.entry.stream && ok;
@@ -52,21 +53,22 @@ function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge |
   return least && { ...least, limit: formatDollars(least.limit), remaining: formatDollars(least.remaining) };
 }
 
-/** How the tokens were counted and what the answer cost. The cost of a stream is known only at its end, after the headers. */
-function describeAnswer(headers: Headers, { countedBy, cost, entry: { stream } }: RequestLog): void {
+/** A text that a header may hold as it is. */
+const HEADER_TEXT = /^[\x20-\x7e]{1,512}$/;
+
+/**
+ * The target with the provider that it chose and the number of attempts, how the tokens were counted and what the answer cost. The
+ * cost of a stream is known only at its end, after the headers.
+ */
+function describeAnswer(headers: Headers, requestLog: RequestLog): void {
+  const { isAnswered, attempt, asked, countedBy, entry: { stream } } = requestLog;
+  if (isAnswered && attempt) {
+    let target = attempt.target;
+    if (attempt.provider) target += `; provider=${attempt.provider}`;
+    if (asked > 1) target += `; attempts=${asked}`;
+    headers.set("x-laneway-target", HEADER_TEXT.test(target) ? target : formatNotes([target]));
+  }
   if (countedBy) headers.set("x-laneway-tokens", countedBy);
-  if (cost && !stream) headers.set("x-laneway-cost", formatCost(cost));
-}
-
-/** The target, the provider that it chose, and the number of attempts if there were several. */
-function servingTarget({ isAnswered, attempt, asked }: RequestLog): string | undefined {
-  if (!isAnswered || !attempt) return undefined;
-  const { target, provider } = attempt;
-  const more = [provider && `provider=${provider}`, asked > 1 && `attempts=${asked}`].filter(Boolean);
-  return [target, ...more].join("; ");
-}
-
-/** Says that no target served the request, and how many were tried, if any. */
-function failedAttempts({ asked }: RequestLog): string | undefined {
-  return asked > 0 ? `none; attempts=${asked}` : undefined;
+  const cost = stream ? undefined : requestLog.cost;
+  if (cost) headers.set("x-laneway-cost", formatCost(cost));
 }

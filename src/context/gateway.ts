@@ -25,6 +25,7 @@ import type { ConsoleParts } from "./console.ts";
 import type { DryRuns } from "./dry_run.ts";
 import type { Guards } from "./guards.ts";
 import type { Observers } from "./observers.ts";
+import type { Hide } from "./secrets.ts";
 import type { Workers } from "./workers.ts";
 
 /** Everything that requests share. Created once, in `app.ts`. */
@@ -42,6 +43,8 @@ export interface Gateway {
   prices: Prices;
   /** Secrets of upstreams, catalogs and keys, which no answer may contain. */
   secrets: readonly string[];
+  /** Returns the text without these secrets. */
+  hide: Hide;
   guards: Guards;
   routing: Routing;
   hosted: HostedTools;
@@ -123,7 +126,7 @@ export interface Process {
   /** Counts shared with other gateways. Absent if this one counts alone. */
   shared?: Pick<SharedCounts, "isAlone" | "gateways"> & { begin(): void };
   /** How many times the server has been replaced. */
-  renewals(): number;
+  readonly renewals: { readonly count: number };
   /** Aborted when the gateway should stop once its running requests have ended. */
   draining: AbortSignal;
   /** Aborted when the gateway stops without waiting. */

@@ -21,6 +21,8 @@ export interface Observers {
   feed?: Feed;
   /** Captures of requests, for the console. Their code is loaded with the first request. */
   captures?: CaptureStorePart;
+  /** Loads the code for spans and captures. Absent if there are neither. Returns `undefined` once it is loaded. */
+  load?(): Promise<unknown> | undefined;
 }
 
 export interface CaptureStorePart {

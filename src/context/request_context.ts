@@ -64,9 +64,8 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   const { signal } = request;
   if (signal.aborted) leave(signal.reason);
   else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
-  const dependent = gateway.process.running.add(ended);
+  const { hide, process } = gateway;
   const id = `req_${gateway.newId()}`;
-  const hide = hiderFor(gateway.secrets);
   const requestLog = new RequestLog({
     entry: {
       time: timestamp(started),
@@ -78,8 +77,8 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     elapsedMs: () => Math.round(gateway.clocks.monotonic() - since),
     hide,
     trace: gateway.observe.tracing?.tracer?.begin(request.method, request.headers),
+    running: { all: process.running, own: process.running.add(ended) },
   });
-  requestLog.atEnd(() => gateway.process.running.delete(dependent));
   return {
     gateway,
     request,
@@ -88,14 +87,14 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     isServed: peer !== undefined,
     id,
     started,
-    renewals: gateway.process.renewals(),
+    renewals: process.renewals.count,
     requestLog,
     signal: ended.signal,
     leave: () => leave(),
     hasLeft: () => hasLeft,
     caller: NOBODY,
     hide,
-    note: noterFor(hide, requestLog),
+    note: (text) => requestLog.note(hide(text)),
   };
 }
 
@@ -124,16 +123,22 @@ export function withProtocol(
 
 /** The context with its caller. From now on the caller's token is hidden in every answer. */
 export function withCaller(context: RequestContext, caller: Caller): RequestContext {
-  const { requestLog, gateway } = context;
-  requestLog.entry.key = caller.name;
-  const { token } = caller;
-  const hide = token === undefined ? context.hide : hiderFor(gateway.secrets, [token]);
-  // Creating an object from two others takes the engine several times as long as a changed copy of one.
-  return { ...context, caller, hide, note: noterFor(hide, requestLog) };
+  return identified(context, context.protocol, caller);
 }
 
-function noterFor(hide: Hide, requestLog: RequestLog): RequestContext["note"] {
-  return (text) => requestLog.note(hide(text));
+/** The context with its protocol and its caller. */
+export function identified(opened: OpenedContext, protocol: AnyProtocol, caller: Caller): RequestContext {
+  opened.requestLog.entry.key = caller.name;
+  const clientWire = protocol.wire;
+  if (caller.token !== undefined) return { ...opened, protocol, clientWire, caller, ...hiding(caller.token, opened) };
+  // Creating an object from two others takes the engine several times as long as a changed copy of one.
+  return { ...opened, protocol, clientWire, caller };
+}
+
+/** Hides a caller's token, too. */
+function hiding(token: string, { gateway, requestLog }: OpenedContext): Pick<RequestContext, "hide" | "note"> {
+  const hide = hiderFor(gateway.secrets, [token]);
+  return { hide, note: (text) => requestLog.note(hide(text)) };
 }
 
 /** Whether the client prefers an error to an answer with notes. */
@@ -142,7 +147,7 @@ export function isStrict({ request }: RequestContext): boolean {
 }
 
 export function refuseIfStrict(context: RequestContext, attempt?: AttemptRecord): void {
-  if (!isStrict(context)) return;
+  if (!context.request.headers.has("x-laneway-strict") || !isStrict(context)) return;
   const notes = context.requestLog.notes(attempt);
   if (notes.length === 0) return;
   const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;

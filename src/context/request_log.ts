@@ -7,6 +7,7 @@ import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { AttemptTrace, RequestTrace } from "../observe/trace.ts";
+import type { Dependent, Dependents } from "../util/abort.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
 import type { Payer } from "./guards.ts";
@@ -64,6 +65,8 @@ export interface RequestLogOptions {
   trace?: RequestTrace;
   /** Returns the text without the gateway's secrets. */
   hide?(text: string): string;
+  /** The request among the running ones, from which it is removed when it is over. */
+  running?: { all: Dependents; own: Dependent };
 }
 
 /** The log of one request. */
@@ -109,12 +112,14 @@ export class RequestLog {
   #charge?: number;
   /** The bills of all answers requested from upstreams. */
   readonly #bills: Bill[] = [];
+  readonly #running: RequestLogOptions["running"];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs, trace, hide = (text) => text }: RequestLogOptions) {
+  constructor({ entry, log, elapsedMs, trace, running, hide = (text) => text }: RequestLogOptions) {
     this.#hide = hide;
     this.entry = { ...entry };
     this.trace = trace;
+    this.#running = running;
     this.#log = log;
     this.elapsedMs = elapsedMs;
   }
@@ -164,16 +169,17 @@ export class RequestLog {
    * answer.
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
-    const { estimate } = this;
-    const usage = withoutCost(
-      completeUsage(reported, { inputTokens: estimate }, reported.outputTokens === undefined ? emitted() : 0),
-    );
-    this.entry.usage = usage;
-    const charge = chargeFor(usage, () => estimate + emitted());
+    const weight = reported.outputTokens === undefined ? emitted() : 0;
+    const usage = completeUsage(reported, { inputTokens: this.estimate }, weight);
+    this.entry.usage = usage.reportedCost === undefined ? usage : withoutCost(usage);
+    if (this.isMetered) this.#chargeFor(usage, emitted);
+  }
+
+  #chargeFor(usage: Usage, emitted: () => number): void {
+    const charge = chargeFor(usage, () => this.estimate + emitted());
     this.#charge = charge.tokens;
-    if (charge.reported !== undefined && this.isMetered) {
-      this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
-    }
+    if (charge.reported === undefined) return;
+    this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
   }
 
   /** Called before an answer is requested from an upstream. `inputTokens`: the estimated tokens of that request. */
@@ -185,7 +191,7 @@ export class RequestLog {
 
   /** The known cost of all requests to upstreams so far. */
   get cost(): Cost | undefined {
-    return addCosts(this.#bills);
+    return this.#bills.length > 1 ? addCosts(this.#bills) : this.#bills[0]?.cost;
   }
 
   /**
@@ -193,7 +199,7 @@ export class RequestLog {
    * usage of its bills.
    */
   closeBills(): void {
-    for (const bill of this.#bills) bill.end(true);
+    for (const bill of this.#bills) if (!bill.isOver) bill.end(true);
     if (this.entry.usage) return;
     const used = this.#bills.flatMap(({ usage }) => usage ?? []);
     if (used.length === 0) return;
@@ -201,7 +207,7 @@ export class RequestLog {
   }
 
   /**
-   * The tokens that the request is charged at its end. A request that failed before anything was emitted is free,
+   * The tokens that a metered request is charged at its end. A request that failed before anything was emitted is free,
    * because the failure was not the caller's fault. A client that disconnects pays for its request and for what was
    * emitted, because disconnecting must not be a way to avoid paying.
    */
@@ -235,22 +241,19 @@ export class RequestLog {
 
   /** Runs `work` when the request is over, however it ends, or immediately if it already is. */
   atEnd(work: () => void): void {
-    if (this.isClosed) return work();
+    if (this.entry.status !== undefined) return work();
     this.#atEnd.push(work);
-  }
-
-  get isClosed(): boolean {
-    return this.entry.status !== undefined;
   }
 
   /** Ends the request without a log line. */
   discard(): void {
+    this.#running?.all.delete(this.#running.own);
     for (const end of this.#atEnd.splice(0)) end();
   }
 
   /** Ends the request and writes its log line, once. */
   close(status: number): void {
-    if (this.isClosed) return;
+    if (this.entry.status !== undefined) return;
     this.entry.status = status;
     this.discard();
     const { attempt, asked } = this;

@@ -4,9 +4,10 @@ import { z } from "zod";
 /** The most schemas that are compiled. A plugin may make any number of them, and all others are interpreted. */
 const MOST_COMPILED = 200;
 
-/** The checker of each schema: the schema itself, or its compiled form. */
-const checkers = new WeakMap<z.ZodType, z.ZodType>();
-let compiler: Compiler | undefined;
+/** The checker of each schema that is in use: the schema itself, or its compiled form. */
+export const checkers: WeakMap<z.ZodType, z.ZodType> = new WeakMap();
+/** Absent until schemas are compiled. */
+export let compiler: Compiler | undefined;
 
 /** Compiles each schema that is used from now on. A large one takes 20 ms, so each waits until `mayGoOn` resolves. */
 export function compileSchemas(mayGoOn: () => Promise<unknown>): Compiler {

@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
 import { createPathFinder } from "./paths.ts";
 import type { AnyProtocol } from "./protocol.ts";
 
@@ -22,6 +23,9 @@ export interface Registry {
   fallback(headers: Headers): AnyProtocol;
 }
 
+/** How many paths are known for each method, and how long one may be. */
+const [MOST_KNOWN, LONGEST_KNOWN] = [256, 128];
+
 /**
  * Finds the protocol for a request. Throws at startup if there is no protocol, or if two cannot be told apart or share
  * a name.
@@ -41,14 +45,24 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
 
   const find = createPathFinder(protocols);
   const speakers = protocols.filter(({ speaksFor }) => speaksFor);
+  /** The protocols of paths that name no object, by method. Most requests use the same few paths. */
+  const known = new Map<string, BoundedMap<string, { protocol: AnyProtocol; params: Params }>>();
+  const remember = (method: string, pathname: string, served: { protocol: AnyProtocol; params: Params }) => {
+    const paths = known.get(method) ?? new BoundedMap(MOST_KNOWN);
+    known.set(method, paths.set(pathname, served));
+  };
 
   return {
     protocols,
     fallback: (headers) => speakers.find(({ speaksFor }) => speaksFor?.(headers)) ?? first,
     match(request, url = new URL(request.url)) {
+      const { pathname } = url;
+      const before = known.get(request.method)?.get(pathname);
+      if (before) return { protocol: before.protocol, params: { ...before.params } };
       const facts = { headers: request.headers, query: url.searchParams };
       const method = request.method === "HEAD" ? "GET" : request.method;
-      const all = find(normalize(url.pathname)).filter(({ protocol }) => protocol.accepts?.(facts) !== false);
+      const candidates = find(normalize(pathname));
+      const all = candidates.filter(({ protocol }) => protocol.accepts?.(facts) !== false);
       // An endpoint's own path is never read as an id.
       const own = all.filter(({ groups }) => groups.id === undefined);
       const found = own.length > 0 ? own : all;
@@ -57,7 +71,11 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
       const fitting = found.find(({ protocol }) => protocol.method === method);
       const { protocol, groups } = fitting ?? nearest;
       const params = decode(groups);
-      if (fitting) return { protocol, params };
+      if (fitting) {
+        const isAlways = groups.id === undefined && !candidates.some(({ protocol }) => protocol.accepts);
+        if (isAlways && pathname.length <= LONGEST_KNOWN) remember(request.method, pathname, { protocol, params });
+        return { protocol, params: { ...params } };
+      }
       const methods = found.flatMap(({ protocol: { method } }) => method === "GET" ? ["GET", "HEAD"] : [method]);
       return { allow: [...new Set(methods)], protocol, params };
     },

@@ -1,12 +1,13 @@
 import type { z } from "zod";
 import { isRawNumber } from "../canonical/raw_number.ts";
 import { GatewayError } from "../errors.ts";
-import { checkerOf } from "./compiled.ts";
+import { checkerOf, checkers, compiler } from "./compiled.ts";
 
 /** Checks what a client sent against `schema`. Throws `invalid_request` with the path of the field: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = checkerOf(schema).safeParse(value, FIRST_MISTAKE);
-  if (result.success) return result.data;
+  const checker = checkers.get(schema) ?? (compiler ? checkerOf(schema) : schema);
+  const result = checker.safeParse(value, FIRST_MISTAKE);
+  if (result.success) return result.data as T;
   const mistake = deepest(result.error.issues, value);
   const param = formatPath(mistake.path);
   const where = param === "" ? "Invalid request" : `Invalid value at "${param}"${ownerOf(mistake.path, value)}`;
@@ -16,7 +17,8 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
 
 /** Checks what an upstream sent against `schema`. `undefined` if it does not match. */
 export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
-  return checkerOf(schema).safeParse(value, FIRST_MISTAKE).data;
+  const checker = checkers.get(schema) ?? (compiler ? checkerOf(schema) : schema);
+  return checker.safeParse(value, FIRST_MISTAKE).data as T | undefined;
 }
 
 /**

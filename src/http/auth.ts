@@ -52,17 +52,21 @@ export interface Tokens extends TokenReader {
 
 /**
  * Admits a request before its body is read, or throws, usually `authentication`. `peer` is absent for calls within the process.
- * `places`: further places where the key may be.
+ * `places`: further places where the key may be. Only a key or token that must be looked up is waited for.
  */
-export type Authenticate = (request: Request, peer: Peer | undefined, places?: KeyPlaces) => Promise<Caller>;
+export type Authenticate = (request: Request, peer: Peer | undefined, places?: KeyPlaces) => Caller | Promise<Caller>;
 
 /** If keys exist, a request must have one. Without keys, only this machine and callers with a token are admitted. */
 export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOptions): Authenticate {
   if (keys.length === 0 && !storedKey && !tokens) {
-    return takesTokens ? admitToken : (request, peer) => Promise.try(admitLocal, request, peer);
+    return takesTokens ? admitToken : admitLocal;
   }
   const index = indexOf(keys);
-  return async (request, _peer, places) => {
+  const lookUp = async (secret: string, digest: string): Promise<Caller> => {
+    if (tokens && TOKEN.test(secret)) return await tokens.identify(secret, digest);
+    return callerWith(await storedKey?.(digest) ?? refuse("Invalid API key"), now());
+  };
+  return (request, _peer, places) => {
     const own = keyOf(request, places);
     const bearer = bearerOf(request.headers);
     const secret = own || bearer;
@@ -72,9 +76,8 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
     const digest = digestOf(secret);
     const token = tokenBeside(own, bearer, tokens);
     const configured = index.get(digest);
-    if (!configured && tokens && TOKEN.test(secret)) return { ...await tokens.identify(secret, digest), ...token };
-    const key = configured ?? await storedKey?.(digest) ?? refuse("Invalid API key");
-    return { ...callerWith(key, now()), ...token };
+    if (configured) return { ...callerWith(configured, now()), ...token };
+    return lookUp(secret, digest).then((caller) => ({ ...caller, ...token }));
   };
 }
 
@@ -133,8 +136,7 @@ function bearerOf(headers: Headers): string | undefined {
 }
 
 /** Any caller with a token may use the upstreams that accept it. This machine may use everything. */
-// deno-lint-ignore require-await -- as all that admit
-async function admitToken(request: Request, peer: Peer | undefined, places?: KeyPlaces): Promise<Caller> {
+function admitToken(request: Request, peer: Peer | undefined, places?: KeyPlaces): Caller {
   const token = bearerOf(request.headers) ?? keyOf(request, places);
   if (!token) return admitLocal(request, peer);
   const owner = `token:${digestOf(token)}`;

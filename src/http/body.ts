@@ -1,10 +1,18 @@
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
+import {
+  describeExcess,
+  findStringEnd,
+  JSON_LIMITS,
+  type JsonLimits,
+  scan,
+  scanShort,
+} from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
+import { TimeLimit } from "../util/time_limit.ts";
 import { failAfter } from "../util/timeout.ts";
 import { runExclusively, runSliced, type SlicedWork, waitToBegin } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
-import type { Coding } from "./decompress.ts";
+import { FIRST_BYTES, parseCodings, sniffCodings } from "./codings.ts";
 import { tooLarge } from "./size.ts";
 
 export interface BodyLimits {
@@ -23,6 +31,8 @@ export interface BodyLimits {
    * this may lead to. If it throws, reading ends.
    */
   onLength?(bytes: number): void;
+  /** Up to this size, nothing is received before a decompression. */
+  uncountedBytes?: number;
   /** Gets `end` while the body is on its way. */
   arrival?: { end?: EndBody | undefined };
   /** The caller. Large bodies are parsed in turns, one caller after another. */
@@ -42,12 +52,26 @@ export type EndBody = (reason: string) => void;
  * nothing from the body.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
-  const bytes = await readBody(request, "a JSON object", limits);
-  limits.copy?.add(bytes, true);
-  if (bytes.length > LARGE_BYTES) return await parseLarge(bytes, limits);
-  const turn = waitToBegin(limits.caller ?? "", bytes.length);
-  if (turn) await turn;
-  return await runSliced(parseBody(bytes, limits.json));
+  return await parseJsonBody(await readBody(request, "a JSON object", limits), limits);
+}
+
+/** Parses a JSON body that has arrived, at once if it is short and nothing else is running. Throws `invalid_request`. */
+export function parseJsonBody(bytes: Uint8Array, limits: BodyLimits): unknown {
+  const { caller = "", copy, json = JSON_LIMITS } = limits;
+  copy?.add(bytes, true);
+  const { length } = bytes;
+  if (length > LARGE_BYTES) return parseLarge(bytes, limits);
+  const turn = waitToBegin(caller, length);
+  if (turn) return turn.then(() => runSliced(parseBody(bytes, json)));
+  return length > SHORT_BYTES ? runSliced(parseBody(bytes, json)) : parseShort(bytes, json);
+}
+
+/** Like `parseBody`, all at once. */
+function parseShort(bytes: Uint8Array, limits: JsonLimits): unknown {
+  const text = decodeText(bytes);
+  const { excess, hasLongNumbers } = scanShort(text, limits);
+  if (excess) throw tooMuch(excess, limits);
+  return parseJson(text, hasLongNumbers);
 }
 
 /** Parses JSON of more than `LARGE_BYTES`, when no other large body is worked on. Throws `invalid_request`. */
@@ -64,11 +88,15 @@ export function* parseBody(body: Uint8Array | string, limits = JSON_LIMITS): Sli
   yield;
   // Checked before parsing, because 89 compressed bytes can describe ten million objects.
   const { excess, hasLongNumbers } = yield* scan(text, limits);
-  if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
+  if (excess) throw tooMuch(excess, limits);
   yield;
   const value = parseJson(text, hasLongNumbers);
   yield;
   return value;
+}
+
+function tooMuch(excess: keyof JsonLimits, limits: JsonLimits): GatewayError {
+  return new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
 }
 
 /** The whole body after decompression. `expected` describes what an empty body should have been. */
@@ -77,7 +105,7 @@ export async function readBody(
   expected: string,
   limits: BodyLimits,
 ): Promise<Uint8Array> {
-  const { limitBytes } = limits;
+  const { limitBytes, onLength, uncountedBytes = -1 } = limits;
   const declared = Number(request.headers.get("content-length"));
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
   const encoding = request.headers.get("content-encoding");
@@ -87,14 +115,17 @@ export async function readBody(
   const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
   const isSmall = isKnown && declared > 0 && declared <= UNCOUNTED_BYTES;
   const bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
-  if (isSmall) limits.onLength?.(bytes.length);
+  if (isSmall && bytes.length > uncountedBytes) onLength?.(bytes.length);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
+  if (codings.length === 0 && !FIRST_BYTES.has(bytes[0]!)) return bytes;
   const applied = codings.length > 0 ? codings.toReversed() : sniffCodings(bytes);
   if (applied.length === 0) return bytes;
   const { decompressBody } = await import("./decompress.ts");
   return await decompressBody(bytes, applied, limits);
 }
 
+/** Work on a body of this size takes far less time than a slice. */
+export const SHORT_BYTES = 2 ** 16;
 /** The size that fits into the first packets of a connection. */
 export const UNCOUNTED_BYTES = 2 ** 14;
 /** Larger bodies are worked on one at a time: each takes milliseconds and several times its size in memory. */
@@ -117,8 +148,10 @@ const STALL_MS = 30_000;
 async function readPieces(
   body: ReadableStream<Uint8Array> | null,
   declared: number,
-  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, onLength, arrival = {} }: BodyLimits,
+  limits: BodyLimits,
 ): Promise<Uint8Array> {
+  const { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, arrival = {} } = limits;
+  const { onLength, uncountedBytes = -1 } = limits;
   if (!body) return new Uint8Array();
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // a failure of the sender does not matter any more
@@ -128,20 +161,23 @@ async function readPieces(
     stop();
   };
   arrival.end = end;
-  const timer = watchArrival(timeoutMs, stallMs, end);
+  const watch = watchArrival(timeoutMs, stallMs, end);
   try {
     const buffer = new ByteBuffer(Math.min(Math.max(declared, 0), trustedBytes), limitBytes);
     while (true) {
-      timer.wait();
-      const value = await reader.read().catch(disconnected);
+      watch.since = performance.now();
+      let value: Uint8Array | undefined;
+      try {
+        value = await reader.read();
+      } catch (cause) {
+        disconnected(cause);
+      }
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
       if (!value) return buffer.take();
-      if (buffer.length + value.length > limitBytes) {
-        stop();
-        throw tooLarge("body", limitBytes);
-      }
+      const length = buffer.length + value.length;
       try {
-        onLength?.(buffer.length + value.length);
+        if (length > limitBytes) throw tooLarge("body", limitBytes);
+        if (length > uncountedBytes) onLength?.(length);
       } catch (refusal) {
         stop();
         throw refusal;
@@ -150,7 +186,8 @@ async function readPieces(
     }
   } finally {
     arrival.end = undefined;
-    timer.end();
+    watch.first.cancel();
+    if (watch.next !== undefined) clearTimeout(watch.next);
   }
 }
 
@@ -158,53 +195,29 @@ function disconnected(cause: unknown): never {
   throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
 }
 
+interface ArrivalWatch {
+  /** When the wait for the next piece began. */
+  since: number;
+  /** The limit that ends before any other, and the timer that follows it. Most bodies arrive before that. */
+  first: TimeLimit;
+  next?: ReturnType<typeof setTimeout>;
+}
+
 /**
  * Calls `onLate` with a reason if no data arrives for `stallMs` after a wait began, or if everything takes longer than
  * `timeoutMs`.
  */
-function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: string) => void) {
+function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: string) => void): ArrivalWatch {
   const deadline = performance.now() + timeoutMs;
-  let since = 0;
-  // A single timer that checks the clock when it fires. Most bodies arrive before that.
-  const arm = (ms: number): ReturnType<typeof setTimeout> =>
-    setTimeout(() => {
-      const now = performance.now();
-      const [stallLeft, left] = [since + stallMs - now, deadline - now];
-      if (left <= 0) onLate(`it took longer than ${timeoutMs / 1000} s`);
-      else if (stallLeft <= 0) onLate(`nothing came for ${stallMs / 1000} s`);
-      else timer = arm(Math.min(stallLeft, left));
-    }, ms);
-  let timer = arm(Math.min(stallMs, timeoutMs));
-  return {
-    wait: () => void (since = performance.now()),
-    end: () => clearTimeout(timer),
+  const look = () => {
+    const now = performance.now();
+    const [stallLeft, left] = [watch.since + stallMs - now, deadline - now];
+    if (left <= 0) onLate(`it took longer than ${timeoutMs / 1000} s`);
+    else if (stallLeft <= 0) onLate(`nothing came for ${stallMs / 1000} s`);
+    else watch.next = setTimeout(look, Math.min(stallLeft, left));
   };
-}
-
-const CODINGS: ReadonlySet<string> = new Set<Coding>(["gzip", "x-gzip", "br", "zstd", "deflate"]);
-const MAX_CODINGS = 3;
-
-/** The encodings of the body, in the order in which they were applied. */
-function parseCodings(header: string): Coding[] {
-  const codings = header.toLowerCase().split(",").map((coding) => coding.trim())
-    .filter((coding) => coding !== "" && coding !== "identity");
-  const unknown = codings.find((coding) => !CODINGS.has(coding));
-  if (unknown !== undefined) {
-    throw new GatewayError(
-      "unsupported_media_type",
-      `Cannot read content-encoding "${unknown.slice(0, 32)}": send gzip, br, zstd, deflate or identity`,
-    );
-  }
-  if (codings.length > MAX_CODINGS) {
-    throw new GatewayError("unsupported_media_type", `Cannot decode more than ${MAX_CODINGS} content-encodings`);
-  }
-  return codings as Coding[];
-}
-
-/** Some proxies drop the header. JSON never starts with these bytes. */
-function sniffCodings([first, second, third, fourth]: Uint8Array): Coding[] {
-  if (first === 0x1f && second === 0x8b) return ["gzip"];
-  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
+  const watch: ArrivalWatch = { since: 0, first: new TimeLimit(Math.min(stallMs, timeoutMs), look) };
+  return watch;
 }
 
 const lenientDecoder = new TextDecoder();

@@ -41,8 +41,8 @@ export interface LoadOptions {
   limit?(): number;
   /** Frees unused memory. A process that admits nothing allocates nothing, so the engine would never do it by itself. */
   collect(): void;
-  /** Whether file descriptors are running out. */
-  areDescriptorsScarce(): boolean;
+  /** Whether file descriptors are running out, if anybody watches that. */
+  areDescriptorsScarce?: (() => boolean) | undefined;
   /** Milliseconds by a monotonic clock. */
   now(): number;
   /** Called for each request that is refused. */
@@ -64,25 +64,25 @@ export function createLoadShedder(
 
   const limitBytes = ({ memoryBytes }: Pick<LoadLimits, "memoryBytes">) => memoryBytes ?? (known ??= limit());
 
-  function isOver(memoryBytes: number | undefined, share = 1): boolean {
-    if (memoryBytes === undefined && bytes <= LEAST_BYTES) return false;
-    return bytes > limitBytes({ memoryBytes }) * share;
-  }
-
-  function isFull(memoryBytes?: number): boolean {
-    if (now() - readAt >= FRESH_MS || running - ran >= FRESH_MORE || entered >= FRESH_REQUESTS) {
-      ran = running;
-      entered = 0;
-      bytes = memory();
-      if (isOver(memoryBytes, MUCH)) bytes = collectIfDue(bytes, limitBytes({ memoryBytes }));
-      isScarce = areDescriptorsScarce();
-      readAt = now();
+  /** Reads memory and descriptors. A process that uses little is below any limit, which is not read then. */
+  function read(memoryBytes: number | undefined): void {
+    ran = running;
+    entered = 0;
+    bytes = memory();
+    if (memoryBytes !== undefined || bytes > LEAST_BYTES) {
+      const most = limitBytes({ memoryBytes });
+      if (bytes > most * MUCH) bytes = collectIfDue(bytes, most);
     }
-    return isScarce || isOver(memoryBytes);
+    isScarce = areDescriptorsScarce?.() ?? false;
+    readAt = now();
   }
 
   function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
-    if (running < concurrentRequests && !isFull(memoryBytes)) return;
+    if (running < concurrentRequests) {
+      if (now() - readAt >= FRESH_MS || running - ran >= FRESH_MORE || entered >= FRESH_REQUESTS) read(memoryBytes);
+      const most = memoryBytes ?? (bytes <= LEAST_BYTES ? Infinity : known ??= limit());
+      if (!isScarce && bytes <= most) return;
+    }
     onShed?.();
     throw new GatewayError("unavailable", "The gateway is at capacity: try again", {
       retryAfter: RETRY_AFTER,

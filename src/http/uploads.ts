@@ -4,7 +4,7 @@
  */
 import type { FormField } from "../contract/context.ts";
 import { builtin } from "../util/builtin.ts";
-import { type BodyLimits, LARGE_BYTES, readJsonBody, UNCOUNTED_BYTES } from "./body.ts";
+import { type BodyLimits, LARGE_BYTES, parseJsonBody, readBody, SHORT_BYTES, UNCOUNTED_BYTES } from "./body.ts";
 import { tooLarge } from "./size.ts";
 import { readFormBody } from "./multipart.ts";
 import { type Arrival, isSmall, NEW, Room, type RoomLimits } from "./body_memory.ts";
@@ -19,10 +19,12 @@ export interface Upload {
 /** JSON from a client, and the memory reserved for it. */
 export interface JsonUpload {
   body: unknown;
+  /** Whether it is so short that work on it is done at once. */
+  isShort: boolean;
   /** Whether it is so large that work on it is done one at a time. */
   isLarge: boolean;
-  /** Releases the memory. */
-  release(): void;
+  /** Releases the memory. Absent if none is reserved. */
+  release?: (() => void) | undefined;
 }
 
 /** The size of a text, and the memory reserved for it. */
@@ -39,7 +41,7 @@ export interface Uploads {
    */
   read(request: Request, caller: string): Promise<Upload>;
   /**
-   * Reads JSON like `readJsonBody`, in the same room and with the same errors. `isServed`: whether the request came through a
+   * Reads and parses JSON, in the same room and with the same errors. `isServed`: whether the request came through a
    * server. `copy` receives its bytes.
    */
   readJson(request: Request, caller: string, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
@@ -65,7 +67,6 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
       if (isDeclared && (declared > UNCOUNTED_BYTES || !isServed)) room.take(arrival, declared, limits);
       if (isDeclared && declared > UNCOUNTED_BYTES) room.follow(arrival, limits);
       const onLength = (bytes: number) => {
-        arrival.length = bytes;
         if (bytes <= UNCOUNTED_BYTES) return;
         room.measure(arrival, bytes, limits);
         // A decompression reserved room for more than it led to.
@@ -76,14 +77,15 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
         room.take(arrival, isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, limits.totalBytes)), limits);
         if (!isKnown) room.follow(arrival, limits);
       };
+      const reading = { ...json, isServed, caller, arrival, uncountedBytes: UNCOUNTED_BYTES, onLength, copy };
       try {
-        const body = await readJsonBody(request, { ...json, isServed, caller, arrival, onLength, copy });
-        if (arrival.held > arrival.length) room.give(arrival, arrival.length);
-        return {
-          body,
-          isLarge: arrival.length > LARGE_BYTES,
-          release: () => void (arrival.held > 0 && room.give(arrival)),
-        };
+        const bytes = await readBody(request, "a JSON object", reading);
+        const { length } = bytes;
+        const parsed = parseJsonBody(bytes, reading);
+        const body = parsed instanceof Promise ? await parsed : parsed;
+        if (arrival.held > length) room.give(arrival, length);
+        const release = arrival.held > 0 ? () => room.give(arrival) : undefined;
+        return { body, isShort: length <= SHORT_BYTES, isLarge: length > LARGE_BYTES, release };
       } catch (refusal) {
         room.give(arrival);
         throw refusal;

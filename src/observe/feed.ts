@@ -17,10 +17,21 @@ export interface RunningFacts {
   client?: string;
 }
 
-/** The facts are removed once the request has ended: see `Dependent` in `src/util/abort.ts`. */
-interface Running {
-  facts: (() => RunningFacts) | undefined;
+/** The log of a running request, from which its present state is read. */
+export interface RunningRequest {
+  readonly entry: Partial<LogEntry>;
+  readonly attempt?: { target: string };
+  elapsedMs(): number;
 }
+
+/** The request is removed once it has ended: see `Dependent` in `src/util/abort.ts`. */
+interface Running {
+  request: RunningRequest | undefined;
+  client: string | undefined;
+}
+
+/** How many characters of a client's name are kept. */
+const LONGEST_CLIENT = 100;
 
 export class Feed {
   /** Distinguishes it from the feeds of other processes, whose numbers are their own. */
@@ -30,33 +41,38 @@ export class Feed {
   readonly #ended: Ended[] = [];
   #count = 0;
 
-  /** `facts` returns the request's present state. */
-  begin(id: string, facts: () => RunningFacts): void {
-    this.#running.set(id, { facts });
+  /** `client`: how the client names itself. */
+  begin(id: string, request: RunningRequest, client: string | null): void {
+    this.#running.set(id, { request, client: client?.slice(0, LONGEST_CLIENT) });
     // A request that never gets a line in the log must not stay for ever.
-    if (this.#running.size > MOST_RUNNING) this.#take(this.#running.keys().next().value!);
+    if (this.#running.size > MOST_RUNNING) this.#dropOldest();
   }
 
   /** Requests of the console itself are left out. */
   end(entry: LogEntry): void {
+    const { id } = entry;
     if (entry.path.startsWith("/console")) return;
-    const client = this.#take(entry.id)?.().client;
-    const ended: Ended = { ...withoutCause(entry), number: this.#count };
-    if (client !== undefined) ended.client = client;
+    const running = this.#running.get(id);
+    const ended: Ended = { ...("cause" in entry ? withoutCause(entry) : entry), number: this.#count };
+    if (running?.client !== undefined) ended.client = running.client;
+    if (running) running.request = undefined;
+    this.#running.delete(id);
     this.#ended[this.#count++ % MOST_ENDED] = ended;
   }
 
-  /** Takes a request off the list. Returns its facts. */
-  #take(id: string): (() => RunningFacts) | undefined {
-    const running = this.#running.get(id);
-    const facts = running?.facts;
-    if (running) running.facts = undefined;
-    this.#running.delete(id);
-    return facts;
+  #dropOldest(): void {
+    for (const [id, running] of this.#running) {
+      running.request = undefined;
+      this.#running.delete(id);
+      return;
+    }
   }
 
   running(): RunningFacts[] {
-    return Array.from(this.#running.values(), ({ facts }) => facts!());
+    return Array.from(this.#running.values(), ({ request, client }) => {
+      const { entry, attempt } = request!;
+      return { entry, target: attempt?.target, elapsedMs: request!.elapsedMs(), client };
+    });
   }
 
   /** How many have ended until now. */
@@ -74,8 +90,6 @@ export class Feed {
   }
 }
 
-function withoutCause(entry: LogEntry): Omit<LogEntry, "cause"> {
-  if (!("cause" in entry)) return entry;
-  const { cause: _, ...rest } = entry;
+function withoutCause({ cause: _, ...rest }: LogEntry): Omit<LogEntry, "cause"> {
   return rest;
 }

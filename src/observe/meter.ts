@@ -1,4 +1,7 @@
-/** Takes the events to count. The code that counts them is loaded after the first answer, so that the start does not wait for it. */
+/**
+ * Takes the events to count. They are counted many at a time, because nobody looks at the counts in between. The code for that
+ * is loaded after the first answer, so that the start does not wait for it.
+ */
 import type { ErrorCode } from "../errors.ts";
 import type { Family } from "./exposition.ts";
 import type { MetricEvent, Metrics, MetricsFacts } from "./metric_events.ts";
@@ -12,6 +15,8 @@ export interface UpstreamHealth {
 
 export interface Meter {
   count(event: MetricEvent): void;
+  /** Counts the events that have not been counted yet. Called before anything changes that their counts depend on. */
+  countHeld(): void;
   /** Counts one more open stream until the returned function is called. */
   openStream(): () => void;
   /** The metrics, which are loaded if necessary. */
@@ -29,6 +34,9 @@ export interface Meter {
 /** How often the delay of a timer is measured, in milliseconds. */
 const LOOP_MS = 500;
 
+/** How many events are counted together. */
+const MOST_HELD = 256;
+
 /** The weight of the latest answer in the latency. */
 const WEIGHT = 0.2;
 
@@ -39,7 +47,7 @@ export function createMeter(facts: MetricsFacts): Meter {
 class LazyMeter implements Meter {
   readonly #facts: MetricsFacts;
   gauges?: Meter["gauges"];
-  /** Events that came before the metrics were loaded. */
+  /** Events that are not counted yet. */
   #held: MetricEvent[] = [];
   #metrics: Metrics | undefined;
   #loading: Promise<Metrics> | undefined;
@@ -52,22 +60,28 @@ class LazyMeter implements Meter {
   }
 
   count(event: MetricEvent): void {
-    if (event.type === "attempt failed") {
-      const { code, at } = event;
-      this.#healthOf(event.upstream).lastError = { code, at };
-    } else if (event.type === "served") {
-      const health = this.#healthOf(event.upstream);
-      health.latencyMs = event.ms * WEIGHT + (health.latencyMs ?? event.ms) * (1 - WEIGHT);
-    }
-    if (this.#metrics) return this.#metrics.count(event);
-    this.#held.push(event);
-    if (event.type === "request") this.#loading ??= this.#load();
+    const held = this.#held.push(event);
+    const { type } = event;
+    if (type === "served" || type === "attempt failed") this.#noteHealth(event);
+    // An exporter gets the counts at once. An error may refer to much that would stay in memory.
+    const isUrgent = held >= MOST_HELD || type === "request" && event.entry.cause !== undefined;
+    if (this.#metrics) {
+      if (isUrgent || this.#facts.exporter) this.countHeld();
+    } else if (type === "request") this.#loading ??= this.#load();
   }
 
-  #healthOf(upstream: string): UpstreamHealth {
-    const known = this.upstreams.get(upstream) ?? {};
-    this.upstreams.set(upstream, known);
-    return known;
+  countHeld(): void {
+    if (!this.#metrics) return;
+    for (const event of this.#held.splice(0)) this.#metrics.count(event);
+  }
+
+  #noteHealth(event: MetricEvent & { type: "served" | "attempt failed" }): void {
+    const { upstream } = event;
+    const health = this.upstreams.get(upstream) ?? {};
+    this.upstreams.set(upstream, health);
+    if (event.type === "served") {
+      health.latencyMs = event.ms * WEIGHT + (health.latencyMs ?? event.ms) * (1 - WEIGHT);
+    } else health.lastError = { code: event.code, at: event.at };
   }
 
   openStream(): () => void {
@@ -79,8 +93,10 @@ class LazyMeter implements Meter {
     };
   }
 
-  metrics(): Promise<Metrics> {
-    return this.#loading ??= this.#load();
+  async metrics(): Promise<Metrics> {
+    const metrics = await (this.#loading ??= this.#load());
+    this.countHeld();
+    return metrics;
   }
 
   watchLoop(): void {
@@ -107,7 +123,8 @@ class LazyMeter implements Meter {
       const gauges = async () => await this.gauges?.() ?? [];
       metrics.connect(sinkTo(this.#facts.exporter, this.#facts.version, gauges));
     }
-    for (const event of this.#held.splice(0)) metrics.count(event);
-    return this.#metrics = metrics;
+    this.#metrics = metrics;
+    this.countHeld();
+    return metrics;
   }
 }

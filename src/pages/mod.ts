@@ -34,6 +34,9 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
 };
 
+/** The first segments of the paths of all pages. */
+export const PAGE_SEGMENTS: readonly string[] = [...Object.keys(PAGES).map((path) => path.slice(1)), "console"];
+
 /** Everything below `/console`. The console itself checks who may see what. */
 const CONSOLE: Page = {
   opens: "everybody",

@@ -2,7 +2,6 @@
 import type { WireRequest } from "../contract/context.ts";
 import type { SocketLimit, SocketMessage } from "../contract/socket.ts";
 import { openContext, type RequestContext, withCaller, withProtocol } from "../context/request_context.ts";
-import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import { LARGE_BYTES, parseBody, parseLarge } from "../http/body.ts";
@@ -200,7 +199,7 @@ export class ResponsesSocket implements OpenSocket {
     requestLog.atEnd(release);
     requestLog.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
-    listAsRunning(context);
+    gateway.observe.feed?.begin(context.id, requestLog, request.headers.get("user-agent"));
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {

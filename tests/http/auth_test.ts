@@ -13,8 +13,10 @@ const KEYS = [
 ];
 const clock = { ms: Date.UTC(2026, 10, 21) };
 
-function newAuth(options: Partial<AuthOptions> = {}): Authenticate {
-  return createAuth({ keys: [], takesTokens: false, now: () => clock.ms, ...options });
+/** What throws at once rejects here. */
+function newAuth(options: Partial<AuthOptions> = {}) {
+  const authenticate = createAuth({ keys: [], takesTokens: false, now: () => clock.ms, ...options });
+  return async (...asked: Parameters<Authenticate>) => await authenticate(...asked);
 }
 
 const authenticate = newAuth({ keys: KEYS });
@@ -24,7 +26,7 @@ function request(headers: Record<string, string>): Request {
 }
 
 async function refusal(auth: Authenticate, headers: Record<string, string>, peer: Deno.Addr = PEER): Promise<string> {
-  const error = await assertRejects(() => auth(request(headers), peer), GatewayError);
+  const error = await assertRejects(async () => await auth(request(headers), peer), GatewayError);
   assertEquals(error.code, "authentication");
   return error.message;
 }

@@ -120,7 +120,7 @@ for (const isDeclared of [true, false]) {
     if (isDeclared) assertEquals(await refusal(uploads.readJson(heldBack(30_000, true).request, CALLER)), BUSY);
     const { body, release } = await uploads.readJson(small(), CALLER);
     assertEquals(body, { a: "b" });
-    release();
+    release?.();
     for (const { end } of slow) end();
     const codes = await Promise.all(outcomes);
     assert(most <= ROOM + 9, `${most} bytes were held`);
@@ -155,7 +155,7 @@ Deno.test("uploads: JSON that is worked on holds its room until it is released, 
   whole.end();
   const { release } = await uploads.readJson(whole.request, CALLER);
   assertEquals(room.shares.taken, 20_000);
-  release();
+  release?.();
   const text = JSON.stringify({ a: "a".repeat(20_000) });
   const packed = new Request("http://gateway/", {
     method: "POST",
@@ -164,7 +164,7 @@ Deno.test("uploads: JSON that is worked on holds its room until it is released, 
   });
   const unpacked = await uploads.readJson(packed, CALLER);
   assertEquals(room.shares.taken, text.length);
-  unpacked.release();
+  unpacked.release?.();
   for (const broken of ["{", "", " ".repeat(30_001)]) {
     const request = new Request("http://gateway/", { method: "POST", body: broken });
     await assertRejects(() => uploads.readJson(request, CALLER), GatewayError);
@@ -233,7 +233,7 @@ Deno.test("uploads: of two callers that both take all they can, neither shuts a 
   const third = begun(30 * UNIT, 1);
   const reading = uploads.readJson(third.request, "third");
   third.end();
-  (await reading).release();
+  (await reading).release?.();
   for (const { end } of fighters) end();
   const served = await Promise.all(codes);
   for (const caller of ["fighter 0", "fighter 1"]) assertEquals(served.filter((one) => one === caller).length, 6);
@@ -253,7 +253,7 @@ Deno.test("uploads: bodies that hardly come keep their room only until another c
   now = 1_000;
   assertEquals(await refusal(uploads.readJson(begun(UNIT, 1).request, CALLER)), BUSY);
   now = 3_000;
-  for (let time = 0; time < 3; time++) (await uploads.readJson(small(), CALLER)).release();
+  for (let time = 0; time < 3; time++) (await uploads.readJson(small(), CALLER)).release?.();
   for (const { end } of slow) end();
   const late = (await Promise.all(outcomes)).filter((outcome) => outcome !== "read");
   assertEquals(late, [
