@@ -6,7 +6,7 @@ import type { Frame } from "../contract/frame.ts";
 import type { StreamTransform, StreamWriter } from "../contract/stream.ts";
 import type { Chunks } from "../http/respond.ts";
 import { apply } from "../transforms/apply.ts";
-import type { EventSource } from "../util/event_source.ts";
+import type { EventSource, Steps } from "../util/event_source.ts";
 import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The steps between the events of an answer and their writer. */
@@ -14,7 +14,7 @@ export interface Passage<E> {
   transforms?: readonly StreamTransform<E>[];
   /**
    * Returns the work that must be done before an event goes on, if any. It starts once the client has taken everything
-   * that comes before that event.
+   * that comes before that event. It is not asked about increments (`part-delta`).
    */
   before?(event: E): (() => Promise<void>) | undefined;
 }
@@ -39,10 +39,14 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   readonly #writer: StreamWriter<E>;
   readonly #passage: Passage<E>;
   readonly #options: LoopOptions;
+  /** How the source is read from now on, if it has steps. */
+  #steps: Steps<E> | undefined;
   /** Events to be written, from `#at` on. */
   #ready: readonly E[] = [];
   #at = 0;
   #due: Due<E> | undefined;
+  /** The frames of the event that is being written. */
+  #own = "";
 
   constructor(source: EventSource<E>, writer: StreamWriter<E>, passage: Passage<E>, options: LoopOptions) {
     this.#source = source;
@@ -52,13 +56,24 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   next(): Promise<string | undefined> {
-    return this.#at < this.#ready.length || this.#due ? this.#pull() : this.#source.next().then(this.#take);
+    if (this.#at < this.#ready.length || this.#due) return this.#pull();
+    const steps = this.#steps ??= this.#source.steps;
+    return steps ? steps.read().then(this.#take, this.#fail) : this.#source.next().then(this.#send);
   }
 
+  readonly #take = (got: unknown): string | undefined | Promise<string | undefined> => {
+    const events = this.#steps!.take(got);
+    return events instanceof Promise ? events.then(this.#send) : this.#send(events);
+  };
+
+  readonly #fail = async (thrown: unknown): Promise<string | undefined> => {
+    return await this.#send(await this.#steps!.fail(thrown));
+  };
+
   /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
-  readonly #take = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
+  readonly #send = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
-    const ready = this.#change(events);
+    const ready = this.#arePlain(events) ? events : this.#change(events);
     if (ready instanceof Promise) return this.#pull(ready);
     this.#begin(ready);
     return this.#write() || this.#pull();
@@ -93,6 +108,14 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return events;
   }
 
+  /** Whether all events are increments, and all transforms pass them. */
+  #arePlain(events: readonly E[]): boolean {
+    const { transforms } = this.#passage;
+    if (transforms) { for (const { passesDeltas } of transforms) if (!passesDeltas) return false; }
+    for (const { type } of events) if (type !== "part-delta") return false;
+    return true;
+  }
+
   /** Transforms the events up to the next one that needs work first. That one and those after it are kept back. */
   #change(events: readonly E[]): readonly E[] | Promise<readonly E[]> {
     const { before, transforms = [] } = this.#passage;
@@ -100,7 +123,8 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     this.#due = undefined;
     let now = events;
     for (let at = from; before && at < events.length; at++) {
-      const work = before(events[at]!);
+      const event = events[at]!;
+      const work = event.type === "part-delta" ? undefined : before(event);
       if (!work) continue;
       this.#due = { work, events: events.slice(at) };
       now = events.slice(0, at);
@@ -114,19 +138,27 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
    * and sending it, because keep-alives may be numbered with the frames.
    */
   #write(): string {
-    const { format, lateNotes } = this.#options;
     const slice = this.#ready.length > 1 ? new Slice() : undefined;
     let text = "";
-    let own = "";
-    const emit = (frame: Frame) => void (own += format(frame));
     while (this.#at < this.#ready.length) {
       const event = this.#ready[this.#at++]!;
-      own = "";
-      this.#writer.write(event, emit);
-      if (event.type === "finish" || event.type === "error") text += lateNotes().map(format).join("");
-      text += own;
-      if (slice?.isOverAfter(own.length)) break;
+      this.#own = "";
+      this.#writer.write(event, this.#emit);
+      if (event.type === "finish" || event.type === "error") text += this.#endNotes();
+      text += this.#own;
+      if (slice?.isOverAfter(this.#own.length)) break;
     }
     return text;
+  }
+
+  readonly #emit = (frame: Frame): void => {
+    this.#own += this.#options.format(frame);
+  };
+
+  /** Called at the last event. What follows no longer comes by steps. */
+  #endNotes(): string {
+    const { format, lateNotes } = this.#options;
+    this.#steps = undefined;
+    return lateNotes().map(format).join("");
   }
 }

@@ -150,6 +150,9 @@ function resume<E>(first: Promise<readonly E[] | undefined>, source: EventSource
       pending = undefined;
       return events;
     },
+    get steps() {
+      return pending ? undefined : source.steps;
+    },
     cancel: () => source.cancel(),
   };
 }

@@ -78,15 +78,14 @@ class FetchedBytes implements ByteSource {
   }
 
   read(): Promise<Uint8Array | undefined> {
-    return this.#open().read();
+    return (this.#reader ?? this.#open()).read();
   }
 
   cancel(): Promise<void> {
-    return this.#open().cancel();
+    return (this.#reader ?? this.#open()).cancel();
   }
 
   #open(): ByteReader {
-    if (this.#reader) return this.#reader;
     const body = this.#response.body!;
     held.set(body, this.#response);
     return this.#reader = new ByteReader(body, LEAST_BYTES, MOST_BYTES);

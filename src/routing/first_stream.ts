@@ -1,7 +1,7 @@
 /** Streams of several targets, one of which becomes the answer. */
 import { GatewayError } from "../errors.ts";
 import { follow } from "../util/abort.ts";
-import { type EventSource, opening } from "../util/event_source.ts";
+import { type EventSource, opening, type Steps } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { Failover, type FailoverPlan, type Hedge } from "./failover.ts";
 
@@ -49,6 +49,19 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
 
   next(): Promise<readonly E[] | undefined> {
     return this.#serving ? this.#serving.events.next().then(this.#pass, this.#break) : this.#first();
+  }
+
+  get steps(): Steps<E> | undefined {
+    const steps = this.#serving?.events.steps;
+    return steps && {
+      read: steps.read,
+      take: (got) => {
+        const events = steps.take(got);
+        const isAmid = Array.isArray(events) && events[events.length - 1].type !== "finish";
+        return isAmid ? events : this.#passOn(events);
+      },
+      fail: (thrown) => this.#passOn(steps.fail(thrown)),
+    };
   }
 
   async cancel(): Promise<void> {
@@ -103,6 +116,10 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     if (all.length > 0) return all;
     await run.release();
     return undefined;
+  }
+
+  #passOn(events: readonly E[] | Promise<readonly E[] | undefined>): readonly E[] | Promise<readonly E[] | undefined> {
+    return events instanceof Promise ? events.then(this.#pass, this.#break) : this.#pass(events);
   }
 
   readonly #pass = (events: readonly E[] | undefined) => {

@@ -43,6 +43,7 @@ export function noteLostEventFields(
   note: (text: string) => void,
 ): StreamTransform<GenerateEvent> {
   return {
+    passesDeltas: true,
     push(event, emit) {
       if (event.type === "part-start") noteLostFields(event.part, clientWire, isKept, note);
       if (event.type === "part-end" || event.type === "finish") noteLostFields(event, clientWire, isKept, note);
