@@ -4,6 +4,7 @@
  */
 import type { Frame } from "../contract/frame.ts";
 import type { StreamTransform, StreamWriter } from "../contract/stream.ts";
+import type { FrameText } from "../http/framing.ts";
 import type { Chunks } from "../http/respond.ts";
 import { apply } from "../transforms/apply.ts";
 import type { EventSource, Steps } from "../util/event_source.ts";
@@ -20,7 +21,8 @@ export interface Passage<E> {
 }
 
 export interface LoopOptions {
-  format(frame: Frame): string;
+  /** Where the frames are written. */
+  frames: FrameText;
   /** Notes that became known too late for the head of the response. They go out before the frames of the end. */
   lateNotes(): readonly Frame[];
   /** Aborted when the answer is no longer wanted. */
@@ -41,12 +43,12 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   readonly #options: LoopOptions;
   /** How the source is read from now on, if it has steps. */
   #steps: Steps<E> | undefined;
+  /** Whether no transform has anything to do with increments for now. Other events may change that. */
+  #passesDeltas = false;
   /** Events to be written, from `#at` on. */
   #ready: readonly E[] = [];
   #at = 0;
   #due: Due<E> | undefined;
-  /** The frames of the event that is being written. */
-  #own = "";
 
   constructor(source: EventSource<E>, writer: StreamWriter<E>, passage: Passage<E>, options: LoopOptions) {
     this.#source = source;
@@ -73,15 +75,24 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
   readonly #send = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
-    const ready = this.#arePlain(events) ? events : this.#change(events);
-    if (ready instanceof Promise) return this.#pull(ready);
-    this.#begin(ready);
+    let passing = 0;
+    if (this.#passesDeltas) { while (passing < events.length && events[passing]!.type === "part-delta") passing++; }
+    if (passing < events.length) {
+      const ready = this.#change(events);
+      if (ready instanceof Promise) return this.#pull(ready);
+      this.#begin(ready);
+    } else {
+      this.#ready = events;
+      this.#at = 0;
+    }
     return this.#write() || this.#pull();
   };
 
   #begin(ready: readonly E[]): void {
+    const { transforms = [] } = this.#passage;
     this.#ready = ready;
     this.#at = 0;
+    this.#passesDeltas = transforms.every(({ passesDeltas }) => passesDeltas);
   }
 
   async #pull(changing?: Promise<readonly E[]>): Promise<string | undefined> {
@@ -108,14 +119,6 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return events;
   }
 
-  /** Whether all events are increments, and all transforms pass them. */
-  #arePlain(events: readonly E[]): boolean {
-    const { transforms } = this.#passage;
-    if (transforms) { for (const { passesDeltas } of transforms) if (!passesDeltas) return false; }
-    for (const { type } of events) if (type !== "part-delta") return false;
-    return true;
-  }
-
   /** Transforms the events up to the next one that needs work first. That one and those after it are kept back. */
   #change(events: readonly E[]): readonly E[] | Promise<readonly E[]> {
     const { before, transforms = [] } = this.#passage;
@@ -138,27 +141,27 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
    * and sending it, because keep-alives may be numbered with the frames.
    */
   #write(): string {
+    const { frames } = this.#options;
     const slice = this.#ready.length > 1 ? new Slice() : undefined;
-    let text = "";
     while (this.#at < this.#ready.length) {
       const event = this.#ready[this.#at++]!;
-      this.#own = "";
-      this.#writer.write(event, this.#emit);
-      if (event.type === "finish" || event.type === "error") text += this.#endNotes();
-      text += this.#own;
-      if (slice?.isOverAfter(this.#own.length)) break;
+      const before = frames.text.length;
+      this.#writer.write(event, frames.add);
+      if (event.type === "finish" || event.type === "error") this.#end(before);
+      if (slice?.isOverAfter(frames.text.length - before)) break;
     }
+    const { text } = frames;
+    frames.text = "";
     return text;
   }
 
-  readonly #emit = (frame: Frame): void => {
-    this.#own += this.#options.format(frame);
-  };
-
-  /** Called at the last event. What follows no longer comes by steps. */
-  #endNotes(): string {
-    const { format, lateNotes } = this.#options;
+  /** What the last event made known goes before its frames, which begin at `from`. No further events come by steps. */
+  #end(from: number): void {
+    const { frames, lateNotes } = this.#options;
+    const last = frames.text.slice(from);
+    frames.text = frames.text.slice(0, from);
+    for (const note of lateNotes()) frames.add(note);
+    frames.text += last;
     this.#steps = undefined;
-    return lateNotes().map(format).join("");
   }
 }

@@ -57,10 +57,10 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
       read: steps.read,
       take: (got) => {
         const events = steps.take(got);
-        const isAmid = Array.isArray(events) && events[events.length - 1].type !== "finish";
-        return isAmid ? events : this.#passOn(events);
+        if (events instanceof Promise) return events.then(this.#pass, this.#break);
+        return events[events.length - 1]!.type === "finish" ? this.#pass(events) : events;
       },
-      fail: (thrown) => this.#passOn(steps.fail(thrown)),
+      fail: (thrown) => Promise.resolve(steps.fail(thrown)).then(this.#pass, this.#break),
     };
   }
 
@@ -116,10 +116,6 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     if (all.length > 0) return all;
     await run.release();
     return undefined;
-  }
-
-  #passOn(events: readonly E[] | Promise<readonly E[] | undefined>): readonly E[] | Promise<readonly E[] | undefined> {
-    return events instanceof Promise ? events.then(this.#pass, this.#break) : this.#pass(events);
   }
 
   readonly #pass = (events: readonly E[] | undefined) => {

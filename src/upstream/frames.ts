@@ -135,7 +135,10 @@ class EventParser implements FrameParser {
   }
 
   read(bytes: Uint8Array): Frame[] {
-    return this.#lines.length > LONG_BYTES ? this.#readAfterLong(bytes) : this.#parse(this.#lines.read(bytes));
+    if (this.#lines.length > LONG_BYTES) return this.#readAfterLong(bytes);
+    // Most reads hold whole lines.
+    const isWhole = this.#lines.length === 0 && bytes[bytes.length - 1] === LF;
+    return this.#parse(isWhole ? decoder.decode(bytes) : this.#lines.read(bytes));
   }
 
   /** In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately. */
@@ -244,8 +247,6 @@ class Lines {
 
   /** The complete lines so far as text; empty if no line has ended. */
   read(bytes: Uint8Array): string {
-    // Most reads hold whole lines.
-    if (this.length === 0 && bytes[bytes.length - 1] === LF) return decoder.decode(bytes);
     const end = this.#endOfLines(bytes);
     let whole = end === bytes.length ? bytes : bytes.subarray(0, end);
     if (end > 0 && this.length > 0) {

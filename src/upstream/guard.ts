@@ -43,12 +43,13 @@ class Guarded<E extends { type: string }> implements EventSource<E | ErrorEvent>
 
   get steps(): Steps<E | ErrorEvent> | undefined {
     const steps = this.#isOver ? undefined : this.#source.steps;
-    const pass = (events: readonly E[] | Promise<readonly E[] | undefined>) =>
-      events instanceof Promise ? events.then(this.#pass, this.#end) : this.#pass(events);
     return steps && {
       read: steps.read,
-      take: (got) => pass(steps.take(got)),
-      fail: (thrown) => pass(steps.fail(thrown)),
+      take: (got) => {
+        const events = steps.take(got);
+        return events instanceof Promise ? events.then(this.#pass, this.#end) : this.#pass(events);
+      },
+      fail: (thrown) => Promise.resolve(steps.fail(thrown)).then(this.#pass, this.#end),
     };
   }
 

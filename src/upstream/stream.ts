@@ -4,7 +4,7 @@ import type { Input, ModelOperation, StreamEvent } from "../canonical/operations
 import { withoutConversation } from "../canonical/relay.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf, type Steps } from "../util/event_source.ts";
-import { runSliced, runStep } from "../util/sliced_work.ts";
+import { runSliced, runStep, type SlicedWork } from "../util/sliced_work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { StreamReader } from "../contract/stream.ts";
@@ -166,7 +166,13 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     } catch (thrown) {
       this.#stop(thrown);
     }
-    return work ? work.catch(this.#stop).then(this.#give) : this.#give();
+    if (work) return work.catch(this.#stop).then(this.#give);
+    const { list } = this.#events;
+    const isAmid = !this.#isOver && !this.#reader.done && list[list.length - 1]?.type === "part-delta";
+    if (!isAmid) return this.#give();
+    this.#events.list = [];
+    this.#isWaiting = false;
+    return list;
   };
 
   /** An answer that was complete when the connection broke is whole. Any other answer fails because of the break. */
@@ -179,26 +185,24 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
   /** Reads the frames as events. Without frames, the stream has ended. */
   #parse(frames: readonly Frame[] | undefined): Promise<void> | undefined {
     const { signal } = this.#watch;
+    const { add } = this.#events;
+    let work: SlicedWork<void> | void;
     if (frames) {
-      this.#beat(frames);
-      return readEvents(frames, this.#reader, this.#events.add, signal);
+      if (!this.#hasBegun && frames.some(isEvent)) this.#begin();
+      if (this.#hasBegun) this.#watch.rest();
+      if (frames.length !== 1) return readEvents(frames, this.#reader, add, signal);
+      work = this.#reader.read(frames[0]!, add);
+    } else {
+      this.#isOver = true;
+      work = this.#reader.end(add);
     }
-    this.#isOver = true;
-    const work = this.#reader.end(this.#events.add);
     return (work && runSliced(work, signal)) || undefined;
   }
 
-  /**
-   * The first event ends one phase and begins the next. Any further sign of life, including comments, restarts its
-   * time.
-   */
-  #beat(frames: readonly Frame[]): void {
-    if (!this.#hasBegun) {
-      if (!frames.some(isEvent)) return;
-      this.#hasBegun = true;
-      this.#watch.begin(this.#idleMs, "send another event");
-    }
-    this.#watch.rest();
+  /** The first event ends one phase and begins the next. Any further sign of life, including comments, restarts its time. */
+  #begin(): void {
+    this.#hasBegun = true;
+    this.#watch.begin(this.#idleMs, "send another event");
   }
 
   readonly #give = (): Batch<K> => {
