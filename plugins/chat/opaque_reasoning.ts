@@ -19,8 +19,8 @@ interface OpaqueFields {
 export class OpaqueReasoningFields {
   #details: JsonValue[] = [];
   #inReasoning = false;
-  /** How many parts were added so far. */
-  #added = 0;
+  /** How many parts were added so far. Until there are any, events that bring more of a part are left as they are. */
+  added = 0;
 
   /** Details of reasoning; increments of one detail are one. */
   add(details: readonly JsonValue[]): void {
@@ -33,8 +33,6 @@ export class OpaqueReasoningFields {
 
   /** The events, with all that was added by the time of each. */
   carry(events: GenerateEvent[]): GenerateEvent[] {
-    // Nearly all that comes is more of one part.
-    if (this.#added === 0 && events.every(({ type }) => type === "part-delta")) return events;
     return events.flatMap((event) => this.#carry(event));
   }
 
@@ -71,13 +69,13 @@ export class OpaqueReasoningFields {
 
   #moved<E extends GenerateEvent & { index: number }>(event: E): E {
     this.#next = event.index + 1;
-    return this.#added === 0 ? event : { ...event, index: event.index + this.#added };
+    return this.added === 0 ? event : { ...event, index: event.index + this.added };
   }
 
   #addPart(before: number, calls?: OpaqueFields["calls"]): GenerateEvent[] {
     const opaque = this.#take(calls);
     if (!opaque) return [];
-    const index = before + this.#added++;
+    const index = before + this.added++;
     return [
       { type: "part-start", index, part: { type: "reasoning", text: "", opaque } },
       { type: "part-end", index },

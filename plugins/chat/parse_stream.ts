@@ -46,9 +46,16 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     }
     const isLong = text.length > LONG;
     const more = event === "error" || isLong ? undefined : this.#alike.textIn(text);
-    if (more !== undefined) return this.#readMore(this.#place!, more, emit);
+    if (more === undefined) return this.#readChunk(text, event === "error", isLong, emit);
+    const place = this.#place!;
+    const events = place.only && this.#answer.readAlone(place.only, more, place.delta);
+    for (const event of events ?? this.#answer.readMore(withText(place, more))) emit(event);
+  }
+
+  /** A chunk that is more than another text in what came before. */
+  #readChunk(text: string, isError: boolean, isLong: boolean, emit: Emit<GenerateEvent>): SlicedWork<void> | void {
     const body = parseFrame(text);
-    if (event === "error") throw upstreamStreamError(body);
+    if (isError) throw upstreamStreamError(body);
     const chunk = parseAnswer(body);
     // Some servers send signs of life as data.
     if (!chunk.choices && !chunk.usage) return;
@@ -57,12 +64,6 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     this.#alike.learn(text, this.#place?.text);
     if (isLong) return this.#readLong(ours, emit);
     for (const one of ours) this.#answer.read(one).forEach(emit);
-  }
-
-  /** A chunk that is otherwise the same as the last ones. */
-  #readMore(place: TextPlace, text: string, emit: Emit<GenerateEvent>): void {
-    const events = place.only && this.#answer.readAlone(place.only, text, place.delta);
-    for (const event of events ?? this.#answer.readMore(withText(place, text))) emit(event);
   }
 
   end(emit: Emit<GenerateEvent>): void {

@@ -101,10 +101,12 @@ export class AnswerReader {
   readAlone(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
     if (this.#forms) return undefined;
     this.#brought[kind] ||= kind !== "text" || text.trim() !== "";
-    const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer[kind](text);
+    const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer.append(kind, text);
     if (kind !== "input") this.#outputWeight += weighText(text);
     if (events.length > 0) this.#empty = false;
-    return this.#own ? this.#own.carry(events) : events;
+    if (!this.#own) return events;
+    const isMore = this.#own.added === 0 && events.length === 1 && events[0]!.type === "part-delta";
+    return isMore ? events : this.#own.carry(events);
   }
 
   /** Like `read`, but for an answer whose text may be long: it is looked into in slices. */

@@ -52,9 +52,13 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
         return emit(frame(this.#chunk({ role: "assistant", content: "" })));
       case "part-start":
         return this.#startPart(event.part, emit);
-      case "part-delta":
-        if (event.delta.type === "text") this.#length += event.delta.text.length;
-        return this.#writeDelta(event.delta, emit);
+      case "part-delta": {
+        const { type, text } = event.delta;
+        if (type === "text") this.#length += text.length;
+        const around = this.#around[type] ?? this.#beginDeltas(type);
+        if (around) emit({ data: around(text) });
+        return;
+      }
       case "part-end":
         if (event.annotations) {
           const annotations = event.annotations.map((one) => serializeAnnotation(one, this.#partAt));
@@ -70,10 +74,10 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     }
   }
 
-  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
-    if (type === "tool-input" && !isWritten(this.#call())) return;
-    const around = this.#around[type] ??= jsonAround((hole) => this.#chunk(contentDelta(type, hole, this.#call())));
-    emit({ data: around(text) });
+  /** How increments of this type are written in the open part. `undefined` if they are not. */
+  #beginDeltas(type: PartDelta["type"]): ((text: string) => string) | undefined {
+    if (type === "tool-input" && !isWritten(this.#call())) return undefined;
+    return this.#around[type] = jsonAround((hole) => this.#chunk(contentDelta(type, hole, this.#call())));
   }
 
   #startPart(part: OutputPart, emit: Emit<Frame>): void {

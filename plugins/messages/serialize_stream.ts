@@ -30,6 +30,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #open: Block | undefined;
   /** A part that comes whole has its signature and its citations from the start. */
   #part: OutputPart | undefined;
+  #isCustom = false;
   /** How the open block's increments are written. */
   #around: { [type in PartDelta["type"]]?: (text: string) => string } = {};
 
@@ -43,8 +44,12 @@ class EventWriter implements StreamWriter<GenerateEvent> {
         return emit(frame("message_start", { message: emptyMessage(this.#exchange, event.inputTokens) }));
       case "part-start":
         return this.#startBlock(event.part, emit);
-      case "part-delta":
-        return this.#writeDelta(event.delta, emit);
+      case "part-delta": {
+        if (!this.#open) return;
+        const { type, text } = event.delta;
+        const around = this.#around[type] ?? this.#beginDeltas(type);
+        return emit({ event: DELTA_EVENT, data: around(this.#isCustom ? JSON.stringify(text).slice(1, -1) : text) });
+      }
       case "part-end":
         return this.#endBlock(event, emit);
       case "finish":
@@ -58,12 +63,13 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   #startBlock(part: OutputPart, emit: Emit<Frame>): void {
     this.#part = part;
+    this.#isCustom = isCustom(part);
     this.#around = {};
     this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
     if (!this.#open) return;
     if (isHostedCall(part)) return this.#startCall(part, emit);
     emit(frame("content_block_start", { index: ++this.#index, content_block: emptyBlock(part) }));
-    if (isCustom(part)) this.#emitDelta(inputDelta('{"input":"'), emit);
+    if (this.#isCustom) this.#emitDelta(inputDelta('{"input":"'), emit);
     const { type, ...summary } = this.#open === "other" ? serializeBlock(part) : {};
     if (isSummary({ type })) this.#emitDelta({ type: "compaction_delta", ...summary }, emit);
   }
@@ -74,18 +80,16 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     for (const text of ["", inputOf(part.call)]) this.#emitDelta(inputDelta(text), emit);
   }
 
-  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
-    if (!this.#open) return;
-    const index = this.#index;
-    const around = this.#around[type] ??= jsonAround((hole) => deltaEvent(index, serializeDelta(type, hole)));
-    emit({ event: DELTA_EVENT, data: around(isCustom(this.#part) ? JSON.stringify(text).slice(1, -1) : text) });
+  /** How increments of this type are written in the open block. */
+  #beginDeltas(type: PartDelta["type"]): (text: string) => string {
+    return this.#around[type] = jsonAround((hole) => deltaEvent(this.#index, serializeDelta(type, hole)));
   }
 
   #endBlock(event: PartEndEvent, emit: Emit<Frame>): void {
     const open = this.#open;
     if (!open) return;
     const end = { ...this.#part, ...event };
-    if (isCustom(this.#part)) this.#emitDelta(inputDelta('"}'), emit);
+    if (this.#isCustom) this.#emitDelta(inputDelta('"}'), emit);
     for (const citation of citationsIn(end)) this.#emitDelta({ type: "citations_delta", citation }, emit);
     const signature = open === "thinking" ? signatureOf(end.opaque) : "";
     if (signature) this.#emitDelta({ type: "signature_delta", signature }, emit);
@@ -171,8 +175,8 @@ function emptyBlock(part: OutputPart): JsonObject {
 }
 
 /** The free text of a custom tool is the one property of an object here, written as it comes. */
-function isCustom(part: OutputPart | undefined): boolean {
-  return part?.type === "tool-call" && part.kind === "custom";
+function isCustom(part: OutputPart): boolean {
+  return part.type === "tool-call" && part.kind === "custom";
 }
 
 function inputDelta(partial_json: string): JsonObject {

@@ -18,13 +18,17 @@ export interface JsonLimits {
 /** Real sessions stay within these limits, however long they are. `deno task bench:json` measures the cost. */
 export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, numbers: 300_000, names: 20_000 };
 
+/** The length up to which no text exceeds the limits: every level takes two characters, and every value at least one. */
+export function harmlessLength({ depth, values, numbers, names }: JsonLimits): number {
+  return Math.min(2 * depth, values, numbers, names);
+}
+
 /**
  * The limit that a JSON text exceeds, if any. It scans the text once and builds no values. Invalid JSON is scanned as
  * well.
  */
 export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
-  // Every level takes two characters, and every value at least one.
-  if (text.length <= Math.min(2 * limits.depth, limits.values, limits.numbers, limits.names)) return undefined;
+  if (text.length <= harmlessLength(limits)) return undefined;
   return runUnsliced(excessIn(text, limits));
 }
 

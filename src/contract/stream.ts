@@ -22,6 +22,11 @@ export interface StreamReader<E> {
 
 /** Changes events in transit: repair, sealing, structured output. */
 export interface StreamTransform<E> {
+  /**
+   * Whether it has nothing to do with increments (`part-delta`) for now. They pass it by then, which makes a stream
+   * cheaper. Only an event that it sees may change this.
+   */
+  readonly passesDeltas?: boolean;
   push(event: E, emit: Emit<E>): SlicedWork<void> | void;
 }
 

@@ -54,8 +54,8 @@ const QUARTERS = 4;
  * the upstream.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
-  const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
-  const encode = encoderFor(options);
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs, isServed, copy } = options;
+  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
   let isOver = false;
 
   const end = () => {
@@ -80,9 +80,13 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   const give = (text: string | undefined) => {
     if (isOver) return;
     try {
-      taking.handed();
-      writing.wrote();
-      if (text !== undefined) return controller.enqueue(encode(text));
+      taking.waits = false;
+      taking.quarters = writing.quarters = 0;
+      if (text !== undefined) {
+        const bytes = encoder.encode(text);
+        copy?.add(bytes);
+        return controller.enqueue(bytes);
+      }
       end();
       controller.close();
     } catch (thrown) {
@@ -92,14 +96,16 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   const writing = watchWriting(keepAliveMs, () => {
     // A client that is not reading needs no keep-alive, and they must not pile up.
     if (controller.desiredSize !== 0) return false;
-    const text = keepAlive();
-    if (text !== "") controller.enqueue(encode(text));
+    const bytes = encoder.encode(keepAlive());
+    if (bytes.length === 0) return true;
+    copy?.add(bytes);
+    controller.enqueue(bytes);
     return true;
   });
   const body = new ReadableStream<Uint8Array>({
     start: (its) => void (controller = its),
     pull() {
-      taking.asked();
+      taking.waits = true;
       return chunks.next().then(give, fail);
     },
     async cancel() {
@@ -110,16 +116,6 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   }, { highWaterMark: 0 });
 
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
-}
-
-/** Encodes a text, and records the bytes if a copy is wanted. */
-function encoderFor({ isServed, copy }: StreamOptions): (text: string) => Uint8Array<ArrayBuffer> {
-  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
-  return (text) => {
-    const bytes = encoder.encode(text);
-    copy?.add(bytes);
-    return bytes;
-  };
 }
 
 const STREAM_HEADERS = {
@@ -159,10 +155,11 @@ export function passOn(
       };
     },
     async pull(controller) {
-      taking.asked();
+      taking.waits = true;
       try {
         const { done, value } = await reader.read();
-        taking.handed();
+        taking.waits = false;
+        taking.quarters = 0;
         if (value) copy?.add(value);
         if (!done) return controller.enqueue(value);
         end();
@@ -181,41 +178,42 @@ export function passOn(
   }, { highWaterMark: 0 });
 }
 
-/**
- * Calls `onQuiet` if nothing was written for `limitMs`, and again with each further quarter until it has written. It counts
- * quarters, because a look at the clock for each chunk would cost more than the chunk.
- */
-function watchWriting(limitMs: number, onQuiet: () => boolean): { wrote(): void; end(): void } {
-  let quarters = 0;
-  const end = every(limitMs / QUARTERS, () => {
-    // The first quarter may have begun earlier. What `onQuiet` writes is written at the beginning of one.
-    if (++quarters > QUARTERS && onQuiet()) quarters = 1;
-  });
-  return { wrote: () => void (quarters = 0), end };
+/** Counts the quarters of a time limit, because a look at the clock for each chunk would cost more than the chunk. */
+interface QuarterCount {
+  /** Set to 0 by what the limit waits for. */
+  quarters: number;
+  end(): void;
+}
+
+/** Calls `onQuiet` if nothing was written for `limitMs`, and again with each further quarter until it has written. */
+function watchWriting(limitMs: number, onQuiet: () => boolean): QuarterCount {
+  const count = {
+    quarters: 0,
+    end: every(limitMs / QUARTERS, () => {
+      // The first quarter may have begun earlier. What `onQuiet` writes is written at the beginning of one.
+      if (++count.quarters > QUARTERS && onQuiet()) count.quarters = 1;
+    }),
+  };
+  return count;
 }
 
 /**
  * Calls `onStall` if a client requests no data for `limitMs`. It counts quarters of that time in which the client could have
  * asked, so a delay of the gateway itself is not blamed on the client. While the gateway waits for an upstream, the client has
- * asked.
+ * asked: `waits` is set until it is handed something.
  */
-function watchTaking(limitMs: number, onStall: () => void): { asked(): void; handed(): void; end(): void } {
-  let waits = false;
-  let quarters = 0;
-  const end = every(limitMs / QUARTERS, () => {
-    // The first quarter may have begun earlier.
-    if (waits || ++quarters <= QUARTERS) return;
-    end();
-    onStall();
-  });
-  return {
-    asked: () => void (waits = true),
-    handed() {
-      waits = false;
-      quarters = 0;
-    },
-    end,
+function watchTaking(limitMs: number, onStall: () => void): QuarterCount & { waits: boolean } {
+  const count = {
+    waits: false,
+    quarters: 0,
+    end: every(limitMs / QUARTERS, () => {
+      // The first quarter may have begun earlier.
+      if (count.waits || ++count.quarters <= QUARTERS) return;
+      count.end();
+      onStall();
+    }),
   };
+  return count;
 }
 
 /** The one line that the server prints for an interrupted answer. The log has the details. */

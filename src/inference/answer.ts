@@ -58,6 +58,7 @@ export function changedAnswer(
 /** Shows `watch` what a streamed answer and its parts hold besides their texts. */
 export function watching(watch: (held: Held) => void): StreamTransform<GenerateEvent> {
   return {
+    passesDeltas: true,
     push(event, emit) {
       if (event.type === "part-start") watch(event.part);
       if (event.type === "part-end" || event.type === "finish") watch(event);

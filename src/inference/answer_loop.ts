@@ -4,9 +4,10 @@
  */
 import type { Frame } from "../contract/frame.ts";
 import type { StreamTransform, StreamWriter } from "../contract/stream.ts";
+import type { FrameText } from "../http/framing.ts";
 import type { Chunks } from "../http/respond.ts";
 import { apply } from "../transforms/apply.ts";
-import type { EventSource } from "../util/event_source.ts";
+import type { EventSource, Steps } from "../util/event_source.ts";
 import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The steps between the events of an answer and their writer. */
@@ -14,13 +15,14 @@ export interface Passage<E> {
   transforms?: readonly StreamTransform<E>[];
   /**
    * Returns the work that must be done before an event goes on, if any. It starts once the client has taken everything
-   * that comes before that event.
+   * that comes before that event. It is not asked about increments (`part-delta`).
    */
   before?(event: E): (() => Promise<void>) | undefined;
 }
 
 export interface LoopOptions {
-  format(frame: Frame): string;
+  /** Where the frames are written. */
+  frames: FrameText;
   /** Notes that became known too late for the head of the response. They go out before the frames of the end. */
   lateNotes(): readonly Frame[];
   /** Aborted when the answer is no longer wanted. */
@@ -39,6 +41,10 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   readonly #writer: StreamWriter<E>;
   readonly #passage: Passage<E>;
   readonly #options: LoopOptions;
+  /** How the source is read from now on, if it has steps. */
+  #steps: Steps<E> | undefined;
+  /** Whether no transform has anything to do with increments for now. Other events may change that. */
+  #passesDeltas = false;
   /** Events to be written, from `#at` on. */
   #ready: readonly E[] = [];
   #at = 0;
@@ -52,21 +58,41 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   }
 
   next(): Promise<string | undefined> {
-    return this.#at < this.#ready.length || this.#due ? this.#pull() : this.#source.next().then(this.#take);
+    if (this.#at < this.#ready.length || this.#due) return this.#pull();
+    const steps = this.#steps ??= this.#source.steps;
+    return steps ? steps.read().then(this.#take, this.#fail) : this.#source.next().then(this.#send);
   }
 
+  readonly #take = (got: unknown): string | undefined | Promise<string | undefined> => {
+    const events = this.#steps!.take(got);
+    return events instanceof Promise ? events.then(this.#send) : this.#send(events);
+  };
+
+  readonly #fail = async (thrown: unknown): Promise<string | undefined> => {
+    return await this.#send(await this.#steps!.fail(thrown));
+  };
+
   /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
-  readonly #take = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
+  readonly #send = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
-    const ready = this.#change(events);
-    if (ready instanceof Promise) return this.#pull(ready);
-    this.#begin(ready);
+    let passing = 0;
+    if (this.#passesDeltas) { while (passing < events.length && events[passing]!.type === "part-delta") passing++; }
+    if (passing < events.length) {
+      const ready = this.#change(events);
+      if (ready instanceof Promise) return this.#pull(ready);
+      this.#begin(ready);
+    } else {
+      this.#ready = events;
+      this.#at = 0;
+    }
     return this.#write() || this.#pull();
   };
 
   #begin(ready: readonly E[]): void {
+    const { transforms = [] } = this.#passage;
     this.#ready = ready;
     this.#at = 0;
+    this.#passesDeltas = transforms.every(({ passesDeltas }) => passesDeltas);
   }
 
   async #pull(changing?: Promise<readonly E[]>): Promise<string | undefined> {
@@ -100,7 +126,8 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     this.#due = undefined;
     let now = events;
     for (let at = from; before && at < events.length; at++) {
-      const work = before(events[at]!);
+      const event = events[at]!;
+      const work = event.type === "part-delta" ? undefined : before(event);
       if (!work) continue;
       this.#due = { work, events: events.slice(at) };
       now = events.slice(0, at);
@@ -114,19 +141,27 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
    * and sending it, because keep-alives may be numbered with the frames.
    */
   #write(): string {
-    const { format, lateNotes } = this.#options;
+    const { frames } = this.#options;
     const slice = this.#ready.length > 1 ? new Slice() : undefined;
-    let text = "";
-    let own = "";
-    const emit = (frame: Frame) => void (own += format(frame));
     while (this.#at < this.#ready.length) {
       const event = this.#ready[this.#at++]!;
-      own = "";
-      this.#writer.write(event, emit);
-      if (event.type === "finish" || event.type === "error") text += lateNotes().map(format).join("");
-      text += own;
-      if (slice?.isOverAfter(own.length)) break;
+      const before = frames.text.length;
+      this.#writer.write(event, frames.add);
+      if (event.type === "finish" || event.type === "error") this.#end(before);
+      if (slice?.isOverAfter(frames.text.length - before)) break;
     }
+    const { text } = frames;
+    frames.text = "";
     return text;
+  }
+
+  /** What the last event made known goes before its frames, which begin at `from`. No further events come by steps. */
+  #end(from: number): void {
+    const { frames, lateNotes } = this.#options;
+    const last = frames.text.slice(from);
+    frames.text = frames.text.slice(0, from);
+    for (const note of lateNotes()) frames.add(note);
+    frames.text += last;
+    this.#steps = undefined;
   }
 }

@@ -6,7 +6,7 @@ import { withoutSecrets } from "../context/secrets.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { FORMAT, MEDIA_TYPE } from "../http/framing.ts";
+import { formatFrames, FRAME_TEXT, MEDIA_TYPE } from "../http/framing.ts";
 import { formatNotes } from "../http/notes.ts";
 import { formatCost } from "../observe/cost.ts";
 import { streamResponse } from "../http/respond.ts";
@@ -38,12 +38,11 @@ export async function respondWithStream<K extends Streamed>(
   if (meter) requestLog.atEnd(meter.openStream());
   const { framing } = protocol.stream;
   const writer = protocol.stream.writer(exchange);
-  const format = FORMAT[framing];
   const observer = new Observer(context);
   const events = guard(source, {
     changeError: (error) => withoutSecrets(error, hide),
     change: (event) => maskEvent<K>(event, hide),
-    onEvent: (event) => observer.see(event),
+    onEvent: observer.see,
   });
   const first = events.next();
   const [early] = await settleWithin(first, pace.headAfterMs) ?? [];
@@ -54,7 +53,7 @@ export async function respondWithStream<K extends Streamed>(
 
   const reported = new Set(requestLog.notes());
   const chunks = new AnswerLoop(resume(first, events), writer, passage, {
-    format,
+    frames: new FRAME_TEXT[framing](),
     signal: context.signal,
     lateNotes() {
       const late = requestLog.notes().filter((note) => !reported.has(note));
@@ -65,7 +64,7 @@ export async function respondWithStream<K extends Streamed>(
   });
   return streamResponse(chunks, {
     mediaType: MEDIA_TYPE[framing],
-    keepAlive: () => format(protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }),
+    keepAlive: () => formatFrames([protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }], framing),
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
     copy: requestLog.capture?.answer,
@@ -89,21 +88,29 @@ export async function respondWithStream<K extends Streamed>(
 /** Records what a stream reports: for the log, the charge and the gateway's own counting. */
 class Observer {
   finished = false;
+  #hasSeen = false;
   readonly #context: RequestContext;
 
   constructor(context: RequestContext) {
     this.#context = context;
   }
 
-  see(event: StreamEvent<Streamed>): void {
-    const { gateway, requestLog, hasLeft } = this.#context;
+  readonly see = (event: StreamEvent<Streamed>): void => {
+    const { requestLog, hasLeft } = this.#context;
     if (event.type === "error") {
       // An answer that ends because the client left has not failed.
       if (!hasLeft()) requestLog.fail(event.error);
       return;
     }
-    requestLog.firstEvent();
+    if (!this.#hasSeen) requestLog.firstEvent();
+    this.#hasSeen = true;
     requestLog.isAnswered = true;
+    if (event.type === "part-delta") requestLog.emittedTokens += event.delta.text.length / CHARACTERS_PER_TOKEN;
+    else this.#note(event);
+  };
+
+  #note(event: Exclude<StreamEvent<Streamed>, { type: "part-delta" | "error" }>): void {
+    const { gateway, requestLog } = this.#context;
     requestLog.emittedTokens += tokensOf(event);
     if (event.type === "start") {
       const { counted } = requestLog.attempt ?? {};
@@ -122,8 +129,6 @@ class Observer {
 /** Estimates the tokens of an event cheaply. The exact number comes with the finish, if there is one. */
 function tokensOf(event: StreamEvent<Streamed>): number {
   switch (event.type) {
-    case "part-delta":
-      return event.delta.text.length / CHARACTERS_PER_TOKEN;
     case "delta":
       return event.text.length / CHARACTERS_PER_TOKEN;
     case "frame":
@@ -149,6 +154,9 @@ function resume<E>(first: Promise<readonly E[] | undefined>, source: EventSource
       const events = pending ?? source.next();
       pending = undefined;
       return events;
+    },
+    get steps() {
+      return pending ? undefined : source.steps;
     },
     cancel: () => source.cancel(),
   };

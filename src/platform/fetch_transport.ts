@@ -103,11 +103,11 @@ class SmallBody implements ByteSource {
   }
 
   read(): Promise<Uint8Array | undefined> {
-    return this.#open().read();
+    return (this.#reader ?? this.#open()).read();
   }
 
   cancel(): Promise<void> {
-    return this.#open().cancel();
+    return (this.#reader ?? this.#open()).cancel();
   }
 
   #open(): ByteReader {

@@ -1,7 +1,7 @@
 /** Streams of several targets, one of which becomes the answer. */
 import { GatewayError } from "../errors.ts";
 import { follow } from "../util/abort.ts";
-import { type EventSource, opening } from "../util/event_source.ts";
+import { type EventSource, opening, type Steps } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { Failover, type FailoverPlan, type Hedge } from "./failover.ts";
 
@@ -49,6 +49,19 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
 
   next(): Promise<readonly E[] | undefined> {
     return this.#serving ? this.#serving.events.next().then(this.#pass, this.#break) : this.#first();
+  }
+
+  get steps(): Steps<E> | undefined {
+    const steps = this.#serving?.events.steps;
+    return steps && {
+      read: steps.read,
+      take: (got) => {
+        const events = steps.take(got);
+        if (events instanceof Promise) return events.then(this.#pass, this.#break);
+        return events[events.length - 1]!.type === "finish" ? this.#pass(events) : events;
+      },
+      fail: (thrown) => Promise.resolve(steps.fail(thrown)).then(this.#pass, this.#break),
+    };
   }
 
   async cancel(): Promise<void> {

@@ -13,21 +13,32 @@ export function apply<E>(
   signal?: AbortSignal,
 ): readonly E[] | Promise<readonly E[]> {
   let current = events;
-  for (const [at, transform] of transforms.entries()) {
+  for (let at = 0; at < transforms.length; at++) {
+    const transform = transforms[at]!;
+    if (transform.passesDeltas && areDeltas(current)) continue;
     const changed: E[] = [];
     const works = pushAll(transform, current, (event) => void changed.push(event));
-    const rest = () => apply(transforms.slice(at + 1), changed, signal);
     const done = works && runSliced(works, signal);
-    if (done) return done.then(rest);
+    if (done) return done.then(() => apply(transforms.slice(at + 1), changed, signal));
     current = changed;
   }
   return current;
 }
 
+/** Whether all of the events are increments. */
+export function areDeltas(events: readonly unknown[]): boolean {
+  return events.every(isDelta);
+}
+
+function isDelta(event: unknown): boolean {
+  return (event as { type?: unknown }).type === "part-delta";
+}
+
 /** Long work, if an event causes some. It also handles the remaining events. */
 function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: Emit<E>): SlicedWork<void> | undefined {
-  for (const [at, event] of events.entries()) {
-    const work = transform.push(event, emit);
+  for (let at = 0; at < events.length; at++) {
+    const event = events[at]!;
+    const work = push(transform, event, emit);
     if (work) return pushSlowly(work, transform, events.slice(at + 1), emit);
   }
   return undefined;
@@ -40,7 +51,11 @@ function* pushSlowly<E>(
   emit: Emit<E>,
 ): SlicedWork<void> {
   yield* work;
-  for (const event of events) yield* transform.push(event, emit) ?? [];
+  for (const event of events) yield* push(transform, event, emit) ?? [];
+}
+
+function push<E>(transform: StreamTransform<E>, event: E, emit: Emit<E>): SlicedWork<void> | void {
+  return transform.passesDeltas && isDelta(event) ? emit(event) : transform.push(event, emit);
 }
 
 /** A source whose events go through a transform. */

@@ -61,15 +61,25 @@ export class PartWriter {
   }
 
   text(text: string): GenerateEvent[] {
-    return this.#append("text", text);
+    return this.append("text", text);
   }
 
   reasoning(text: string): GenerateEvent[] {
-    return this.#append("reasoning", text);
+    return this.append("reasoning", text);
   }
 
   refusal(text: string): GenerateEvent[] {
-    return this.#append("refusal", text);
+    return this.append("refusal", text);
+  }
+
+  /** Adds more text of one kind. */
+  append(kind: TextKind, text: string): GenerateEvent[] {
+    if (text === "") return [];
+    // While a part of text is open, no call waits and no text is held back.
+    if (this.#open === kind) return [{ type: "part-delta", index: this.#index, delta: { type: kind, text } }];
+    if (this.#calls.length + this.#held.length === 0) return this.#write(kind, text);
+    this.#held.push({ kind, text });
+    return this.#isMidCall() ? [] : this.#release();
   }
 
   /** Adds a part that arrives whole. */
@@ -151,13 +161,6 @@ export class PartWriter {
       : reason;
     events.push({ type: "finish", finish: { ...finish, reason: mended }, usage, ...(extra && { extra }) });
     return events;
-  }
-
-  #append(kind: TextKind, text: string): GenerateEvent[] {
-    if (text === "") return [];
-    if (this.#calls.length + this.#held.length === 0) return this.#write(kind, text);
-    this.#held.push({ kind, text });
-    return this.#isMidCall() ? [] : this.#release();
   }
 
   /** Whether a call still waits for the rest of its arguments, which a text must not interrupt. */

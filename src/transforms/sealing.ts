@@ -5,7 +5,7 @@
 import type { GenerateEvent, Message, OpaqueReasoning, ReasoningPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import type { ReasoningPlace } from "../contract/protocol.ts";
-import type { StreamTransform } from "../contract/stream.ts";
+import type { Emit, StreamTransform } from "../contract/stream.ts";
 import { changeReasoning } from "./reasoning.ts";
 
 /** The sealed content of a part. */
@@ -91,12 +91,16 @@ export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
         return event;
     }
   };
-  return {
-    push(event, emit) {
+  const transform = {
+    // Only the text of reasoning is sealed.
+    passesDeltas: true,
+    push(event: GenerateEvent, emit: Emit<GenerateEvent>) {
       const changed = sealed(event);
+      transform.passesDeltas = open === undefined;
       if (changed) emit(changed);
     },
   };
+  return transform;
 }
 
 /**

@@ -15,11 +15,13 @@ function textIn(part: OutputPart): string {
   return "text" in part ? part.text : "";
 }
 
-/** Limits the text of a streamed answer. */
-export class TextLimit {
+/** The events of a streamed answer as they are read, and a limit on their text. */
+export class LimitedEvents<E extends { type: string }> {
   readonly #most: number;
   /** Characters received so far. */
   length = 0;
+  /** The events that were read and not taken. */
+  list: E[] = [];
 
   /** `most`: in characters. */
   constructor(most: number) {
@@ -27,16 +29,16 @@ export class TextLimit {
   }
 
   /** Throws `upstream_error` once the events exceed the limit in total. */
-  check(event: { type: string }): void {
-    if (!isDelta(event)) return;
-    this.length += event.delta.text.length;
-    if (this.length > this.#most) throw tooMuchText(this.#most);
-  }
+  readonly add = (event: E): void => {
+    if (event.type === "part-delta") {
+      this.length += (event as E & TextDelta).delta.text.length;
+      if (this.length > this.#most) throw tooMuchText(this.#most);
+    }
+    this.list.push(event);
+  };
 }
 
-function isDelta(event: { type: string }): event is GenerateEvent & { type: "part-delta" } {
-  return event.type === "part-delta";
-}
+type TextDelta = Extract<GenerateEvent, { type: "part-delta" }>;
 
 function tooMuchText(most: number): GatewayError {
   const message = `The upstream's answer has more than ${most} characters of text`;

@@ -2,7 +2,7 @@
 import { createParser } from "eventsource-parser";
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { isJsonText } from "../canonical/json.ts";
-import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
+import { excessOf, harmlessLength, JSON_LIMITS } from "../canonical/json_limits.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Framing } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
@@ -16,61 +16,55 @@ const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity, js
 /** A server that sends the end of its body separately does so after about 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
 
-/** Observes the progress of an upstream's stream. */
-export interface Pulse {
-  /** A read has begun. */
-  wait(): void;
-  /** Bytes have arrived: an event, part of one, or only a comment. */
-  beat(event: boolean): void;
-  /** The connection ended before the stream did. No further frames follow. */
-  broken(cause: unknown): void;
-}
-
 /**
  * The frames of an upstream's stream, including comments. A batch holds the frames that one read completed, which may
- * be none. It ends with the bytes, and the caller decides whether that is a proper end. `pulse` is called before and
- * after each read. Throws if a line, an event or the whole stream exceeds its limit.
+ * be none. It ends with the bytes, and the caller decides whether that is a proper end. Throws if a line, an event or
+ * the whole stream exceeds its limit.
  */
 export class FrameSource {
   readonly #bytes: ByteSource;
   readonly #parser: FrameParser;
-  readonly #pulse: Pulse | undefined;
   readonly #streamBytes: number;
   #length = 0;
   #isReading = false;
   #isOver = false;
 
-  constructor(bytes: ByteSource, framing: Framing = "sse", pulse?: Pulse, limits = LIMITS) {
+  constructor(bytes: ByteSource, framing: Framing = "sse", limits = LIMITS) {
     this.#bytes = bytes;
     this.#parser = PARSERS[framing](limits);
-    this.#pulse = pulse;
     this.#streamBytes = limits.streamBytes;
   }
 
+  /** The next batch. `undefined` after the last one. A broken connection is a failure. */
   next(): Promise<Frame[] | undefined> {
-    if (this.#isOver) return Promise.resolve(undefined);
-    this.#pulse?.wait();
-    this.#isReading = true;
-    return this.#bytes.read().then(this.#framesIn, this.#break);
+    const bytes = this.read();
+    return bytes ? bytes.then((read) => this.framesIn(read), this.#break) : Promise.resolve(undefined);
   }
 
-  readonly #break = (cause: unknown): Frame[] => {
+  /** The first step of `next`. `undefined` after the last batch. */
+  read(): Promise<Uint8Array | undefined> | undefined {
+    if (this.#isOver) return undefined;
+    this.#isReading = true;
+    return this.#bytes.read();
+  }
+
+  /** The second step of `next`: the batch of what was read. Without bytes they have ended, even if they broke off. */
+  framesIn(bytes: Uint8Array | undefined): Frame[] | undefined {
+    this.#isReading = false;
+    if (this.#isOver) return undefined;
+    if (!bytes) {
+      this.#isOver = true;
+      return this.#parser.end();
+    }
+    this.#length += bytes.length;
+    if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
+    return this.#parser.read(bytes);
+  }
+
+  readonly #break = (cause: unknown): never => {
     this.#isReading = false;
     this.#isOver = true;
-    if (!this.#pulse) throw brokenOff(cause);
-    this.#pulse.broken(cause);
-    return this.#framesIn(undefined);
-  };
-
-  /** `undefined` once the bytes have ended. */
-  readonly #framesIn = (bytes: Uint8Array | undefined): Frame[] => {
-    this.#isReading = false;
-    this.#isOver ||= bytes === undefined;
-    this.#length += bytes?.length ?? 0;
-    if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
-    const frames = bytes ? this.#parser.read(bytes) : this.#parser.end();
-    this.#pulse?.beat(frames.some(isEvent));
-    return frames;
+    throw brokenOff(cause);
   };
 
   /**
@@ -118,16 +112,19 @@ class EventParser implements FrameParser {
   readonly #parser: ReturnType<typeof createParser>;
   readonly #mostLines: number;
   #frames: Frame[] = [];
+  #hasEvent = false;
   /** Lines since the last event. Each one uses far more memory than its bytes until the event ends. */
   #openLines = 0;
 
   constructor({ frameBytes, json }: Limits) {
     this.#lines = new Lines(frameBytes);
     this.#mostLines = json.values;
+    const harmless = harmlessLength(json);
     this.#parser = createParser({
       onEvent: ({ event, data, id }) => {
-        checkJson(data, json);
+        if (data.length > harmless) checkJson(data, json);
         this.#frames.push({ event, data, id });
+        this.#hasEvent = true;
       },
       onComment: (comment) => void this.#frames.push({ comment }),
       onError: (error) => {
@@ -138,11 +135,17 @@ class EventParser implements FrameParser {
   }
 
   read(bytes: Uint8Array): Frame[] {
-    // In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately.
-    const end = this.#lines.isLong ? bytes.findIndex((one) => one === LF || one === CR) + 1 : 0;
+    if (this.#lines.length > LONG_BYTES) return this.#readAfterLong(bytes);
+    // Most reads hold whole lines.
+    const isWhole = this.#lines.length === 0 && bytes[bytes.length - 1] === LF;
+    return this.#parse(isWhole ? decoder.decode(bytes) : this.#lines.read(bytes));
+  }
+
+  /** In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately. */
+  #readAfterLong(bytes: Uint8Array): Frame[] {
+    const end = bytes.findIndex((one) => one === LF || one === CR) + 1;
     const before = end > 0 ? this.#parse(this.#lines.read(bytes.subarray(0, end))) : [];
-    const after = this.#parse(this.#lines.read(bytes.subarray(end)));
-    return before.length > 0 ? [...before, ...after] : after;
+    return [...before, ...this.#parse(this.#lines.read(bytes.subarray(end)))];
   }
 
   end(): Frame[] {
@@ -155,7 +158,9 @@ class EventParser implements FrameParser {
     this.#parser.feed(text);
     const frames = this.#frames;
     this.#frames = [];
-    this.#openLines = frames.some(isEvent) ? 0 : this.#openLines + countOf("\n", text) + countOf("\r", text);
+    if (this.#hasEvent) this.#openLines = 0;
+    else this.#openLines += countOf("\n", text) + countOf("\r", text);
+    this.#hasEvent = false;
     if (this.#openLines > this.#mostLines) throw frameTooLong();
     return frames;
   }
@@ -204,7 +209,8 @@ function countOf(character: string, text: string): number {
   return count;
 }
 
-function isEvent({ data }: Frame): boolean {
+/** Whether it is more than a comment. */
+export function isEvent({ data }: Frame): boolean {
   return data !== undefined;
 }
 
@@ -227,7 +233,8 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
  * its size.
  */
 class Lines {
-  /** The beginning of an incomplete line. */
+  /** How many bytes of an incomplete line there are. */
+  length = 0;
   readonly #rest = new ByteBuffer();
   readonly #mostBytes: number;
   readonly #endsAtCr: boolean;
@@ -238,25 +245,21 @@ class Lines {
     this.#endsAtCr = endsAtCr;
   }
 
-  /** Whether the incomplete line is already longer than most reads. */
-  get isLong(): boolean {
-    return this.#rest.length > LONG_BYTES;
-  }
-
   /** The complete lines so far as text; empty if no line has ended. */
   read(bytes: Uint8Array): string {
     const end = this.#endOfLines(bytes);
     let whole = end === bytes.length ? bytes : bytes.subarray(0, end);
-    if (end > 0 && this.#rest.length > 0) {
+    if (end > 0 && this.length > 0) {
       this.#rest.append(whole);
       whole = this.#rest.take();
     }
     if (end < bytes.length) this.#rest.append(bytes.subarray(end));
-    if (this.#rest.length > this.#mostBytes) throw frameTooLong();
+    this.length = this.#rest.length;
+    if (this.length > this.#mostBytes) throw frameTooLong();
     return decoder.decode(whole);
   }
 
-  /** The offset at which the last complete line ends. Most reads end with one. */
+  /** The offset at which the last complete line ends. */
   #endOfLines(bytes: Uint8Array): number {
     if (bytes[bytes.length - 1] === LF) return bytes.length;
     return Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;

@@ -6,7 +6,7 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import { runSliced, runStep, SLICE_MS, yieldToEventLoop } from "../util/sliced_work.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import { checkText, TextLimit } from "./answer_text.ts";
+import { checkText, LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, local, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
@@ -153,16 +153,11 @@ async function collectText<K extends ModelOperation>(
   const collect = COLLECT[operation];
   if (!collect) return undefined;
   const reader = stream.reader(input, target, context);
-  const limit = new TextLimit(upstream.answerText);
-  const events: StreamEvent<K>[] = [];
-  const emit = (event: StreamEvent<K>) => {
-    limit.check(event);
-    events.push(event);
-  };
-  await readEvents(framesIn(text, stream.framing, upstream), reader, emit, signal);
+  const events = new LimitedEvents<StreamEvent<K>>(upstream.answerText);
+  await readEvents(framesIn(text, stream.framing, upstream), reader, events.add, signal);
   if (!reader.done) {
-    const work = reader.end(emit);
+    const work = reader.end(events.add);
     if (work) await runSliced(work, signal);
   }
-  return collect(events);
+  return collect(events.list);
 }

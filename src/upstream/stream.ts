@@ -3,18 +3,18 @@ import type { Message, ToolCallPart } from "../canonical/generate.ts";
 import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
 import { withoutConversation } from "../canonical/relay.ts";
 import { REPLAY } from "../canonical/replay.ts";
-import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { runSliced, runStep } from "../util/sliced_work.ts";
+import { type EventSource, opening, sourceOf, type Steps } from "../util/event_source.ts";
+import { runSliced, runStep, type SlicedWork } from "../util/sliced_work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { Frame } from "../contract/frame.ts";
-import type { Emit, StreamReader } from "../contract/stream.ts";
+import type { StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
-import { TextLimit } from "./answer_text.ts";
+import { LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, cannotStream, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
-import { FrameSource, type Pulse } from "./frames.ts";
+import { FrameSource, isEvent } from "./frames.ts";
 import { readEvents } from "./read_events.ts";
 import { answer, respond } from "./run.ts";
 import { brokenOff, parserFor, readReply } from "./send.ts";
@@ -100,19 +100,31 @@ function isEventStream({ headers }: TransportResponse, operation: ModelOperation
   return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
 }
 
+type Batch<K extends ModelOperation> =
+  | readonly StreamEvent<K>[]
+  | Promise<readonly StreamEvent<K>[] | undefined>;
+
 /** The events of one streamed answer, one batch per read. */
-class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<K>> {
+class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<K>>, Steps<StreamEvent<K>> {
+  readonly steps: Steps<StreamEvent<K>> = this;
   readonly #frames: FrameSource;
   readonly #reader: StreamReader<StreamEvent<K>>;
-  readonly #limit: TextLimit;
+  readonly #events: LimitedEvents<StreamEvent<K>>;
   readonly #watch: Watch;
+  readonly #idleMs: number;
   readonly #outer: AbortSignal;
   readonly #bill: AnswerBill<K> | undefined;
+  /** Some transcript streams end only with the body. A broken connection is not such an end. */
+  readonly #endsWithBody: boolean;
+  /** Whether the first event has come. */
+  #hasBegun = false;
   /** Why the connection broke, if it did. */
   #broken: GatewayError | undefined;
   /** The error to throw after the pending events. */
   #failure: { reason: unknown } | undefined;
   #isWaiting = false;
+  /** While it reads on until there are events, a batch may be empty. */
+  #isReadingOn = false;
   #isOver = false;
   #isCancelled = false;
 
@@ -124,59 +136,105 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     { operation, upstream, signal }: Attempt<K>,
     bill: AnswerBill<K> | undefined,
   ) {
-    const pulse = pulseOf(watch, upstream.timeouts.idleMs, (failure) => {
-      // Some transcript streams end only with the body. A broken connection is not such an end.
-      if (operation === "transcribe") throw failure;
-      this.#broken = failure;
-    });
-    this.#frames = new FrameSource(body, framing, pulse, upstream);
+    this.#frames = new FrameSource(body, framing, upstream);
     this.#reader = reader;
-    this.#limit = new TextLimit(upstream.answerText);
+    this.#events = new LimitedEvents(upstream.answerText);
     this.#watch = watch;
+    this.#idleMs = upstream.timeouts.idleMs;
     this.#outer = signal;
     this.#bill = bill;
-    bill?.follow(this.#limit);
+    this.#endsWithBody = operation === "transcribe";
+    bill?.follow(this.#events);
   }
 
-  async next(): Promise<StreamEvent<K>[] | undefined> {
-    const events: StreamEvent<K>[] = [];
-    const emit = (event: StreamEvent<K>) => {
-      this.#limit.check(event);
-      events.push(event);
-    };
+  next(): Promise<readonly StreamEvent<K>[] | undefined> {
+    return this.read().then(this.take, this.fail);
+  }
+
+  /** While a slow client keeps the gateway from reading, the upstream's clock is paused. */
+  readonly read = (): Promise<Uint8Array | undefined> => {
     this.#isWaiting = true;
-    try {
-      while (!this.#isOver && events.length === 0) {
-        const work = this.#read(await this.#frames.next(), emit);
-        if (work) await work;
-        this.#isOver ||= this.#reader.done;
-      }
-    } catch (thrown) {
-      this.#fail(thrown);
-    }
-    this.#isWaiting = false;
-    const last = events.at(-1);
-    if (last?.type === "finish") this.#bill?.finished(last);
-    if (events.length > 0 && !this.#isCancelled) return events;
-    await this.#close();
-    if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
-    return undefined;
-  }
+    const bytes = this.#isOver ? undefined : this.#frames.read();
+    if (bytes && this.#hasBegun) this.#watch.touch();
+    return bytes ?? Promise.resolve(undefined);
+  };
 
-  /** Reads the frames as events. Without frames, the stream has ended. */
-  #read(frames: readonly Frame[] | undefined, emit: Emit<StreamEvent<K>>): Promise<void> | void {
-    const { signal } = this.#watch;
-    if (frames) return readEvents(frames, this.#reader, emit, signal);
-    this.#isOver = true;
-    const work = this.#reader.end(emit);
-    return work ? runSliced(work, signal) : undefined;
-  }
+  readonly take = (got: unknown): Batch<K> => {
+    let work: Promise<void> | undefined;
+    try {
+      if (!this.#isOver) work = this.#parse(this.#frames.framesIn(got as Uint8Array | undefined));
+    } catch (thrown) {
+      this.#stop(thrown);
+    }
+    if (work) return work.catch(this.#stop).then(this.#give);
+    const { list } = this.#events;
+    const isAmid = !this.#isOver && !this.#reader.done && list[list.length - 1]?.type === "part-delta";
+    if (!isAmid) return this.#give();
+    this.#events.list = [];
+    this.#isWaiting = false;
+    return list;
+  };
 
   /** An answer that was complete when the connection broke is whole. Any other answer fails because of the break. */
-  #fail(thrown: unknown): void {
+  readonly fail = (cause: unknown): Batch<K> => {
+    this.#broken = brokenOff(cause);
+    if (this.#endsWithBody) this.#stop(this.#broken);
+    return this.take(undefined);
+  };
+
+  /** Reads the frames as events. Without frames, the stream has ended. */
+  #parse(frames: readonly Frame[] | undefined): Promise<void> | undefined {
+    const { signal } = this.#watch;
+    const { add } = this.#events;
+    let work: SlicedWork<void> | void;
+    if (frames) {
+      if (!this.#hasBegun && frames.some(isEvent)) this.#begin();
+      if (this.#hasBegun) this.#watch.rest();
+      if (frames.length !== 1) return readEvents(frames, this.#reader, add, signal);
+      work = this.#reader.read(frames[0]!, add);
+    } else {
+      this.#isOver = true;
+      work = this.#reader.end(add);
+    }
+    return (work && runSliced(work, signal)) || undefined;
+  }
+
+  /** The first event ends one phase and begins the next. Any further sign of life, including comments, restarts its time. */
+  #begin(): void {
+    this.#hasBegun = true;
+    this.#watch.begin(this.#idleMs, "send another event");
+  }
+
+  readonly #give = (): Batch<K> => {
+    this.#isOver ||= this.#reader.done;
+    const { list } = this.#events;
+    if (list.length === 0 && !this.#isOver) return this.#isReadingOn ? list : this.#readOn();
+    this.#isWaiting = false;
+    if (list.length === 0 || this.#isCancelled) return this.#end();
+    this.#events.list = [];
+    const last = list.at(-1)!;
+    if (last.type === "finish") this.#bill?.finished(last);
+    return list;
+  };
+
+  async #readOn(): Promise<readonly StreamEvent<K>[] | undefined> {
+    this.#isReadingOn = true;
+    let events: readonly StreamEvent<K>[] | undefined = [];
+    while (events?.length === 0) events = await this.next();
+    this.#isReadingOn = false;
+    return events;
+  }
+
+  readonly #stop = (thrown: unknown): void => {
     const { signal } = this.#watch;
     this.#isOver = true;
     this.#failure = { reason: signal.aborted ? signal.reason : this.#broken ?? thrown };
+  };
+
+  async #end(): Promise<undefined> {
+    await this.#close();
+    if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
+    return undefined;
   }
 
   async cancel(): Promise<void> {
@@ -191,23 +249,4 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     await this.#frames.cancel();
     this.#watch.stop();
   }
-}
-
-/**
- * The first event ends one phase and begins the next. Any further sign of life, including comments, restarts its time.
- * While a slow client keeps the gateway from reading, the upstream's clock is paused.
- */
-function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError) => void): Pulse {
-  let begun = false;
-  return {
-    wait: () => begun ? watch.touch() : undefined,
-    beat(event) {
-      if (!begun && event) {
-        begun = true;
-        watch.begin(idleMs, "send another event");
-      }
-      if (begun) watch.rest();
-    },
-    broken: (cause) => onBroken(brokenOff(cause)),
-  };
 }

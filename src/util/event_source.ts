@@ -13,6 +13,22 @@ export interface EventSource<E> {
   next(): Promise<readonly E[] | undefined>;
   /** Ends the source, even while `next` is pending. Resolves once everything that it held is released. */
   cancel(): Promise<void>;
+  /** Present once all further events come by steps. `next` works all the same. */
+  readonly steps?: Steps<E> | undefined;
+}
+
+/**
+ * What `next` does, in two steps: it waits, then makes events of what it got. With `next`, every source that passes on
+ * the events of another adds a promise to each batch. With steps, they all wait once. The functions may be called
+ * without their object.
+ */
+export interface Steps<E> {
+  /** Waits for what the next events are made of. */
+  readonly read: () => Promise<unknown>;
+  /** What `next` returns, made of what `read` got. Events that are there come without a promise. Only a promise fails. */
+  readonly take: (got: unknown) => readonly E[] | Promise<readonly E[] | undefined>;
+  /** Like `take`, after `read` failed. */
+  readonly fail: (thrown: unknown) => readonly E[] | Promise<readonly E[] | undefined>;
 }
 
 /** How many events of a complete answer are returned at once, so that a slow reader still slows down the rest. */
@@ -59,6 +75,9 @@ export function opening<E>(once: () => Promise<EventSource<E>>): EventSource<E> 
   };
   return {
     next: () => source ? source.next() : first(),
+    get steps() {
+      return source?.steps;
+    },
     async cancel() {
       isCancelled = true;
       const opened = await opening?.catch(() => undefined); // the caller of `next` receives the failure

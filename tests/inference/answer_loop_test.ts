@@ -1,5 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StreamTransform, StreamWriter } from "../../src/contract/stream.ts";
+import type { Frame } from "../../src/contract/frame.ts";
+import type { FrameText } from "../../src/http/framing.ts";
 import { AnswerLoop, type LoopOptions, type Passage } from "../../src/inference/answer_loop.ts";
 import type { EventSource } from "../../src/util/event_source.ts";
 import type { SlicedWork } from "../../src/util/sliced_work.ts";
@@ -13,6 +15,11 @@ interface Event {
 const event = (text: string, type: Event["type"] = "text"): Event => ({ type, text });
 const WRITER: StreamWriter<Event> = { write: ({ text }, emit) => emit({ data: text }) };
 
+function textOf(format: (frame: Frame) => string): FrameText {
+  const frames = { text: "", add: (frame: Frame) => void (frames.text += format(frame)) };
+  return frames;
+}
+
 function loopOf(batches: Event[][], passage: Passage<Event> = {}, more: Partial<LoopOptions> = {}, writer = WRITER) {
   const left = [...batches];
   let pulls = 0;
@@ -21,7 +28,7 @@ function loopOf(batches: Event[][], passage: Passage<Event> = {}, more: Partial<
     cancel: () => Promise.resolve(),
   };
   const loop = new AnswerLoop(source, writer, passage, {
-    format: ({ data, comment }) => comment ? `#${comment} ` : `${data} `,
+    frames: textOf(({ data, comment }) => comment ? `#${comment} ` : `${data} `),
     lateNotes: () => [],
     signal: new AbortController().signal,
     ...more,

@@ -1,7 +1,7 @@
 /** Sources of events, for tests that think in single events. */
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Framing } from "../../src/contract/stream.ts";
-import { FrameSource, type Pulse } from "../../src/upstream/frames.ts";
+import { FrameSource } from "../../src/upstream/frames.ts";
 import type { EventSource } from "../../src/util/event_source.ts";
 import { sourceOfBytes } from "./transport.ts";
 
@@ -29,8 +29,7 @@ export async function* eachOf<E>(source: EventSource<E>): AsyncGenerator<E> {
 /** The frames of a body, one by one. */
 export function readFrames(
   body: ReadableStream<Uint8Array>,
-  pulse?: Pulse,
   framing?: Framing,
 ): AsyncGenerator<Frame> {
-  return eachOf(new FrameSource(sourceOfBytes(body), framing, pulse));
+  return eachOf(new FrameSource(sourceOfBytes(body), framing));
 }

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { FrameSource } from "../../src/upstream/frames.ts";
+import { FrameSource, isEvent } from "../../src/upstream/frames.ts";
 import { heldBy } from "../support/heap.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
@@ -121,17 +121,15 @@ for (const [kind, open] of Object.entries(BROKEN)) {
   });
 }
 
-Deno.test("frames: every piece is waited for and told, and whether an event is in it", async () => {
+Deno.test("frames: every piece is a batch, and shows whether an event is in it", async () => {
   const pulses: (boolean | string)[] = [];
   const pieces = [": warming", " up\n\n", "data: o", "ne\n\n", ": x\n\ndata: two\n\n"].map(bytesOf);
-  await toArray(
-    readFrames(bodyOf(pieces), {
-      wait: () => void pulses.push("wait"),
-      beat: (event) => void pulses.push(event),
-      broken: () => void pulses.push("broken"),
-    }),
-  );
-  // The last piece is the end of the body, which is told too.
+  const source = new FrameSource(sourceOfBytes(bodyOf(pieces)));
+  for (let bytes = source.read(); bytes; bytes = source.read()) {
+    pulses.push("wait");
+    pulses.push(source.framesIn(await bytes)!.some(isEvent));
+  }
+  // The last piece is the end of the body, which is a batch too.
   assertEquals(pulses, [false, false, false, true, true, false].flatMap((event) => ["wait", event]));
 });
 
@@ -165,12 +163,13 @@ Deno.test("frames: leaving an upstream that stays silent, or that goes on, cance
   assertEquals(await leaveAfterFirst({ more: bytesOf("data: more\n\n"), ends: false }), "cancelled");
 });
 
-Deno.test("frames: they end where the body breaks, and who watches hears of it", async () => {
+Deno.test("frames: they end where the body breaks, and who reads the bytes hears of it", async () => {
   const cause = new TypeError("error reading a body from connection");
-  const pulses: unknown[] = [];
-  const pulse = { wait: () => {}, beat: () => {}, broken: (why: unknown) => void pulses.push(why) };
-  const frames = await toArray(readFrames(bodyOf([bytesOf("data: one\n\n")], cause), pulse));
-  assertEquals([frames.map(({ data }) => data), pulses], [["one"], [cause]]);
+  const source = new FrameSource(sourceOfBytes(bodyOf([bytesOf("data: one\n\n")], cause)));
+  const frames = source.framesIn(await source.read())!;
+  const thrown = await source.read()!.catch((why) => why);
+  frames.push(...source.framesIn(undefined)!);
+  assertEquals([frames.map(({ data }) => data), thrown, source.read()], [["one"], cause, undefined]);
 });
 
 const LINES: Record<string, { text: string; expected: string[] }> = {
@@ -185,7 +184,7 @@ for (const [name, { text, expected }] of Object.entries(LINES)) {
   Deno.test(`frames: of JSON lines, ${name}, wherever the bytes are cut`, async () => {
     const bytes = bytesOf(text);
     const read = async (...pieces: Uint8Array<ArrayBuffer>[]) =>
-      (await toArray(readFrames(bodyOf(pieces), undefined, "ndjson"))).map(({ data }) => data);
+      (await toArray(readFrames(bodyOf(pieces), "ndjson"))).map(({ data }) => data);
     for (let at = 0; at <= bytes.length; at++) {
       assertEquals(await read(bytes.slice(0, at), bytes.slice(at)), expected, `cut at ${at}`);
     }

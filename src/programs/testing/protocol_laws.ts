@@ -5,7 +5,7 @@ import type { Exchange, WireRequest } from "../../contract/context.ts";
 import type { Frame } from "../../contract/frame.ts";
 import type { Protocol } from "../../contract/protocol.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../errors.ts";
-import { FORMAT } from "../../http/framing.ts";
+import { formatFrames } from "../../http/framing.ts";
 import { type Law, must, mustEqual } from "./law.ts";
 import { writeFrames } from "./stages.ts";
 
@@ -137,8 +137,7 @@ function framesOf(sample: ProtocolSample, events: Iterable<GenerateEvent>): Fram
 }
 
 function streamText(sample: ProtocolSample, events: Iterable<GenerateEvent>): string {
-  const format = FORMAT[sample.protocol.stream?.framing ?? "sse"];
-  return framesOf(sample, events).map(format).join("");
+  return formatFrames(framesOf(sample, events), sample.protocol.stream?.framing ?? "sse");
 }
 
 async function checkAnswers(sample: ProtocolSample): Promise<void> {
