@@ -85,9 +85,8 @@ function isPlainRequest(body: ChatRequest): boolean {
   if (body.stream_options && hasOther(body.stream_options, OPTION_KEYS)) return false;
   for (const message of body.messages) {
     if (message.role === "function" || message.type === "function") return false;
-    if (message.role === "assistant" && (message.tool_calls || message.function_call || message.reasoning)) {
-      return false;
-    }
+    if (message.role !== "assistant") continue;
+    if (message.tool_calls || message.function_call || message.reasoning !== undefined) return false;
   }
   return true;
 }
@@ -167,12 +166,13 @@ function withOneLimit(
 /** A field that occurs under two names counts once, by the newer name. */
 function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   const { max_tokens, max_completion_tokens, function_call, tool_choice, messages } = body;
-  noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);
-  const called = function_call && parseChoice({ function_call });
-  noteOutweighed("function_call", called, tool_choice && parseToolChoice(tool_choice), note);
-  noteSynonymsInChoice(tool_choice, note);
+  if (max_tokens) noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);
+  if (function_call && tool_choice) {
+    noteOutweighed("function_call", parseChoice({ function_call }), parseToolChoice(tool_choice), note);
+  }
+  if (tool_choice) noteSynonymsInChoice(tool_choice, note);
   for (const message of messages) {
-    if (message.role !== "assistant") continue;
+    if (message.role !== "assistant" || message.reasoning === undefined) continue;
     noteOutweighed("messages.reasoning", message.reasoning, message.reasoning_content, note);
   }
 }
@@ -181,8 +181,7 @@ function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
 function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
   if (format && !isModelled(format)) fields.response_format = format as JsonObject;
-  const options = body.stream_options && extraOf(WIRE, body.stream_options, OPTION_KEYS);
-  Object.assign(fields, inside("stream_options", options ?? undefined));
+  if (body.stream_options) inside("stream_options", extraOf(WIRE, body.stream_options, OPTION_KEYS), fields);
   // Seeds have 64 bits. No other wire has one.
   if (isRawNumber(body.seed)) fields.seed = body.seed as unknown as JsonObject;
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;

@@ -17,9 +17,8 @@ import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
 /** The request to relay. `undefined` if the canonical form can carry it. */
 export function parseRelay(body: ChatRequest): RelayRequest | undefined {
   const field = relayedField(body);
-  return field === undefined
-    ? undefined
-    : { model: body.model, stream: body.stream ?? false, wire: WIRE, field, body: body as JsonObject };
+  if (field === undefined) return undefined;
+  return { model: body.model, stream: body.stream ?? false, wire: WIRE, field, body: body as JsonObject };
 }
 
 function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequest): string | undefined {
