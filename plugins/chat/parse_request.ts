@@ -44,11 +44,13 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const body = validate(requestSchema, inOwnForm(wire.body, note));
+  const given = wire.body;
+  const isForeign = isJsonObject(given) && (given.n_predict !== undefined || given.input !== undefined);
+  const body = validate(requestSchema, isForeign ? inOwnForm(given, note) : given);
   const isPlain = isPlainRequest(body);
   const request: GenerateRequest = {
     model: body.model,
-    messages: parseMessages(body.messages, body.tools ? flatCustomTools(body) : NO_TOOLS),
+    messages: parseMessages(body),
     stream: body.stream ?? false,
   };
   if (!isPlain) addTools(body, request);
@@ -92,8 +94,7 @@ function isPlainRequest(body: ChatRequest): boolean {
 }
 
 /** The body without names that only some servers and clients know. */
-function inOwnForm(body: unknown, note: (text: string) => void): unknown {
-  if (!isJsonObject(body)) return body;
+function inOwnForm(body: JsonObject, note: (text: string) => void): unknown {
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
   return limited.input === undefined ? limited : toChatShape(limited, note);
 }
@@ -198,7 +199,8 @@ const ASSISTANT_KEYS: ReadonlySet<string> = new Set([
 ]);
 const RESULT_KEYS: ReadonlySet<string> = new Set([...TURN_KEYS, "tool_call_id"]);
 
-function parseMessages(messages: readonly ChatMessage[], flat: ReadonlySet<unknown>): Message[] {
+function parseMessages({ messages, tools }: ChatRequest): Message[] {
+  const flat = tools ? flatCustomTools({ tools }) : NO_TOOLS;
   const parsed: Message[] = [];
   // The legacy form has no ids: a `function` message answers the latest `function_call`.
   let functionCalls = 0;

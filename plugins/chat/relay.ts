@@ -8,8 +8,8 @@ import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { factsOf } from "./families.ts";
+import { notAnAnswer, parseAnswer } from "./parse_response.ts";
 import { parseFrame } from "./parse_stream.ts";
-import { notAnAnswer, parseAnswer } from "./reader.ts";
 import { asksForUsage } from "./serialize_stream.ts";
 import { parseUsage } from "./usage.ts";
 import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
