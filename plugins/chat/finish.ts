@@ -2,7 +2,7 @@ import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
 import { reasonOf } from "../shared/finish_reasons.ts";
 
 /** How the wire spells each reason. SDKs refuse any other word, so an ending that no wire shares is sent as the nearest. */
-const WORD_OF: Record<FinishReason, string> = {
+export const FINISH_WORDS: Record<FinishReason, string> = {
   "stop": "stop",
   "length": "length",
   "tool-calls": "tool_calls",
@@ -18,8 +18,4 @@ export function parseFinish(word: string, stopSequence?: string): Finish {
     ...(reason === undefined && { raw: word }),
     ...(stopSequence !== undefined && { stopSequence }),
   };
-}
-
-export function serializeFinish({ reason }: Finish): string {
-  return WORD_OF[reason];
 }

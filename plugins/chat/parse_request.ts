@@ -44,11 +44,13 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const body = validate(requestSchema, inOwnForm(wire.body, note));
+  const given = wire.body;
+  const isForeign = isJsonObject(given) && (given.n_predict !== undefined || given.input !== undefined);
+  const body = validate(requestSchema, isForeign ? inOwnForm(given, note) : given);
   const isPlain = isPlainRequest(body);
   const request: GenerateRequest = {
     model: body.model,
-    messages: parseMessages(body.messages, body.tools ? flatCustomTools(body) : NO_TOOLS),
+    messages: parseMessages(body),
     stream: body.stream ?? false,
   };
   if (!isPlain) addTools(body, request);
@@ -85,16 +87,14 @@ function isPlainRequest(body: ChatRequest): boolean {
   if (body.stream_options && hasOther(body.stream_options, OPTION_KEYS)) return false;
   for (const message of body.messages) {
     if (message.role === "function" || message.type === "function") return false;
-    if (message.role === "assistant" && (message.tool_calls || message.function_call || message.reasoning)) {
-      return false;
-    }
+    if (message.role !== "assistant") continue;
+    if (message.tool_calls || message.function_call || message.reasoning !== undefined) return false;
   }
   return true;
 }
 
 /** The body without names that only some servers and clients know. */
-function inOwnForm(body: unknown, note: (text: string) => void): unknown {
-  if (!isJsonObject(body)) return body;
+function inOwnForm(body: JsonObject, note: (text: string) => void): unknown {
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
   return limited.input === undefined ? limited : toChatShape(limited, note);
 }
@@ -167,12 +167,13 @@ function withOneLimit(
 /** A field that occurs under two names counts once, by the newer name. */
 function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   const { max_tokens, max_completion_tokens, function_call, tool_choice, messages } = body;
-  noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);
-  const called = function_call && parseChoice({ function_call });
-  noteOutweighed("function_call", called, tool_choice && parseToolChoice(tool_choice), note);
-  noteSynonymsInChoice(tool_choice, note);
+  if (max_tokens) noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);
+  if (function_call && tool_choice) {
+    noteOutweighed("function_call", parseChoice({ function_call }), parseToolChoice(tool_choice), note);
+  }
+  if (tool_choice) noteSynonymsInChoice(tool_choice, note);
   for (const message of messages) {
-    if (message.role !== "assistant") continue;
+    if (message.role !== "assistant" || message.reasoning === undefined) continue;
     noteOutweighed("messages.reasoning", message.reasoning, message.reasoning_content, note);
   }
 }
@@ -181,8 +182,7 @@ function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
 function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
   if (format && !isModelled(format)) fields.response_format = format as JsonObject;
-  const options = body.stream_options && extraOf(WIRE, body.stream_options, OPTION_KEYS);
-  Object.assign(fields, inside("stream_options", options ?? undefined));
+  if (body.stream_options) inside("stream_options", extraOf(WIRE, body.stream_options, OPTION_KEYS), fields);
   // Seeds have 64 bits. No other wire has one.
   if (isRawNumber(body.seed)) fields.seed = body.seed as unknown as JsonObject;
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
@@ -199,7 +199,8 @@ const ASSISTANT_KEYS: ReadonlySet<string> = new Set([
 ]);
 const RESULT_KEYS: ReadonlySet<string> = new Set([...TURN_KEYS, "tool_call_id"]);
 
-function parseMessages(messages: readonly ChatMessage[], flat: ReadonlySet<unknown>): Message[] {
+function parseMessages({ messages, tools }: ChatRequest): Message[] {
+  const flat = tools ? flatCustomTools({ tools }) : NO_TOOLS;
   const parsed: Message[] = [];
   // The legacy form has no ids: a `function` message answers the latest `function_call`.
   let functionCalls = 0;

@@ -10,7 +10,8 @@ import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { type TextPlace, textPlaceIn, withText } from "./alike_chunks.ts";
 import { ChoiceFilter } from "./choice_filter.ts";
-import { AnswerReader, parseAnswer } from "./reader.ts";
+import { parseAnswer } from "./parse_response.ts";
+import { AnswerReader } from "./reader.ts";
 import type { ChatAnswer } from "./wire.ts";
 
 /** The length up to which a chunk takes no time that anybody notes, in characters. */

@@ -1,11 +1,10 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { Finish, GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { addPresent, isJsonObject } from "../../src/canonical/json.ts";
+import { addPresent } from "../../src/canonical/json.ts";
 import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
 import type { SlicedWork } from "../../src/util/sliced_work.ts";
@@ -19,19 +18,7 @@ import { OpenCalls, saysNothing } from "./open_calls.ts";
 import { OpaqueReasoningFields } from "./opaque_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage } from "./usage.ts";
-import { answerSchema, type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";
-
-/** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
-export function parseAnswer(body: unknown): ChatAnswer {
-  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
-  const answer = accept(answerSchema, body);
-  if (!answer) throw notAnAnswer();
-  return answer;
-}
-
-export function notAnAnswer(): GatewayError {
-  return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
-}
+import { type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";
 
 const REASONING_KEYS = ["reasoning_content", "reasoning", "reasoning_text"] as const;
 

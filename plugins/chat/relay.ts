@@ -8,8 +8,8 @@ import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { factsOf } from "./families.ts";
+import { notAnAnswer, parseAnswer } from "./parse_response.ts";
 import { parseFrame } from "./parse_stream.ts";
-import { notAnAnswer, parseAnswer } from "./reader.ts";
 import { asksForUsage } from "./serialize_stream.ts";
 import { parseUsage } from "./usage.ts";
 import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
@@ -17,9 +17,8 @@ import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
 /** The request to relay. `undefined` if the canonical form can carry it. */
 export function parseRelay(body: ChatRequest): RelayRequest | undefined {
   const field = relayedField(body);
-  return field === undefined
-    ? undefined
-    : { model: body.model, stream: body.stream ?? false, wire: WIRE, field, body: body as JsonObject };
+  if (field === undefined) return undefined;
+  return { model: body.model, stream: body.stream ?? false, wire: WIRE, field, body: body as JsonObject };
 }
 
 function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequest): string | undefined {

@@ -167,6 +167,8 @@ function serializeResult(
   target: Target,
   context: Context,
 ): JsonObject {
+  const text = extra ? undefined : onlyText(content);
+  if (text !== undefined && !isError) return { role: "tool", tool_call_id: id, content: text };
   const apart = passesHints(target, context);
   const texts = content.some(isFile) ? content.filter((part) => !isFile(part)) : content;
   // Some hosts refuse an empty result, and the files follow in a turn of their own.
@@ -215,9 +217,12 @@ function serializeAssistant(
   if (!silent || silentContent !== "absent") turn.content = silent && silentContent === undefined ? null : written;
   if (refusals.length > 0) turn.refusal = refusals.map((part) => part.text).join("");
   if (wantsThoughts && calls.length > 0) turn[reasoningField] = "";
-  const fieldsOf = addReasoning(turn, reasoning, target, context);
+  const fieldsOf = reasoning.length > 0 ? addReasoning(turn, reasoning, target, context) : NO_CALLS;
   if (calls.length > 0) {
-    turn.tool_calls = calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context));
+    turn.tool_calls = calls.map((call) => {
+      const fields = fieldsOf[call.id];
+      return serializeUpstreamCall(fields ? withFields(call, fields) : call, context);
+    });
   }
   for (const name in extra) setField(turn, name, extra[name]);
   return turn;
@@ -230,7 +235,6 @@ function addReasoning(
   target: Target,
   context: Context,
 ): Record<string, JsonObject> {
-  if (reasoning.length === 0) return NO_CALLS;
   const { details, calls } = opaqueFieldsIn(reasoning);
   Object.assign(turn, serializeReasoning(reasoning, details, target, context));
   return calls;
@@ -254,8 +258,8 @@ function sorted(content: readonly OutputPart[]) {
 }
 
 /** The call with fields that its server put on it. */
-function withFields(call: ToolCallPart, fields: JsonObject | undefined): ToolCallPart {
-  return fields ? { ...call, extra: mergeExtras([call.extra, { wire: WIRE, fields }]) } : call;
+function withFields(call: ToolCallPart, fields: JsonObject): ToolCallPart {
+  return { ...call, extra: mergeExtras([call.extra, { wire: WIRE, fields }]) };
 }
 
 /** The model's thoughts go back to it, with the server's details of them. What only another vendor can read stays behind. */

@@ -4,7 +4,7 @@ import { addFields, asObject, type JsonObject } from "../../src/canonical/json.t
 import type { Usage } from "../../src/canonical/usage.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { serializeFinish } from "./finish.ts";
+import { FINISH_WORDS } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
 import { flatCustomTools } from "./responses_shaped.ts";
 import { serializeCall } from "./tools.ts";
@@ -13,7 +13,7 @@ import { WIRE } from "./wire.ts";
 
 /** A whole answer, with the id and the model name that the client knows. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
-  const finish = serializeFinish(output.finish);
+  const finish = FINISH_WORDS[output.finish.reason];
   const [only] = output.content;
   const isBare = only?.type === "text" && output.content.length === 1 && !only.annotations?.length;
   const choice: JsonObject = {

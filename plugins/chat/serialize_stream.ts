@@ -6,7 +6,7 @@ import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
-import { serializeFinish } from "./finish.ts";
+import { FINISH_WORDS } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
 import { flatCustomTools } from "./responses_shaped.ts";
 import { BETWEEN_STEPS, noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
@@ -103,7 +103,7 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
 
   #finish(event: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {
     const { choice, message, usage, ...extra } = fieldsFor(WIRE, event.extra);
-    const finish = serializeFinish(event.finish);
+    const finish = FINISH_WORDS[event.finish.reason];
     this.#fields = { ...this.#fields, ...extra };
     emit(frame(this.#chunk(
       asObject(message),

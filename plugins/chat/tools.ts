@@ -61,8 +61,10 @@ export function parseFunction(definition: FunctionDefinition, outer?: Extra): Fu
   };
 }
 
-function outerExtra(tool: object, key: string): Extra | undefined {
-  return extraOf(WIRE, tool, new Set(["type", key]));
+const OUTER_KEYS = { function: new Set(["type", "function"]), custom: new Set(["type", "custom"]) };
+
+function outerExtra(tool: object, key: keyof typeof OUTER_KEYS): Extra | undefined {
+  return extraOf(WIRE, tool, OUTER_KEYS[key]);
 }
 
 /** Open servers know functions only, so a custom tool is spoken to them as one. */
@@ -111,8 +113,8 @@ export function parseChoice(
 }
 
 /** Notes flat fields that do not count: a field that is both nested and flat counts as it is nested. */
-export function noteSynonymsInChoice(choice: ChatToolChoice | null | undefined, note: (text: string) => void): void {
-  if (!choice || typeof choice === "string") return;
+export function noteSynonymsInChoice(choice: ChatToolChoice, note: (text: string) => void): void {
+  if (typeof choice === "string") return;
   const { allowed_tools, mode, tools, name } = choice as JsonObject;
   if (isAllowedTools(allowed_tools)) {
     noteOutweighed("tool_choice.mode", mode, allowed_tools.mode, note);

@@ -45,7 +45,8 @@ const USAGE_KEYS = new Set([...COUNT_KEYS, ...Object.keys(DETAILS)]);
 export function unknownUsage(usage: ChatUsage): JsonObject | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, usage, USAGE_KEYS)?.fields };
   for (const key of ["prompt_tokens_details", "completion_tokens_details"] as const) {
-    const inner = extraOf(WIRE, usage[key] ?? {}, DETAILS[key]);
+    const details = usage[key];
+    const inner = details && extraOf(WIRE, details, DETAILS[key]);
     if (inner) fields[key] = inner.fields;
   }
   return Object.keys(fields).length > 0 ? fields : undefined;
@@ -63,7 +64,7 @@ export function serializeUsage(usage: Usage, unknown: JsonValue | undefined): Js
     counts.prompt_tokens_details = { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens };
   }
   if (reasoningTokens !== undefined) counts.completion_tokens_details = { reasoning_tokens: reasoningTokens };
-  if (unknown !== undefined && isJsonObject(unknown)) addUnknownCounts(unknown, counts);
+  if (unknown && isJsonObject(unknown)) addUnknownCounts(unknown, counts);
   return counts;
 }
 

@@ -64,7 +64,7 @@ export function serializeContent(parts: readonly ParsedPart[], context?: Context
   return blocks.length === 1 && first?.type === "text" && Object.keys(first).length === 2 ? String(first.text) : blocks;
 }
 
-export function isBare({ extra, annotations }: TextPart): boolean {
+function isBare({ extra, annotations }: TextPart): boolean {
   return !extra && !annotations?.length;
 }
 

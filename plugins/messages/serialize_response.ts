@@ -3,7 +3,7 @@ import type { GenerateResponse, OutputPart, ToolCallPart } from "../../src/canon
 import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { isBare, serializeBlock } from "./serialize_content.ts";
+import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
 import { isSpoken } from "./hosted_blocks.ts";
 import { serializeUsage } from "./usage.ts";
@@ -13,8 +13,9 @@ import { WIRE } from "./wire.ts";
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const content: JsonObject[] = [];
   for (const part of output.content) {
-    if (part.type === "text" && isBare(part)) content.push({ type: "text", text: part.text });
-    else if (isSpeakable(part, exchange)) content.push(serializeBlock(part));
+    if (part.type === "text" && !part.extra && !part.annotations?.length) {
+      content.push({ type: "text", text: part.text });
+    } else if (isSpeakable(part, exchange)) content.push(serializeBlock(part));
   }
   for (const part of output.content) if (part.type === "tool-call") noteWrapped(part, exchange);
   const { usage, ...extra } = output.extra ? fieldsFor(WIRE, output.extra) : NO_FIELDS;
