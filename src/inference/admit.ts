@@ -8,7 +8,7 @@ import type { RequestContext } from "../context/request_context.ts";
 export function admit(context: RequestContext, tokens: number): Promise<void> | undefined {
   const { gateway: { guards }, caller, requestLog } = context;
   requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
-  if (guards.budgets || guards.admission(caller)) return admitLimited(context, tokens);
+  if (guards.budgets || caller.quota) return admitLimited(context, tokens);
   requestLog.estimate = tokens;
 }
 
