@@ -49,7 +49,8 @@ export class Bill {
       { inputTokens: Math.ceil(this.inputTokens) },
       reported.outputTokens === undefined ? emitted() : 0,
     );
-    this.#close(usage, costOf(usage, this.price, this.listed));
+    const priced = this.price ?? this.listed ?? usage.reportedCost;
+    this.#close(usage, priced === undefined ? undefined : costOf(usage, this.price, this.listed));
   }
 
   /** Like `settle`, for audio that is priced by its length. */

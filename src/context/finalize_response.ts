@@ -37,7 +37,7 @@ export function finish(response: Response, context: RequestContext): Response {
 function allowanceOf(
   { gateway: { guards: { admission, budgets }, clocks: { now } }, caller }: RequestContext,
 ): Allowance | undefined {
-  const quota = admission(caller)?.allowance();
+  const quota = caller.quota && admission(caller)?.allowance();
   const dollars = budgets && dollarsLeft(budgets.known(caller), now());
   return dollars ? { ...quota, dollars } : quota;
 }

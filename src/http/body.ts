@@ -6,10 +6,10 @@ import {
   type JsonLimits,
   scan,
   scanShort,
+  SHORT_TEXT,
 } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { TimeLimit } from "../util/time_limit.ts";
-import { failAfter } from "../util/timeout.ts";
 import { runExclusively, runSliced, type SlicedWork, waitToBegin } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
 import { FIRST_BYTES, parseCodings, sniffCodings } from "./codings.ts";
@@ -125,7 +125,7 @@ export async function readBody(
 }
 
 /** Work on a body of this size takes far less time than a slice. */
-export const SHORT_BYTES = 2 ** 16;
+export const SHORT_BYTES = SHORT_TEXT;
 /** The size that fits into the first packets of a connection. */
 export const UNCOUNTED_BYTES = 2 ** 14;
 /** Larger bodies are worked on one at a time: each takes milliseconds and several times its size in memory. */
@@ -134,11 +134,18 @@ export const LARGE_BYTES = 2 ** 20;
 /** A small body arrives all at once. Reading it as a stream takes three times as long and makes more garbage. */
 function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLimits): Promise<Uint8Array> {
   const mostMs = Math.min(timeoutMs, stallMs);
-  return failAfter(
-    mostMs,
-    request.bytes().catch(disconnected),
-    () => new GatewayError("request_timeout", `Cannot read the body: it took longer than ${mostMs / 1000} s`),
-  );
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const limit = new TimeLimit(mostMs, () => {
+    reject(new GatewayError("request_timeout", `Cannot read the body: it took longer than ${mostMs / 1000} s`));
+  });
+  request.bytes().then((bytes) => {
+    limit.cancel();
+    resolve(bytes);
+  }, (cause) => {
+    limit.cancel();
+    reject(broken(cause));
+  });
+  return promise;
 }
 
 const TRUSTED_BYTES = 2 ** 20;
@@ -152,6 +159,7 @@ async function readPieces(
 ): Promise<Uint8Array> {
   const { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, arrival = {} } = limits;
   const { onLength, uncountedBytes = -1 } = limits;
+  const expectedBytes = Math.min(Math.max(declared, 0), trustedBytes);
   if (!body) return new Uint8Array();
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // a failure of the sender does not matter any more
@@ -163,18 +171,19 @@ async function readPieces(
   arrival.end = end;
   const watch = watchArrival(timeoutMs, stallMs, end);
   try {
-    const buffer = new ByteBuffer(Math.min(Math.max(declared, 0), trustedBytes), limitBytes);
-    while (true) {
+    let first: Uint8Array | undefined;
+    let more: ByteBuffer | undefined;
+    for (let length = 0;;) {
       watch.since = performance.now();
       let value: Uint8Array | undefined;
       try {
         value = await reader.read();
       } catch (cause) {
-        disconnected(cause);
+        throw broken(cause);
       }
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
-      if (!value) return buffer.take();
-      const length = buffer.length + value.length;
+      if (!value) return more ? more.take() : first ?? new Uint8Array();
+      length += value.length;
       try {
         if (length > limitBytes) throw tooLarge("body", limitBytes);
         if (length > uncountedBytes) onLength?.(length);
@@ -182,7 +191,12 @@ async function readPieces(
         stop();
         throw refusal;
       }
-      buffer.append(value);
+      // Most bodies are a single piece. The reader uses its memory again.
+      if (!first) first = value.slice();
+      else {
+        if (!more) (more = new ByteBuffer(expectedBytes, limitBytes)).append(first);
+        more.append(value);
+      }
     }
   } finally {
     arrival.end = undefined;
@@ -191,8 +205,8 @@ async function readPieces(
   }
 }
 
-function disconnected(cause: unknown): never {
-  throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
+function broken(cause: unknown): GatewayError {
+  return new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
 }
 
 interface ArrivalWatch {

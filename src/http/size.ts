@@ -47,6 +47,7 @@ export function checkSize({ messages, tools = [] }: GenerateRequest, limits: Siz
     }
   }
   if (parts > limits.parts) refuse("parts", parts, limits.parts);
+  if (calls.length === 0) return undefined;
   const excess = excessInArguments(calls, limits.json);
   if (!excess) return undefined;
   const refuseArguments = (excess: keyof JsonLimits | undefined) => {

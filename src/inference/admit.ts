@@ -11,7 +11,7 @@ export const ADMISSION: Stage = {
   admit({ context, estimate }) {
     const { gateway: { guards }, caller, requestLog } = context;
     requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
-    if (guards.budgets || guards.admission(caller)) return admitLimited(context, estimate);
+    if (guards.budgets || caller.quota) return admitLimited(context, estimate);
     requestLog.estimate = estimate;
   },
 };

@@ -34,8 +34,8 @@ export interface Meter {
 /** How often the delay of a timer is measured, in milliseconds. */
 const LOOP_MS = 500;
 
-/** How many events are counted together. */
-const MOST_HELD = 256;
+/** How many events are counted together. More would hold the entries of as many requests in memory. */
+const MOST_HELD = 32;
 
 /** The weight of the latest answer in the latency. */
 const WEIGHT = 0.2;

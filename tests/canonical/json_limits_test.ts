@@ -1,5 +1,15 @@
 import { assert, assertEquals } from "@std/assert";
-import { excessOf, JSON_LIMITS, type Scan, scan } from "../../src/canonical/json_limits.ts";
+import fc from "fast-check";
+import {
+  excessOf,
+  JSON_LIMITS,
+  type JsonLimits,
+  type Scan,
+  scan,
+  scanShort,
+  SHORT_TEXT,
+} from "../../src/canonical/json_limits.ts";
+import { law } from "../support/law.ts";
 
 Deno.test("others have a turn within a long number, a long blank and a long text", () => {
   for (
@@ -46,4 +56,31 @@ Deno.test("a number that a double would change is noticed, wherever in it a slic
       assert(step.value.hasLongNumbers, `${number} after ${before} characters`);
     }
   }
+});
+
+const TEXTS = fc.array(
+  fc.oneof(
+    fc.constantFrom(...'[]{}":,\\n', " ", '\\"', "true", "null", "1e9", "12345678901234567", "-0.5", '"a":', '"b" :'),
+    fc.string({ maxLength: 4 }),
+  ),
+  { maxLength: 40 },
+).map((parts) => parts.join(""));
+
+const LIMITS = fc.record({
+  depth: fc.integer({ min: 1, max: 4 }),
+  values: fc.integer({ min: 1, max: 12 }),
+  numbers: fc.integer({ min: 1, max: 4 }),
+  names: fc.integer({ min: 1, max: 3 }),
+});
+
+function scanned(text: string, limits: JsonLimits): Scan {
+  for (const work = scan(text, limits);;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+law("a short text is scanned at once as a long one is in slices", fc.tuple(TEXTS, LIMITS), ([text, limits]) => {
+  // White space counts for nothing, and makes a text long.
+  assertEquals(scanShort(text, limits), scanned(" ".repeat(SHORT_TEXT) + text, limits));
 });
