@@ -66,18 +66,21 @@ export class PushedBytes implements ByteSource {
     this.finish();
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      this.#signal.throwIfAborted();
-      const bytes = this.#take();
-      if (bytes) return bytes;
-      if (this.#failure) throw this.#failure.reason;
-      if (this.#isOver) return undefined;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#wake = resolve;
-      await promise;
-    }
+  read(): Promise<Uint8Array | undefined> {
+    if (this.#first || this.#isOver || this.#signal.aborted) return Promise.try(this.#next);
+    // All data that comes before the reader's turn is one piece.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    return promise.then(this.#next);
   }
+
+  readonly #next = (): Uint8Array | undefined => {
+    this.#signal.throwIfAborted();
+    const bytes = this.#take();
+    if (bytes) return bytes;
+    if (this.#failure) throw this.#failure.reason;
+    return undefined;
+  };
 
   cancel(): Promise<void> {
     if (!this.#isOver) this.#end();

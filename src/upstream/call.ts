@@ -72,16 +72,17 @@ function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly stri
 }
 
 /** The response to a call. Throws if it is an error. */
-export async function open<K extends ModelOperation>(
+export function open<K extends ModelOperation>(
   call: Call,
   attempt: Attempt<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const first = await send(call, attempt.upstream, signal, attempt.largeFor);
-  const response = first.ok ? first : await accepted(call, first, attempt, signal);
-  const wait = attempt.onHead?.(response.headers);
-  if (wait) await wait;
-  return response;
+  const settle = (response: TransportResponse): TransportResponse | Promise<TransportResponse> => {
+    if (!response.ok) return accepted(call, response, attempt, signal).then(settle);
+    const wait = attempt.onHead?.(response.headers);
+    return wait ? wait.then(() => response) : response;
+  };
+  return send(call, attempt.upstream, signal, attempt.largeFor).then(settle);
 }
 
 /** How often one upstream is asked again after it refused part of a request. Some report only one field at a time. */

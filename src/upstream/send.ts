@@ -133,19 +133,22 @@ export interface MeasuredReply extends Reply {
  * The whole response: JSON parsed, other text as a string, anything else as bytes. Throws if it exceeds `limitBytes` or
  * the JSON limits. An error with too much JSON stays text, because its status is enough.
  */
-export async function readReply(
+export function readReply(
   response: TransportResponse,
   limitBytes: number,
   limits = JSON_LIMITS,
   parse: typeof parseExactly = JSON.parse,
 ): Promise<MeasuredReply> {
   const { status, headers, ok } = response;
-  const read = await readBytes(response, limitBytes);
-  const bytes = read.length;
   // Vectors can have millions of numbers. Only the byte limit applies to them.
   const most = parse === parseExactly ? limits : { ...limits, numbers: Infinity };
-  const parsed = runSliced(parseBody(read, headers.get("content-type") ?? "", ok, most, parse));
-  return { status, headers, bytes, body: parsed instanceof Promise ? await parsed : parsed };
+  return readBytes(response, limitBytes).then((read) => {
+    const bytes = read.length;
+    const body = runSliced(parseBody(read, headers.get("content-type") ?? "", ok, most, parse));
+    return body instanceof Promise
+      ? body.then((parsed) => ({ status, headers, bytes, body: parsed }))
+      : { status, headers, bytes, body };
+  });
 }
 
 /** The connection ended before the answer did. */

@@ -2,20 +2,26 @@
 import { TimeLimit } from "./time_limit.ts";
 
 /** The result of `work`, or `undefined` after `ms` milliseconds. The work itself continues. */
-export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: number): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const limit = new TimeLimit(ms, () => resolve(undefined));
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    limit.cancel();
-  }
+export function settleWithin<T>(work: Promise<T> | T | undefined, ms: number): Promise<T | undefined> {
+  if (!(work instanceof Promise)) return Promise.resolve(work);
+  const result = Promise.withResolvers<T | undefined>();
+  settleFirst(work, new TimeLimit(ms, () => result.resolve(undefined)), result);
+  return result.promise;
 }
 
 /** The result of `work`. Throws `late()` after `ms` milliseconds, and then ignores later failures of the work. */
 export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const limit = new TimeLimit(ms, () => reject(late()));
+  const result = Promise.withResolvers<T>();
+  settleFirst(work, new TimeLimit(ms, () => result.reject(late())), result);
+  return result.promise;
+}
+
+/** Settles the result as the work is settled, unless the limit did so before. */
+function settleFirst<T>(
+  work: Promise<T>,
+  limit: TimeLimit,
+  { resolve, reject }: Pick<PromiseWithResolvers<T>, "resolve" | "reject">,
+): void {
   work.then((result) => {
     limit.cancel();
     resolve(result);
@@ -23,7 +29,6 @@ export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): P
     limit.cancel();
     reject(failure);
   });
-  return promise;
 }
 
 /** The length of one step of `failAfterAwake` in milliseconds. */

@@ -57,6 +57,21 @@ Deno.test("lane: an alias stands for its targets in their order, and its levels 
   assertEquals((await closed.resolve("bge", "embed")).targets, [{ upstream: "router", model: "maker/bge" }]);
 });
 
+Deno.test("lane: a name that it lists is looked up once for an operation; one that a pattern matches, each time", async () => {
+  const targets = [{ upstream: "router", model: "org/big" }];
+  const lane = createLane("oss", {
+    models: { ...ALIASES, "large-*": { task: "chat", targets } },
+    upstreams: {},
+    created: 7,
+  });
+  await lane.resolve("big", "generate");
+  assertEquals(lane.resolve("big", "generate") === lane.resolve("big", "generate"), true);
+  assertEquals((await refusal(lane.resolve("big", "embed"))).code, "model_task_mismatch");
+  assertEquals(await lane.resolve("big[1m]", "generate"), await lane.resolve("big", "generate"));
+  await lane.resolve("large-1", "generate");
+  assertEquals(lane.resolve("large-1", "generate") === lane.resolve("large-1", "generate"), false);
+});
+
 Deno.test("lane: a model of another task is a mismatch, whatever else the lane would do", async () => {
   for (const lane of [closed, open]) {
     assertEquals(await refusal(lane.resolve("bge", "generate")), {
