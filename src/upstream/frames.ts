@@ -121,9 +121,9 @@ class EventParser implements FrameParser {
     this.#mostLines = json.values;
     const harmless = harmlessLength(json);
     this.#parser = createParser({
-      onEvent: ({ event, data, id }) => {
-        if (data.length > harmless) checkJson(data, json);
-        this.#frames.push({ event, data, id });
+      onEvent: (event) => {
+        if (event.data.length > harmless) checkJson(event.data, json);
+        this.#frames.push(event);
         this.#hasEvent = true;
       },
       onComment: (comment) => void this.#frames.push({ comment }),
