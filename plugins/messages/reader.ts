@@ -245,7 +245,7 @@ export class AnswerReader {
   }
 }
 
-/** What the increments of text are. */
+/** The kinds of increments of text. */
 const KIND_OF: Readonly<Record<string, "text" | "reasoning" | undefined>> = {
   text_delta: "text",
   thinking_delta: "reasoning",

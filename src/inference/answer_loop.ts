@@ -155,7 +155,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return text;
   }
 
-  /** What the last event made known goes before its frames, which begin at `from`. No further events come by steps. */
+  /** Puts late notes before the frames of the last event, which begin at `from`. No further events come by steps. */
   #end(from: number): void {
     const { frames, lateNotes } = this.#options;
     const last = frames.text.slice(from);
