@@ -189,7 +189,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     let work: SlicedWork<void> | void;
     if (frames) {
       if (!this.#hasBegun && frames.some(isEvent)) this.#begin();
-      if (this.#hasBegun) this.#watch.rest();
+      if (this.#hasBegun) this.#watch.isResting = true;
       if (frames.length !== 1) return readEvents(frames, this.#reader, add, signal, list);
       work = this.#reader.read(frames[0]!, add);
     } else {
