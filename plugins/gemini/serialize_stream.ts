@@ -59,8 +59,12 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
         return;
       case "part-start":
         return this.#start(event.part, emit);
-      case "part-delta":
-        return this.#writeDelta(event.delta, emit);
+      case "part-delta": {
+        const { type, text } = event.delta;
+        if (type !== "reasoning") this.#pieces.push(text);
+        if (type !== "tool-input") emit({ data: (this.#around ?? this.#beginDeltas(type))(text) });
+        return;
+      }
       case "part-end":
         return this.#end(event, emit);
       case "finish":
@@ -99,12 +103,10 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
     }
   }
 
-  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
-    if (type !== "reasoning") this.#pieces.push(text);
-    if (type === "tool-input") return;
+  /** How increments of this type are written in the open part. */
+  #beginDeltas(type: PartDelta["type"]): (text: string) => string {
     const thought = type === "reasoning" && { thought: true };
-    this.#around ??= jsonAround((hole) => this.#chunk([{ text: hole, ...thought }]));
-    emit({ data: this.#around(text) });
+    return this.#around = jsonAround((hole) => this.#chunk([{ text: hole, ...thought }]));
   }
 
   #end({ annotations, opaque }: Extract<GenerateEvent, { type: "part-end" }>, emit: Emit<Frame>): void {

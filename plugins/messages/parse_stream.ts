@@ -42,8 +42,15 @@ class EventReader implements StreamReader<GenerateEvent> {
     const text = data?.trim();
     if (!text || text === "[DONE]") return;
     const more = this.#alike.textIn(text);
-    const event = more === undefined ? parseEvent(text) : withText(this.#last!, more);
-    if (more === undefined) this.#learn(text, event);
+    if (more === undefined) return this.#readEvent(text, emit);
+    const last = this.#last!;
+    for (const read of this.#answer.readMore(last, more) ?? this.#answer.read(withText(last, more))) emit(read);
+  }
+
+  /** An event that is more than another text in the one before. */
+  #readEvent(text: string, emit: Emit<GenerateEvent>): void {
+    const event = parseEvent(text);
+    this.#learn(text, event);
     if (event.type === "error") throw parseError(event);
     if (event.type === "message_stop") {
       this.done = true;

@@ -85,6 +85,14 @@ export class AnswerReader {
     }
   }
 
+  /** An event like the last one, which was read, with another text. `undefined` if it has to be read as a whole. */
+  readMore({ delta }: WireEvent, text: string): GenerateEvent[] | undefined {
+    const kind = KIND_OF[delta!.type ?? ""];
+    if (!kind || text === "") return undefined;
+    this.#outputWeight += weighText(text);
+    return this.#writer.append(kind, text);
+  }
+
   /**
    * `complete`: the upstream reported that it was done. Without that and without a stop reason the answer was cut, which is a
    * failure, never an ending.
@@ -236,6 +244,12 @@ export class AnswerReader {
     return completeUsage(this.#usage ? parseUsage(this.#usage) : {}, this.#context, this.#outputWeight);
   }
 }
+
+/** The kinds of increments of text. */
+const KIND_OF: Readonly<Record<string, "text" | "reasoning" | undefined>> = {
+  text_delta: "text",
+  thinking_delta: "reasoning",
+};
 
 function textEnd({ fields, citations }: OpenBlock): PartEnd {
   const own = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;

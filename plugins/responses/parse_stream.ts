@@ -36,7 +36,18 @@ class EventReader implements StreamReader<GenerateEvent> {
   read({ event: name, data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
     if (!text || text === "[DONE]") return;
-    const event = typed(this.#parse(text), name);
+    const unnumbered = text.replace(NUMBER, '"":0');
+    const more = this.#alike.textIn(unnumbered);
+    if (more === undefined) return this.#readEvent(this.#parse(text, unnumbered), name, emit);
+    const last = this.#last!;
+    const events = this.#answer.readMore(last, more);
+    if (!events) return this.#readEvent({ ...last, delta: more }, name, emit);
+    for (const event of events) emit(event);
+  }
+
+  /** An event that is more than another text in the one before. */
+  #readEvent(untyped: WireEvent, name: string | undefined, emit: Emit<GenerateEvent>): void {
+    const event = typed(untyped, name);
     if (event.type === "error") throw upstreamStreamError(event);
     if (event.type === "keepalive") return;
     if (!this.#started) {
@@ -50,10 +61,7 @@ class EventReader implements StreamReader<GenerateEvent> {
     this.#answer.end({ ...event.response, status }).forEach(emit);
   }
 
-  #parse(json: string): WireEvent {
-    const unnumbered = json.replace(NUMBER, '"":0');
-    const more = this.#alike.textIn(unnumbered);
-    if (more !== undefined) return { ...this.#last!, delta: more };
+  #parse(json: string, unnumbered: string): WireEvent {
     const event = parseEvent(json);
     const text = deltaText(event);
     this.#last = text === undefined ? undefined : event;

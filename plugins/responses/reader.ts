@@ -67,6 +67,15 @@ export class AnswerReader {
     }
   }
 
+  /** An event like the last one, which was read, with another text. `undefined` if it has to be read as a whole. */
+  readMore({ type }: WireEvent, text: string): GenerateEvent[] | undefined {
+    const kind = TEXT_OF.get(type ?? "");
+    if (!kind || text === "" || this.#speaking === undefined) return undefined;
+    this.#items.get(this.#speaking)!.sent += text;
+    this.#outputWeight += weighText(text);
+    return this.#writer.append(kind, text);
+  }
+
   #readText(event: WireEvent, delta: string): GenerateEvent[] {
     const kind = TEXT_OF.get(event.type ?? "");
     if (!kind) return [];

@@ -51,9 +51,17 @@ class EventWriter implements StreamWriter<GenerateEvent> {
         return;
       case "part-start":
         return this.#startItem(event, emit);
-      case "part-delta":
-        if (this.#open) this.#addText(this.#open, event.delta.text, emit);
+      case "part-delta": {
+        const open = this.#open;
+        if (!open) return;
+        const { part } = open;
+        const { text } = event.delta;
+        if (part.type === "tool-call") part.input += text;
+        else if ("text" in part) part.text += text;
+        const increments = open.increments ?? this.#beginDeltas(open);
+        if (increments) emit(this.#numbered(increments.type, increments.around(text)));
         return;
+      }
       case "part-end":
         return this.#endItem(event, emit);
       case "finish":
@@ -87,13 +95,12 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#emitAll(beginItem(this.#open), emit);
   }
 
-  #addText(open: OpenItem, text: string, emit: Emit<Frame>): void {
-    const { part, delivery } = open;
-    if (part.type === "tool-call") part.input += text;
-    else if ("text" in part) part.text += text;
-    if (!delivery) return;
-    open.around ??= jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }), "{".length);
-    emit(this.#numbered(`response.${delivery.text}.delta`, open.around(text)));
+  /** How increments are written in the open item. `undefined` if they are not. */
+  #beginDeltas(open: OpenItem): OpenItem["increments"] {
+    const { delivery } = open;
+    if (!delivery) return undefined;
+    const around = jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }), "{".length);
+    return open.increments = { type: `response.${delivery.text}.delta`, around };
   }
 
   /** A step's call and its result are one item. */
@@ -190,8 +197,8 @@ interface OpenItem {
   part: SpokenPart;
   delivery: Delivery | undefined;
   speech: Speech;
-  /** How its increments are written. */
-  around?: (text: string) => string;
+  /** How its increments are written: the type of their events, and the other fields around a text. */
+  increments?: { type: string; around: (text: string) => string };
 }
 
 function beginItem(open: OpenItem): ItemEvent[] {

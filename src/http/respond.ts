@@ -54,8 +54,8 @@ const QUARTERS = 4;
  * the upstream.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
-  const { mediaType, keepAlive, keepAliveMs, sendStallMs, isServed, copy } = options;
-  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
+  const encoder = encoderFor(options);
   let isOver = false;
 
   const end = () => {
@@ -82,11 +82,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     try {
       taking.waits = false;
       taking.quarters = writing.quarters = 0;
-      if (text !== undefined) {
-        const bytes = encoder.encode(text);
-        copy?.add(bytes);
-        return controller.enqueue(bytes);
-      }
+      if (text !== undefined) return controller.enqueue(encoder.encode(text));
       end();
       controller.close();
     } catch (thrown) {
@@ -96,10 +92,8 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   const writing = watchWriting(keepAliveMs, () => {
     // A client that is not reading needs no keep-alive, and they must not pile up.
     if (controller.desiredSize !== 0) return false;
-    const bytes = encoder.encode(keepAlive());
-    if (bytes.length === 0) return true;
-    copy?.add(bytes);
-    controller.enqueue(bytes);
+    const text = keepAlive();
+    if (text !== "") controller.enqueue(encoder.encode(text));
     return true;
   });
   const body = new ReadableStream<Uint8Array>({
@@ -116,6 +110,19 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   }, { highWaterMark: 0 });
 
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
+}
+
+/** Encodes texts, and records the bytes if a copy is wanted. */
+function encoderFor({ isServed, copy }: StreamOptions): { encode(text: string): Uint8Array<ArrayBuffer> } {
+  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
+  if (!copy) return encoder;
+  return {
+    encode(text) {
+      const bytes = encoder.encode(text);
+      copy.add(bytes);
+      return bytes;
+    },
+  };
 }
 
 const STREAM_HEADERS = {

@@ -63,9 +63,16 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return steps ? steps.read().then(this.#take, this.#fail) : this.#source.next().then(this.#send);
   }
 
+  /** The text of one read. Increments that all transforms pass are written at once. */
   readonly #take = (got: unknown): string | undefined | Promise<string | undefined> => {
     const events = this.#steps!.take(got);
-    return events instanceof Promise ? events.then(this.#send) : this.#send(events);
+    if (events instanceof Promise) return events.then(this.#send);
+    let passing = 0;
+    if (this.#passesDeltas) { while (passing < events.length && events[passing]!.type === "part-delta") passing++; }
+    if (passing < events.length) return this.#send(events);
+    this.#ready = events;
+    this.#at = 0;
+    return this.#write() || this.#pull();
   };
 
   readonly #fail = async (thrown: unknown): Promise<string | undefined> => {
@@ -75,16 +82,9 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   /** The text of one read. It is no async function, because most often there is nothing else to wait for. */
   readonly #send = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
     if (!events) return undefined;
-    let passing = 0;
-    if (this.#passesDeltas) { while (passing < events.length && events[passing]!.type === "part-delta") passing++; }
-    if (passing < events.length) {
-      const ready = this.#change(events);
-      if (ready instanceof Promise) return this.#pull(ready);
-      this.#begin(ready);
-    } else {
-      this.#ready = events;
-      this.#at = 0;
-    }
+    const ready = this.#change(events);
+    if (ready instanceof Promise) return this.#pull(ready);
+    this.#begin(ready);
     return this.#write() || this.#pull();
   };
 
@@ -155,7 +155,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return text;
   }
 
-  /** What the last event made known goes before its frames, which begin at `from`. No further events come by steps. */
+  /** Puts late notes before the frames of the last event, which begin at `from`. No further events come by steps. */
   #end(from: number): void {
     const { frames, lateNotes } = this.#options;
     const last = frames.text.slice(from);

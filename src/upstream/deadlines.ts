@@ -24,10 +24,11 @@ export class Watch implements EventListenerObject {
   #phase: TimeLimit | undefined;
   /** The timer for the rest of a phase that has been extended. Its length varies. */
   #rest: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the clock is paused until the next touch: what the upstream has sent has not been read yet. */
+  isResting = false;
   #limitMs = 0;
   #what = "";
   #since = 0;
-  #resting = false;
 
   constructor(outer: AbortSignal, totalMs: number) {
     this.signal = this.#controller.signal;
@@ -53,13 +54,8 @@ export class Watch implements EventListenerObject {
 
   /** Restarts the time of the current phase. Cheap: the timer checks it only when it fires. */
   touch(): void {
-    this.#resting = false;
+    this.isResting = false;
     this.#since = performance.now();
-  }
-
-  /** Pauses the clock until the next touch: what the upstream has sent has not been read yet. */
-  rest(): void {
-    this.#resting = true;
   }
 
   /** Aborts whatever is still running for the call. */
@@ -80,7 +76,7 @@ export class Watch implements EventListenerObject {
   }
 
   #look(): void {
-    const left = this.#resting ? this.#limitMs : this.#since + this.#limitMs - performance.now();
+    const left = this.isResting ? this.#limitMs : this.#since + this.#limitMs - performance.now();
     if (left > 0) this.#rest = setTimeout(() => this.#look(), left);
     else this.#fail(`${this.#what} within ${this.#limitMs} ms`);
   }

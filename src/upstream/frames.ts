@@ -121,9 +121,9 @@ class EventParser implements FrameParser {
     this.#mostLines = json.values;
     const harmless = harmlessLength(json);
     this.#parser = createParser({
-      onEvent: ({ event, data, id }) => {
-        if (data.length > harmless) checkJson(data, json);
-        this.#frames.push({ event, data, id });
+      onEvent: (event) => {
+        if (event.data.length > harmless) checkJson(event.data, json);
+        this.#frames.push(event);
         this.#hasEvent = true;
       },
       onComment: (comment) => void this.#frames.push({ comment }),
@@ -135,34 +135,34 @@ class EventParser implements FrameParser {
   }
 
   read(bytes: Uint8Array): Frame[] {
-    if (this.#lines.length > LONG_BYTES) return this.#readAfterLong(bytes);
+    let more = bytes;
+    if (this.#lines.length > LONG_BYTES) {
+      // In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately.
+      const end = bytes.findIndex((one) => one === LF || one === CR) + 1;
+      this.#parse(this.#lines.read(bytes.subarray(0, end)));
+      more = bytes.subarray(end);
+    }
     // Most reads hold whole lines.
-    const isWhole = this.#lines.length === 0 && bytes[bytes.length - 1] === LF;
-    return this.#parse(isWhole ? decoder.decode(bytes) : this.#lines.read(bytes));
-  }
-
-  /** In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately. */
-  #readAfterLong(bytes: Uint8Array): Frame[] {
-    const end = bytes.findIndex((one) => one === LF || one === CR) + 1;
-    const before = end > 0 ? this.#parse(this.#lines.read(bytes.subarray(0, end))) : [];
-    return [...before, ...this.#parse(this.#lines.read(bytes.subarray(end)))];
+    const isWhole = this.#lines.length === 0 && more[more.length - 1] === LF;
+    this.#parse(isWhole ? decoder.decode(more) : this.#lines.read(more));
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
   }
 
   end(): Frame[] {
     const rest = this.#lines.end();
-    return withoutCut(this.#parse(`${rest}\n\n`), rest);
+    this.#parse(`${rest}\n\n`);
+    return withoutCut(this.#frames, rest);
   }
 
-  #parse(text: string): Frame[] {
-    if (text === "") return [];
+  #parse(text: string): void {
+    if (text === "") return;
+    this.#hasEvent = false;
     this.#parser.feed(text);
-    const frames = this.#frames;
-    this.#frames = [];
     if (this.#hasEvent) this.#openLines = 0;
     else this.#openLines += countOf("\n", text) + countOf("\r", text);
-    this.#hasEvent = false;
     if (this.#openLines > this.#mostLines) throw frameTooLong();
-    return frames;
   }
 }
 

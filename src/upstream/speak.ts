@@ -67,7 +67,7 @@ async function openReply(
       throw brokenOff(cause);
     });
     // A slow client is not a slow upstream.
-    watch.rest();
+    watch.isResting = true;
     isOver = bytes === undefined;
     if (isOver) watch.stop();
     length += bytes?.length ?? 0;

@@ -185,12 +185,12 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
   /** Reads the frames as events. Without frames, the stream has ended. */
   #parse(frames: readonly Frame[] | undefined): Promise<void> | undefined {
     const { signal } = this.#watch;
-    const { add } = this.#events;
+    const { add, list } = this.#events;
     let work: SlicedWork<void> | void;
     if (frames) {
       if (!this.#hasBegun && frames.some(isEvent)) this.#begin();
-      if (this.#hasBegun) this.#watch.rest();
-      if (frames.length !== 1) return readEvents(frames, this.#reader, add, signal);
+      if (this.#hasBegun) this.#watch.isResting = true;
+      if (frames.length !== 1) return readEvents(frames, this.#reader, add, signal, list);
       work = this.#reader.read(frames[0]!, add);
     } else {
       this.#isOver = true;

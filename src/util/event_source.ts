@@ -18,14 +18,14 @@ export interface EventSource<E> {
 }
 
 /**
- * What `next` does, in two steps: it waits, then makes events of what it got. With `next`, every source that passes on
- * the events of another adds a promise to each batch. With steps, they all wait once. The functions may be called
+ * The two steps of `next`: a wait, and the events made of what came. With `next`, every source that passes on the
+ * events of another one adds a promise to each batch. With steps, they all wait once. The functions may be called
  * without their object.
  */
 export interface Steps<E> {
   /** Waits for what the next events are made of. */
   readonly read: () => Promise<unknown>;
-  /** What `next` returns, made of what `read` got. Events that are there come without a promise. Only a promise fails. */
+  /** Makes of what `read` got what `next` returns. Events that are there come without a promise. Only a promise fails. */
   readonly take: (got: unknown) => readonly E[] | Promise<readonly E[] | undefined>;
   /** Like `take`, after `read` failed. */
   readonly fail: (thrown: unknown) => readonly E[] | Promise<readonly E[] | undefined>;

@@ -50,7 +50,7 @@ Deno.test("watch: while nobody waits for the upstream, its time stands still", a
   await withFakeClock(async (clock) => {
     const watch = new Watch(new AbortController().signal, LONG);
     watch.begin(30, "send another event");
-    watch.rest();
+    watch.isResting = true;
     await clock.advance(200);
     assertEquals(watch.signal.aborted, false);
     watch.touch();
