@@ -73,6 +73,8 @@ async function ask(handler: Handler, asked: Asked): Promise<void> {
 
 /** The promises of one request. What follows its answer ends before the next one. */
 async function promisesOf(handler: Handler, asked: Asked): Promise<number> {
+  // The promise with which the caller waits for this function is not one of them.
+  await undefined;
   const before = promises;
   await ask(handler, asked);
   const made = promises - before;
