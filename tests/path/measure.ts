@@ -1,15 +1,18 @@
 /**
  * Measures the path of every request in `requests.ts` and prints it as JSON. It runs in a process of its own, so that nothing else
- * runs beside it. Clocks stand, no timer ends and chance is constant: how long something takes, and where, decides nothing.
+ * runs beside it. How long something takes, and where, decides nothing: the clock stands until the next request, no timer ends,
+ * chance is constant and the process takes no memory.
  */
 import timers from "node:timers";
 import { Coverage, type FunctionRun } from "./coverage.ts";
+import type { Platform } from "../../src/platform/platform.ts";
 import type { Path, Paths } from "./paths.ts";
 import { answer, type Asked, KEY, MODEL, type Name, NAMES, relay, requestFor, REQUESTS } from "./requests.ts";
 
-const NOW = 1_800_000_000_000;
-Date.now = () => NOW;
-performance.now = () => 1_000;
+let now = 1_800_000_000_000;
+/** What is done once in a while, such as a look at the memory, is done for every request that comes so much later, in milliseconds. */
+const BETWEEN_REQUESTS = 1_000;
+Date.now = performance.now = () => now;
 Math.random = () => 0.5;
 
 const wait = setTimeout;
@@ -29,6 +32,8 @@ for (const each of [globalThis, timers] as Timers[]) {
 
 const coverage = await Coverage.begin();
 const { createApp, parseConfig } = await import("../../src/app.ts");
+const { deno } = await import("../../src/platform/deno.ts");
+const platform: Platform = { ...deno, memory: () => 0 };
 
 /** The first requests load what is loaded once, and fill caches. */
 const WARM = 6;
@@ -55,7 +60,7 @@ function newGateway({ upstream, model: more, rest }: Record<"upstream" | "model"
     store: { kind: "memory" },
     ...rest,
   }, { env });
-  return createApp({ config, env, fetch: answer, log: () => {}, warn: () => {} }).fetch;
+  return createApp({ config, env, platform, fetch: answer, log: () => {}, warn: () => {} }).fetch;
 }
 
 let promises = 0;
@@ -66,6 +71,7 @@ const { core } = (Deno as unknown as Record<symbol, { core: { setPromiseHooks(..
 core.setPromiseHooks(() => void promises++, () => {}, () => {}, () => {});
 
 async function ask(handler: Handler, asked: Asked): Promise<void> {
+  now += BETWEEN_REQUESTS;
   const response = await handler(requestFor(asked));
   const text = await response.text();
   if (response.status !== 200) throw new Error(`The gateway answers ${response.status}: ${text}`);
