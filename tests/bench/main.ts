@@ -24,7 +24,7 @@ import { type Wire, WIRES } from "./bodies.ts";
 const { values: options } = parseArgs({ options: { quick: { type: "boolean" }, only: { type: "string" } } });
 const size = options.quick ? QUICK : FULL;
 const FRESH_ROUNDS = options.quick ? 1 : 3;
-const DEADLINE_MS = 15 * 60_000;
+const DEADLINE_MS = 20 * 60_000;
 
 const LANEWAY = laneway();
 const NODE = laneway("Laneway, node", { transport: "node" });
