@@ -2,7 +2,7 @@
 import type { Wire } from "./bodies.ts";
 import { Connection } from "./client.ts";
 import type { Subject } from "./gateways.ts";
-import { CHUNKS, requestOf } from "./traffic.ts";
+import { BURSTS, CHUNKS, requestOf } from "./traffic.ts";
 
 /** The fake upstream's words, over and over. */
 const WORDS = ["la", " li", " lu l", "e lo. "];
@@ -10,6 +10,7 @@ const WORDS = ["la", " li", " lu l", "e lo. "];
 export async function checkAnswers(subject: Subject): Promise<void> {
   await checkWhole(subject);
   await checkStream(subject);
+  await checkStream(subject, BURSTS);
 }
 
 /** Throws unless all of the text of a whole answer comes. */
@@ -22,8 +23,8 @@ export async function checkWhole(subject: Subject): Promise<void> {
  * Throws unless all of the text of a stream comes. Returns in how many pieces it came: a client of a gateway that joins chunks
  * sees a model write in jerks.
  */
-export async function checkStream(subject: Subject): Promise<number> {
-  const streamed = await textOf(subject, `chunks=${CHUNKS}`);
+export async function checkStream(subject: Subject, orders = `chunks=${CHUNKS}`): Promise<number> {
+  const streamed = await textOf(subject, orders);
   const pieces = [...streamed.matchAll(/^data: ?(\{.*)$/gm)].flatMap(([, data]) => {
     const piece = PIECE[subject.wire](JSON.parse(data!));
     return piece ? [piece] : [];

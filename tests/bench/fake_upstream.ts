@@ -1,7 +1,7 @@
 /**
  * The upstream of the bench: answers at once and without a model. Answers to `POST /v1/chat/completions` are as long,
  * as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds between
- * chunks), `stamp=1` (each chunk says when it is written), `spread=1` (the streams take turns at writing, however they were opened), `park=1` (open
+ * chunks), `burst=20` (so many chunks are one write), `stamp=1` (each chunk says when it is written), `spread=1` (the streams take turns at writing, however they were opened), `park=1` (open
  * and silent after the last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the
  * messages of the request as its tokens.
  */
@@ -17,6 +17,7 @@ interface ChatRequest {
 interface Orders {
   chunks: number;
   delayMs: number;
+  burst: number;
   stamp: boolean;
   spread: boolean;
   park: boolean;
@@ -67,6 +68,7 @@ function readOrders(request: ChatRequest): Orders {
   return {
     chunks: order("chunks"),
     delayMs: order("delay"),
+    burst: order("burst") || 1,
     stamp: order("stamp") === 1,
     spread: order("spread") === 1,
     park: order("park") === 1,
@@ -88,23 +90,39 @@ function pace({ delayMs, spread }: Orders): () => number {
   return () => Math.ceil(delayMs - (performance.now() - phase + delayMs) % delayMs);
 }
 
-/** Each frame is a chunk of its own on the wire, as when a model writes word by word. */
+/** So many chunks as one write, the first being the chunk number `from`. */
+function joined(from: number, count: number): Uint8Array<ArrayBuffer> {
+  const chunks = Array.from({ length: count }, (_, at) => CONTENT[(from + at) % CONTENT.length]!);
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let length = 0;
+  for (const each of chunks) {
+    bytes.set(each, length);
+    length += each.length;
+  }
+  return bytes;
+}
+
+/** Each write is a chunk of its own on the wire, as when a model writes word by word. */
 function stream(orders: Orders, withUsage: boolean): ReadableStream<Uint8Array<ArrayBuffer>> {
   const ending = [LAST, ...(withUsage ? [USAGE_FRAME] : []), DONE];
   const waitMs = pace(orders);
+  const count = (from: number) => Math.min(orders.burst, orders.chunks - from);
   let written = -1;
   return new ReadableStream({
     async pull(controller) {
-      if (written === -1) controller.enqueue(FIRST);
-      else if (written < orders.chunks) {
+      if (written === -1) {
+        controller.enqueue(FIRST);
+        written = 0;
+      } else if (written < orders.chunks) {
         if (orders.delayMs > 0) await sleep(waitMs());
-        controller.enqueue(orders.stamp ? chunk({ content: `t=${clock()} ` }) : CONTENT[written % CONTENT.length]!);
+        const more = count(written);
+        controller.enqueue(orders.stamp ? chunk({ content: `t=${clock()} ` }) : joined(written, more));
+        written += orders.stamp ? 1 : more;
       } else if (orders.park) await new Promise(() => {});
       else {
         for (const bytes of ending) controller.enqueue(bytes);
         controller.close();
       }
-      written++;
     },
   }, { highWaterMark: 1 });
 }

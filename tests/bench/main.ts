@@ -17,20 +17,35 @@ import { measureSafeguards, SAFEGUARD_FIGURES, SAFEGUARDS } from "./safeguards.t
 import { stopServers } from "./server.ts";
 import { type Figure, formatTable, Results, rotate } from "./table.ts";
 import { askForVectors, measureJson, measureTasks, TASK_FIGURES, TASK_SUBJECTS } from "./tasks.ts";
-import { FULL, MEASURES, QUICK, warmUp } from "./traffic.ts";
+import { FULL, MEASURES, QUICK, settle, warmUp } from "./traffic.ts";
 import { measureUploads, UPLOAD_FIGURES, UPLOAD_WAYS } from "./uploads.ts";
 import { type Wire, WIRES } from "./bodies.ts";
 
 const { values: options } = parseArgs({ options: { quick: { type: "boolean" }, only: { type: "string" } } });
 const size = options.quick ? QUICK : FULL;
 const FRESH_ROUNDS = options.quick ? 1 : 3;
-const DEADLINE_MS = 15 * 60_000;
+const DEADLINE_MS = 20 * 60_000;
 
 const LANEWAY = laneway();
 const NODE = laneway("Laneway, node", { transport: "node" });
-const SUBJECTS: readonly { name: string; gateway: Gateway; wire: Wire }[] = [
+/** As the README starts it. */
+const STARTED = laneway("Laneway", {}, "deno task start");
+const STARTED_NODE = laneway("Laneway, node", { transport: "node" }, "deno task start");
+
+interface Measured {
+  name: string;
+  gateway: Gateway;
+  wire: Wire;
+}
+const SUBJECTS: readonly Measured[] = [
   { name: "bare", gateway: BARE, wire: "chat" },
-  ...WIRES.map((wire) => ({ name: wire as string, gateway: LANEWAY, wire })),
+  ...WIRES.map((wire) => ({ name: wire as string, gateway: STARTED, wire })),
+  { name: "messages, node", gateway: STARTED_NODE, wire: "messages" },
+];
+/** Each collects its garbage when it is asked to. */
+const MEMORY_SUBJECTS: readonly Measured[] = [
+  { name: "bare", gateway: BARE, wire: "chat" },
+  { name: "messages", gateway: LANEWAY, wire: "messages" },
   { name: "messages, node", gateway: NODE, wire: "messages" },
 ];
 
@@ -90,6 +105,10 @@ async function traffic(upstream: string): Promise<string> {
   for (const subject of subjects) {
     await checkAnswers(subject);
     await warmUp(subject);
+    for (const measure of measures) {
+      progress(`warm ${subject.name} for ${measure.name}`);
+      await settle(subject, measure, size);
+    }
   }
   for (let round = 0; round < size.rounds; round++) {
     progress(`round ${round + 1} of ${size.rounds}`);
@@ -118,17 +137,16 @@ async function start(upstream: string): Promise<string> {
 
 async function memory(upstream: string): Promise<string> {
   const results = new Results();
-  const subjects = SUBJECTS.filter(({ wire, name }) => name === "bare" || wire === "messages");
   for (let round = 0; round < FRESH_ROUNDS; round++) {
     progress(`memory ${round + 1} of ${FRESH_ROUNDS}`);
-    await Promise.all(subjects.map(async ({ name, gateway }) => {
+    await Promise.all(MEMORY_SUBJECTS.map(async ({ name, gateway }) => {
       results.record(name, await measureIdle(gateway, upstream));
     }));
-    for (const { name, gateway, wire } of rotate(subjects, round)) {
+    for (const { name, gateway, wire } of rotate(MEMORY_SUBJECTS, round)) {
       results.record(name, await measureMemory(gateway, wire, upstream, true));
     }
   }
-  return formatTable({ ...IDLE_FIGURES, ...MEMORY_FIGURES }, subjects.map(({ name }) => name), results);
+  return formatTable({ ...IDLE_FIGURES, ...MEMORY_FIGURES }, MEMORY_SUBJECTS.map(({ name }) => name), results);
 }
 
 async function processes(upstream: string): Promise<string> {
