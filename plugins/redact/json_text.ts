@@ -1,0 +1,49 @@
+/** JSON inside a text: its strings are read without their escapes. */
+import { findStringEnd } from "../../src/canonical/json_limits.ts";
+import type { SlicedWork } from "../../src/util/sliced_work.ts";
+
+/** A string in a JSON text. */
+export interface Literal {
+  /** Where its quotes are. */
+  start: number;
+  end: number;
+  value: string;
+  isName: boolean;
+  /** The name of the field whose value it is. */
+  name?: string;
+}
+
+/** What may stand between the strings of a JSON text. Prose has other letters. */
+const BETWEEN = /^[\s[\]{},:\d.eE+\-truefalsn]*$/;
+const LITERALS_A_SLICE = 1_000;
+
+/** The strings of the text if it is a JSON object or list. */
+export function* literalsOf(text: string): SlicedWork<Literal[] | undefined> {
+  if (!/^\s{0,64}[{[]/.test(text) || !/[}\]]\s{0,64}$/.test(text)) return undefined;
+  const literals: Literal[] = [];
+  let read = 0;
+  let name: string | undefined;
+  for (let start = text.indexOf('"'); start >= 0; start = text.indexOf('"', read)) {
+    const between = text.slice(read, start);
+    if (!BETWEEN.test(between)) return undefined;
+    const end = findStringEnd(text, start) + 1;
+    if (end <= start || end > text.length) return undefined;
+    const value = valueOf(text.slice(start, end));
+    if (value === undefined) return undefined;
+    const isName = /^\s*:/.test(text.slice(end, end + 64));
+    const isValue = /:\s*$/.test(between.slice(-64));
+    literals.push({ start, end, value, isName, ...(isValue && name !== undefined && { name }) });
+    name = isName ? value : undefined;
+    read = end;
+    if (literals.length % LITERALS_A_SLICE === 0) yield;
+  }
+  return BETWEEN.test(text.slice(read)) ? literals : undefined;
+}
+
+function valueOf(literal: string): string | undefined {
+  try {
+    return JSON.parse(literal) as string;
+  } catch {
+    return undefined;
+  }
+}
