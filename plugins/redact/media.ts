@@ -6,12 +6,11 @@ import type { Medium } from "./options.ts";
 
 const TEXT_TYPE =
   /^(?:text\/|message\/)|[/+](?:json|xml|yaml|x-yaml|csv|javascript|typescript|x-ndjson|jsonl|toml|sql|graphql|x-sh|rtf|x-www-form-urlencoded)(?:$|;)/i;
-/** What is no text in base64, but a word. */
-const BASE64 = /^[A-Za-z0-9+/_-]{64,}={0,2}$/;
+const NOT_BASE64 = /[^\w+/=\s-]/;
 
-/** Whether the text may be a file in base64, judging by its first characters. */
-export function isBase64(text: string): boolean {
-  return text.length >= 64 && BASE64.test(text.length > 4_096 ? text.slice(0, 4_096) : text);
+/** Whether the text is in base64. */
+export function isBase64(text: string, least: number): boolean {
+  return text.length >= least && !NOT_BASE64.test(text);
 }
 
 /** The text of a file in base64. `undefined` if it has no text. */

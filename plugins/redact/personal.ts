@@ -29,9 +29,9 @@ const emails: Detector = {
   },
 };
 
-const PHONE = /\+?\(?\d[\d ()./-]{5,32}\d/y;
-/** With an international prefix, a first zero or an area code in brackets; or in groups like 555-123-4567. */
-const PHONE_FORM = /^(?:\+|00|\(?0\d|\(\d)|^\d{3}([-. ])\d{3}\1\d{4}$|^1?[-. ]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}$/;
+const PHONE = /\+?\(?\d(?:(?:[ ./-]| ?\(|\)[ /-]?)?\d){6,14}/y;
+/** Groups like (555) 123-4567. */
+const GROUPED = /(?:1[-. ])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}/y;
 const DATE = /^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}/;
 
 const phones: Detector = {
@@ -39,13 +39,18 @@ const phones: Detector = {
   longest: 1,
   read(text, at) {
     if (isWordAt(text, at - 1) || text[at - 1] === "." || text[at - 1] === "+") return endOfDigits(text, at);
+    const grouped = runAt(GROUPED, text, at);
+    if (grouped !== "" && !isWordAt(text, at + grouped.length)) return found(at, at + grouped.length, "phone");
+    // An international prefix, or the zero before the code of an area.
+    if (!/[+0]/.test(text[at]!) && text[at + 1] !== "0") return endOfDigits(text, at);
+    // Another number may follow after a space.
     const run = runAt(PHONE, text, at);
-    if (run === "") return undefined;
-    const digits = digitsOf(run).length;
-    const end = at + run.length;
-    const isPhone = digits >= 7 && digits <= 15 && PHONE_FORM.test(run) && !DATE.test(run) && !isWordAt(text, end);
-    if (!isPhone) return run.startsWith("+") ? end : endOfDigits(text, at);
-    return found(at, end, "phone");
+    for (let phone = run; phone !== ""; phone = phone.slice(0, Math.max(0, phone.search(/\D+\d+$/)))) {
+      const end = at + phone.length;
+      if (digitsOf(phone).length < 7) break;
+      if (!DATE.test(phone) && !isWordAt(text, end)) return found(at, end, "phone");
+    }
+    return endOfDigits(text, at);
   },
 };
 

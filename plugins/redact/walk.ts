@@ -16,6 +16,8 @@ export interface Place {
   name?: string;
   /** The `type` of the object that has the field. */
   type?: unknown;
+  /** The media type that an object around it states. */
+  mediaType?: string;
   /** Whether it is JSON, such as the arguments of a call. */
   isJson?: boolean;
   /** Whether the wires give it a meaning, so that only a text which is unmistakable may be replaced. */
@@ -57,6 +59,8 @@ const KEYWORDS = new Set([
 ]);
 /** Names that cannot hold anything. */
 const PLAIN_NAME = /^[A-Za-z_]{0,40}$/;
+/** A shorter text in such a field may be a word. */
+const LEAST_FILE = 64;
 const LEAST_NUMBER = 1e12;
 
 export type Walker = (value: unknown, place?: Place) => SlicedWork<unknown>;
@@ -110,9 +114,10 @@ export function walkerFor(visitor: Visitor): Walker {
     return copy ?? list;
   }
 
-  function* walkObject(object: JsonObject, { name: own }: Place): SlicedWork<unknown> {
+  function* walkObject(object: JsonObject, { name: own, mediaType: outer }: Place): SlicedWork<unknown> {
     const { type, kind } = object;
     if (type === "file" && isJsonObject(object.source)) noteSource(object, visitor);
+    const mediaType = typeBeside(object) ?? outer;
     let copy: JsonObject | undefined;
     let seen = 0;
     for (const name in object) {
@@ -120,9 +125,9 @@ export function walkerFor(visitor: Visitor): Walker {
       const isJson = name === "arguments" || name === "input" && (kind === "function" || kind === "mcp");
       const changed = isSealed(name, value, own, type)
         ? value
-        : isFile(name, value)
-        ? yield* walkFile(value, typeBeside(object))
-        : yield* walk(value, { name, type, isJson, isKeyword: KEYWORDS.has(name) });
+        : isFile(name, value, type)
+        ? yield* walkFile(value, mediaType)
+        : yield* walk(value, { name, type, mediaType, isJson, isKeyword: KEYWORDS.has(name) });
       const newName = PLAIN_NAME.test(name) ? name : yield* visitor.text(name, {});
       if (!copy && (changed !== value || newName !== name)) copy = firstOf(object, seen);
       if (copy) setField(copy, newName, changed as JsonObject);
@@ -141,8 +146,9 @@ function noteSource({ source, mediaType }: JsonObject, visitor: Visitor): void {
   visitor.unreadable(mediumOf(String(mediaType)));
 }
 
-function isFile(name: string, value: unknown): value is string {
-  return typeof value === "string" && FILES.has(name) && isBase64(value);
+function isFile(name: string, value: unknown, type: unknown): value is string {
+  if (typeof value !== "string" || !FILES.has(name) || beginsLikeKey(value)) return false;
+  return isBase64(value, type === "base64" ? 1 : LEAST_FILE);
 }
 
 /** The media type that an object states beside its file. */
