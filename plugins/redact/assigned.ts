@@ -10,7 +10,7 @@ const OTHER_NAME =
   /^(?:s\b|s?[-_]?(?:count|limit|type|name|usage|budget|ur[il]|endpoint|field|file|path|length|expir|policy|hash|id\b|ize)|iz|ive|ed\b|port|age\b|ing\b)/i;
 const ASSIGNED =
   /[\w-]{0,40}\\{0,8}["'`]?\]?\s{0,8}(?::=|=>|={1,3}|:|\b(?:is|ist|lautet|est|es)\b:?)\s{0,8}\\{0,8}["'`]?/y;
-/** What stands for a secret that is somewhere else, or is to be filled in. */
+/** A text for a secret that is somewhere else, or is to be filled in. */
 const REFERENCE =
   /\$(?:[{(]|[a-z_]{1,64}(?![a-z\d!@#$%^&*]))|<[^<>]{1,64}>|\{\{|%[({]|%[a-z_]{1,64}%|\*{3}|\[redacted|(?:x{4,}|\.{3}|…)/iy;
 /** Without quotes it may also be an expression. */

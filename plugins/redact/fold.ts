@@ -44,13 +44,28 @@ function escapeAt(text: string, at: number): { unit: number; length: number } | 
   return found ? { unit: parseInt(found[1]!, 16), length: found[0].length } : undefined;
 }
 
+/** The first and last characters of ranges, with the usual spelling of all of them. 0: they are invisible. */
+const RANGES: readonly (readonly [from: number, to: number, usual: number])[] = [
+  [0xa0, 0xa0, 0x20],
+  [0xad, 0xad, 0],
+  [0x180e, 0x180e, 0],
+  [0x2000, 0x200a, 0x20],
+  [0x200b, 0x200f, 0],
+  [0x2010, 0x2012, 0x2d],
+  [0x202a, 0x202e, 0],
+  [0x202f, 0x202f, 0x20],
+  [0x2060, 0x2064, 0],
+  [0xfe00, 0xfe0f, 0],
+  [0xfeff, 0xfeff, 0],
+];
+const [FIRST, WIDE_FROM, WIDE_TO, TO_ASCII] = [0xa0, 0xff01, 0xff5e, 0xfee0];
+/** Takes the place of a NUL, which no text needs. */
+const REPLACEMENT = 0xfffd;
+
 /** The character's usual spelling; 0 if it is invisible. */
 function folded(code: number): number {
-  if (code < 0xa0) return code === 0 ? 0xfffd : code;
-  if (code >= 0xff01 && code <= 0xff5e) return code - 0xfee0;
-  if (code === 0xa0 || code >= 0x2000 && code <= 0x200a || code === 0x202f) return 0x20;
-  if (code >= 0x2010 && code <= 0x2012) return 0x2d;
-  const isInvisible = code === 0xad || code === 0x180e || code >= 0x200b && code <= 0x200f || code === 0xfeff ||
-    code >= 0x202a && code <= 0x202e || code >= 0x2060 && code <= 0x2064 || code >= 0xfe00 && code <= 0xfe0f;
-  return isInvisible ? 0 : code;
+  if (code < FIRST) return code || REPLACEMENT;
+  if (code >= WIDE_FROM && code <= WIDE_TO) return code - TO_ASCII;
+  for (const [from, to, usual] of RANGES) if (code >= from && code <= to) return usual;
+  return code;
 }

@@ -13,7 +13,7 @@ export interface Literal {
   name?: string;
 }
 
-/** What may stand between the strings of a JSON text. Prose has other letters. */
+/** The characters between the strings of a JSON text. Prose has other letters. */
 const BETWEEN = /^[\s[\]{},:\d.eE+\-truefalsn]*$/;
 const LITERALS_A_SLICE = 1_000;
 

@@ -7,7 +7,7 @@ export type PersonalKind = "emails" | "phones" | "creditCards" | "ibans" | "ipAd
 
 export interface RedactOptions extends Record<PersonalKind, boolean> {
   secrets: boolean;
-  /** What may pass although it cannot be read. */
+  /** The kinds of content that may pass although they cannot be read. */
   unreadable: Medium[];
   /** The names of search services and tool servers that receive the originals. */
   restoreFor: string[];

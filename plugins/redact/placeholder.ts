@@ -2,7 +2,7 @@
 import { GatewayError } from "../../src/errors.ts";
 import { builtin } from "../../src/util/builtin.ts";
 
-/** What a placeholder stands for. `text`: what only looked like a placeholder. */
+/** The kind of text that a placeholder stands for. `text`: one that only looked like a placeholder. */
 export type Kind = "secret" | "email" | "phone" | "card" | "iban" | "ip" | "text";
 
 /**

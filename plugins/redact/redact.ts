@@ -10,13 +10,13 @@ import { personalData } from "./personal.ts";
 import type { Kind, Placeholders } from "./placeholder.ts";
 import { type Detector, isWordAt, lookalikes, type Match, merged, scan } from "./scan.ts";
 import { looksSecret, secretForms } from "./secrets.ts";
-import { type Place, walkerFor } from "./walk.ts";
+import { type Place, Walk } from "./walk.ts";
 
-/** What the configuration wants to be recognized. */
+/** The kinds of text that the configuration names. */
 export interface Recognition {
   detectors: readonly Detector[];
   hasSecrets: boolean;
-  /** What may pass unread. */
+  /** The kinds of content that may pass unread. */
   unreadable: readonly Medium[];
 }
 
@@ -43,7 +43,7 @@ export function* redactValue(
   const found: Match[][] = [];
   const unreadable = (medium: Medium) => refuseUnreadable(medium, recognition.unreadable);
   let hasFound = false;
-  yield* walkerFor({
+  yield* new Walk({
     unreadable,
     text: inJson(function* (text, { name }) {
       const matches = yield* matchesIn(text, name, recognition, words);
@@ -51,11 +51,11 @@ export function* redactValue(
       found.push(matches);
       return text;
     }),
-  })(value);
+  }).value(value);
   if (!hasFound) return value;
   const finder = words.size === 0 ? undefined : yield* finderOf(words);
   let next = 0;
-  return yield* walkerFor({
+  return yield* new Walk({
     unreadable,
     text: inJson(function* (text, { isKeyword }) {
       const matches = found[next++]!;
@@ -63,7 +63,7 @@ export function* redactValue(
       if (matches.length + more.length === 0) return text;
       return replaced(text, more.length === 0 ? matches : merged([...matches, ...more]), placeholders);
     }),
-  })(value);
+  }).value(value);
 }
 
 const NO_MATCHES: Match[] = [];

@@ -11,20 +11,20 @@ import type {
 import type { Emit, StreamTransform } from "../../src/contract/stream.ts";
 import { runUnsliced } from "../../src/util/sliced_work.ts";
 import { type Originals, RestoredText, type Shift, shifted } from "./restore.ts";
-import { walkerFor } from "./walk.ts";
+import { Walk } from "./walk.ts";
 
 /** Restores all texts of any value. `isJson`: texts of the answer are JSON, because the client gave a schema. */
 export type Restore = <T>(value: T) => T;
 
 export function restorerFor(originals: Originals, isJson: boolean): Restore {
-  const walk = walkerFor({
+  const walk = new Walk({
     unreadable() {},
     // deno-lint-ignore require-yield -- a text is short work here
     *text(text, { isJson: isArguments = false, type, name }) {
       return originals.restore(text, isArguments || isJson && isAnswerText(type, name));
     },
   });
-  return <T>(value: T) => runUnsliced(walk(value)) as T;
+  return <T>(value: T) => runUnsliced(walk.value(value)) as T;
 }
 
 /** Whether this field has what the model says, and not what it thinks or calls. */

@@ -16,7 +16,7 @@ const CONTINUED = new Set([
   "text",
   "transcript",
 ]);
-/** What the model wrote piece by piece stays as it is: its offsets and bytes belong to the placeholders. */
+/** Fields that stay as they are. The bytes of log probabilities are those of the placeholders. */
 const KEPT = new Set(["logprobs", "usage", "data"]);
 
 /** A step from an object to a value in it: a field, or the element of a list with this `index`. */

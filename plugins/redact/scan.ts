@@ -27,7 +27,7 @@ export interface Detector {
   read(text: string, at: number, trigger: string): Match | number | undefined;
 }
 
-/** What looks like a placeholder, so that it is never taken for one. */
+/** Finds texts that look like placeholders, so that they are never taken for some. */
 export const lookalikes: Detector = {
   trigger: PLACEHOLDER,
   longest: LONGEST,
@@ -102,7 +102,7 @@ export function isWordAt(text: string, at: number): boolean {
   return code >= 0x30 && code <= 0x39 || code >= 0x41 && code <= 0x5a || code >= 0x61 && code <= 0x7a;
 }
 
-/** What a sticky expression matches at this place. */
+/** The match of a sticky expression at this place. Empty if there is none. */
 export function runAt(expression: RegExp, text: string, at: number): string {
   expression.lastIndex = at;
   return expression.exec(text)?.[0] ?? "";

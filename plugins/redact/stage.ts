@@ -80,7 +80,7 @@ function answersInJson(input: Input<ModelOperation>): boolean {
   return isJsonObject(format) && typeof format.type === "string" && format.type.startsWith("json");
 }
 
-/** What the answer needs. It holds the originals and nothing else of the request. */
+/** The way back of the answer. It holds the originals and nothing else of the request. */
 function answerOf(operation: ModelOperation, originals: Originals, isJson: boolean): object {
   switch (operation) {
     case "generate":

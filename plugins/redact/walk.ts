@@ -24,7 +24,7 @@ export interface Place {
   isKeyword?: boolean;
 }
 
-/** What is done with the texts. */
+/** Changes texts, and judges what is none. */
 export interface Visitor {
   text(text: string, place: Place): SlicedWork<string>;
   /** Called for what cannot be read. Throws if it may not pass. */
@@ -63,72 +63,67 @@ const PLAIN_NAME = /^[A-Za-z_]{0,40}$/;
 const LEAST_FILE = 64;
 const LEAST_NUMBER = 1e12;
 
-export type Walker = (value: unknown, place?: Place) => SlicedWork<unknown>;
+/** A walk with its visitor. Objects in which nothing changes stay the same. */
+export class Walk {
+  readonly #visitor: Visitor;
 
-/** A walk with this visitor. Objects in which nothing changes stay the same. */
-export function walkerFor(visitor: Visitor): Walker {
-  function* walk(value: unknown, place: Place = {}): SlicedWork<unknown> {
-    if (typeof value === "string") return yield* walkText(value, place);
-    if (Array.isArray(value)) return yield* walkList(value, place);
-    if (isRawNumber(value)) return yield* walkNumber(value.rawJSON, value);
-    if (typeof value === "number") {
-      return value >= LEAST_NUMBER && place.name !== "seed" ? yield* walkNumber(String(value), value) : value;
-    }
-    return isJsonObject(value) && isPlain(value) ? yield* walkObject(value, place) : value;
+  constructor(visitor: Visitor) {
+    this.#visitor = visitor;
   }
 
-  function* walkText(text: string, place: Place): SlicedWork<string> {
-    if (text.startsWith("data:")) {
-      const file = parseDataUrl(text);
-      if (file) {
-        const data = yield* walkFile(file.base64, file.mediaType);
-        return data === file.base64 ? text : text.slice(0, text.length - file.base64.length) + data;
-      }
+  /** The value with all its texts changed. */
+  *value(value: unknown, place: Place = {}): SlicedWork<unknown> {
+    if (typeof value === "string") return yield* this.#text(value, place);
+    if (Array.isArray(value)) return yield* this.#list(value, place);
+    if (isRawNumber(value)) return yield* this.#number(value.rawJSON, value);
+    if (typeof value === "number") {
+      return value >= LEAST_NUMBER && place.name !== "seed" ? yield* this.#number(String(value), value) : value;
     }
-    return yield* visitor.text(text, place);
+    return isJsonObject(value) && isPlain(value) ? yield* this.#object(value, place) : value;
+  }
+
+  *#text(text: string, place: Place): SlicedWork<string> {
+    const file = text.startsWith("data:") ? parseDataUrl(text) : undefined;
+    if (!file) return yield* this.#visitor.text(text, place);
+    const data = yield* this.#file(file.base64, file.mediaType);
+    return data === file.base64 ? text : text.slice(0, text.length - file.base64.length) + data;
   }
 
   /** A number whose digits are to be replaced becomes a text. */
-  function* walkNumber(digits: string, value: unknown): SlicedWork<unknown> {
-    const changed = yield* visitor.text(digits, {});
+  *#number(digits: string, value: unknown): SlicedWork<unknown> {
+    const changed = yield* this.#visitor.text(digits, {});
     return changed === digits ? value : changed;
   }
 
-  function* walkFile(base64: string, mediaType: string | undefined): SlicedWork<string> {
+  *#file(base64: string, mediaType: string | undefined): SlicedWork<string> {
     const text = textOf(base64, mediaType);
     if (text === undefined) {
-      visitor.unreadable(mediumOf(mediaType || mediaTypeOf(base64)));
+      this.#visitor.unreadable(mediumOf(mediaType || mediaTypeOf(base64)));
       return base64;
     }
-    const changed = yield* visitor.text(text, {});
+    const changed = yield* this.#visitor.text(text, {});
     return changed === text ? base64 : base64Of(changed);
   }
 
-  function* walkList(list: readonly unknown[], place: Place): SlicedWork<unknown> {
+  *#list(list: readonly unknown[], place: Place): SlicedWork<unknown> {
     if (typeof list[0] === "number" && typeof list.at(-1) === "number") return list;
     let copy: unknown[] | undefined;
     for (let at = 0; at < list.length; at++) {
-      const changed = yield* walk(list[at], place);
+      const changed = yield* this.value(list[at], place);
       if (changed !== list[at]) (copy ??= list.slice())[at] = changed;
     }
     return copy ?? list;
   }
 
-  function* walkObject(object: JsonObject, { name: own, mediaType: outer }: Place): SlicedWork<unknown> {
-    const { type, kind } = object;
-    if (type === "file" && isJsonObject(object.source)) noteSource(object, visitor);
-    const mediaType = typeBeside(object) ?? outer;
+  *#object(object: JsonObject, place: Place): SlicedWork<unknown> {
+    if (object.type === "file" && isJsonObject(object.source)) noteSource(object, this.#visitor);
+    const mediaType = typeBeside(object) ?? place.mediaType;
     let copy: JsonObject | undefined;
     let seen = 0;
     for (const name in object) {
       const value = object[name];
-      const isJson = name === "arguments" || name === "input" && (kind === "function" || kind === "mcp");
-      const changed = isSealed(name, value, own, type)
-        ? value
-        : isFile(name, value, type)
-        ? yield* walkFile(value, mediaType)
-        : yield* walk(value, { name, type, mediaType, isJson, isKeyword: KEYWORDS.has(name) });
-      const newName = PLAIN_NAME.test(name) ? name : yield* visitor.text(name, {});
+      const changed = yield* this.#field(name, value, object, { ...place, mediaType });
+      const newName = PLAIN_NAME.test(name) ? name : yield* this.#visitor.text(name, {});
       if (!copy && (changed !== value || newName !== name)) copy = firstOf(object, seen);
       if (copy) setField(copy, newName, changed as JsonObject);
       seen++;
@@ -136,7 +131,15 @@ export function walkerFor(visitor: Visitor): Walker {
     return copy ?? object;
   }
 
-  return walk;
+  /** The value of a field of `object`, which stands at `outer`. */
+  *#field(name: string, value: unknown, { type, kind }: JsonObject, outer: Place): SlicedWork<unknown> {
+    if (typeof value === "string") {
+      if (isSealed(name, value, outer.name, type)) return value;
+      if (isFile(name, value, type)) return yield* this.#file(value, outer.mediaType);
+    }
+    const isJson = name === "arguments" || name === "input" && (kind === "function" || kind === "mcp");
+    return yield* this.value(value, { name, type, mediaType: outer.mediaType, isJson, isKeyword: KEYWORDS.has(name) });
+  }
 }
 
 /** A file that is somewhere else cannot be read either. */
@@ -146,8 +149,8 @@ function noteSource({ source, mediaType }: JsonObject, visitor: Visitor): void {
   visitor.unreadable(mediumOf(String(mediaType)));
 }
 
-function isFile(name: string, value: unknown, type: unknown): value is string {
-  if (typeof value !== "string" || !FILES.has(name) || beginsLikeKey(value)) return false;
+function isFile(name: string, value: string, type: unknown): boolean {
+  if (!FILES.has(name) || beginsLikeKey(value)) return false;
   return isBase64(value, type === "base64" ? 1 : LEAST_FILE);
 }
 
@@ -158,8 +161,8 @@ function typeBeside(object: JsonObject): string | undefined {
   return found as string | undefined ?? (typeof format === "string" && object.data ? `audio/${format}` : undefined);
 }
 
-function isSealed(name: string, value: unknown, owner: string | undefined, type: unknown): boolean {
-  if (typeof value !== "string" || !SEALED_DATA.test(value) || beginsLikeKey(value)) return false;
+function isSealed(name: string, value: string, owner: string | undefined, type: unknown): boolean {
+  if (!SEALED_DATA.test(value) || beginsLikeKey(value)) return false;
   const isData = name === "data" &&
     (owner !== undefined && SEALED_OBJECTS.has(owner) || typeof type === "string" && SEALED_TYPE.test(type));
   return isData || SEALED.has(name);

@@ -17,7 +17,7 @@ export interface Plugins {
   catalogs: readonly Catalog[];
   /** Services that search the web. The configuration names one. */
   searchBackends: readonly SearchBackend[];
-  /** What changes requests on their way to upstreams, in this order. Each exists if the configuration has its section. */
+  /** The stages that requests pass at their target, in this order. Each exists if the configuration has its section. */
   stages: readonly StagePlugin[];
 }
 

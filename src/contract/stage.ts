@@ -1,4 +1,4 @@
-/** What a stage of a plugin is: it changes requests on their way to a target, and puts back in the answer what it must. */
+/** Stages of plugins: they change requests on their way to a target, and take the change back in the answer if they must. */
 import type { z } from "zod";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
@@ -17,7 +17,7 @@ export interface StagePlugin<Options = unknown> {
   create(options: Options, host: StageHost): Stage;
 }
 
-/** What a stage cannot make itself. */
+/** The parts of the gateway that a stage may use. */
 export interface StageHost {
   /**
    * A secret key of 32 bytes, which is the same in every process of the gateway. Another purpose gives another key. Throws

@@ -55,7 +55,7 @@ function requestOf<K extends ModelOperation>(stage: Stage, input: Input<K>, abou
   }
 }
 
-/** Of the objects of earlier stages, only what the answer needs is kept: not the inputs. */
+/** Keeps only what the answer needs, and no earlier input. */
 function joined<K extends ModelOperation>(
   name: string,
   { input, events, output }: Passed<K>,

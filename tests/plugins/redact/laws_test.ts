@@ -7,7 +7,7 @@ import type { Input, ModelOperation } from "../../../src/canonical/operations.ts
 import { PLACEHOLDER } from "../../../plugins/redact/placeholder.ts";
 import { law } from "../../support/law.ts";
 import { canonicalRequest } from "../../support/canonical_arbitraries.ts";
-import { aboutFor, passed, redacted, redactionWith, restored, wholeOf } from "./support.ts";
+import { aboutFor, firstText, inMessage, passed, redacted, redactionWith, restored, wholeOf } from "./support.ts";
 
 const alnum = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"];
 const run = (characters: readonly string[], length: number) =>
@@ -47,18 +47,12 @@ const secret: fc.Arbitrary<string> = fc.oneof(
   digits(10).map((rest) => `+4915${rest}`),
   fc.tuple(fc.integer({ min: 1, max: 255 }), fc.integer({ min: 1, max: 255 })).map(([a, b]) => `10.${a}.${b}.7`),
 );
-/** What stands around them. It cannot be part of one. */
+/** The text around them, which cannot be part of one. */
 const around = fc.string({ unit: fc.constantFrom(" ", "\n", "wörter", "«", "😀", "(", ",", "!", "\t") });
 const sentence = fc.tuple(around, secret, around, secret, around).map((all) => ({
   text: `${all[0]} ${all[1]} ${all[2]} ${all[3]} ${all[4]}`,
   secrets: [all[1]!, all[3]!],
 }));
-
-const inMessage = (text: string): GenerateRequest => ({
-  model: "m",
-  stream: true,
-  messages: [{ role: "user", content: [{ type: "text", text }] }],
-});
 
 function assertGone(input: unknown, secrets: readonly string[]): void {
   const sent = JSON.stringify(input);
@@ -90,7 +84,7 @@ const cut = fc.tuple(
 
 law("redact: wherever a stream is cut, the answer is the whole one", cut, async ([{ text }, kind, cuts, isUpper]) => {
   const one = await passed("generate", inMessage(text));
-  const [{ text: said }] = one.input.messages[0]!.content as [{ text: string }];
+  const said = firstText(one.input);
   const spelt = isUpper ? said.replaceAll(PLACEHOLDER, (placeholder) => placeholder.toUpperCase()) : said;
   const isJson = kind === "tool-input";
   const written = isJson ? JSON.stringify({ input: spelt }) : spelt;
@@ -223,7 +217,7 @@ law(
     for (const lookalike of [first, own, isUpper ? own.toUpperCase() : own, `redacted-redacted-secret-${own}`]) {
       const asked = `${lookalike} ${text} ${lookalike}x`;
       const one = await passed("generate", inMessage(asked));
-      const [{ text: said }] = one.input.messages[0]!.content as [{ text: string }];
+      const said = firstText(one.input);
       assert(!said.startsWith(lookalike));
       const answer: GenerateResponse = {
         model: "m",

@@ -7,11 +7,11 @@ import type { StageHost } from "../../../src/contract/stage.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { redact } from "../../../plugins/redact/mod.ts";
 import { PLACEHOLDER } from "../../../plugins/redact/placeholder.ts";
-import { aboutFor, passed, redacted, redactionWith, restored, wholeOf } from "./support.ts";
+import { aboutFor, firstText, passed, redacted, redactionWith, restored, wholeOf } from "./support.ts";
 
 const none = { secrets: false, emails: false, phones: false, creditCards: false, ibans: false, ipAddresses: false };
 
-/** What is replaced, in order. */
+/** The texts that are replaced, in order. */
 async function foundIn(text: string, options = {}): Promise<string[]> {
   const said = await redacted(text, options);
   let [rest, at] = [said, 0];
@@ -223,7 +223,7 @@ const usage = { inputTokens: 1, outputTokens: 1 };
 
 Deno.test("redact: citations move with the text around them", async () => {
   const one = await passed("generate", message(text("a@b.com c@d.com")));
-  const [{ text: said }] = one.input.messages[0]!.content as [{ text: string }];
+  const said = firstText(one.input);
   const [first, second] = said.split(" ") as [string, string];
   const answer = `${first} is [1], ${second}`;
   const at = answer.indexOf("[1]");
@@ -248,7 +248,7 @@ Deno.test("redact: citations move with the text around them", async () => {
 Deno.test("redact: in arguments and in answers with a schema, originals are written as JSON", async () => {
   const request: GenerateRequest = { ...message(text(PEM)), outputSchema: { schema: { type: "object" } } };
   const one = await passed("generate", request);
-  const [{ text: placeholder }] = one.input.messages[0]!.content as [{ text: string }];
+  const placeholder = firstText(one.input);
   const written = JSON.stringify({ key: placeholder });
   const { content } = wholeOf(one, {
     model: "m",
@@ -262,14 +262,19 @@ Deno.test("redact: in arguments and in answers with a schema, originals are writ
     finish: { reason: "stop" },
     usage,
   });
-  const [first, call, custom, reasoning, hosted] = content as [any, any, any, any, any];
-  for (const json of [first.text, call.input, hosted.call.input]) assertEquals(JSON.parse(json), { key: PEM });
-  assertEquals([custom.input, reasoning.text], [PEM, PEM]);
+  const restored = JSON.stringify({ key: PEM });
+  assertEquals<unknown>(content.map((part) => "text" in part ? part.text : "input" in part ? part.input : part), [
+    restored,
+    restored,
+    PEM,
+    PEM,
+    { type: "hosted", id: "3", call: { kind: "mcp", server: "s", name: "f", input: restored } },
+  ]);
 });
 
 Deno.test("redact: only the beginning of a placeholder is held back", async () => {
   const one = await passed("generate", message(text("a@b.com")));
-  const [{ text: placeholder }] = one.input.messages[0]!.content as [{ text: string }];
+  const placeholder = firstText(one.input);
   const push = (...texts: string[]) =>
     restored(one, [
       { type: "part-start", index: 0, part: { type: "text", text: "" } },
@@ -309,7 +314,8 @@ Deno.test("redact: relayed choices that come in any order are restored, each by 
   const texts = ["", ""];
   for (const event of events) {
     if (event.type !== "frame") continue;
-    for (const { index, delta } of event.body.choices as any[]) texts[index] += delta.content ?? "";
+    const choices = event.body.choices as { index: number; delta: { content?: string } }[];
+    for (const { index, delta } of choices) texts[index] += delta.content ?? "";
   }
   assertEquals(texts, ["to a@b.com redac", "a@b.com re"]);
   assertEquals(events.at(-1), { type: "finish" });

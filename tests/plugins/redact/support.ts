@@ -1,3 +1,4 @@
+import type { GenerateRequest } from "../../../src/canonical/generate.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../../../src/canonical/operations.ts";
 import type { Passed, StageContext } from "../../../src/contract/stage.ts";
 import type { RedactOptions } from "../../../plugins/redact/options.ts";
@@ -45,15 +46,20 @@ export async function passed<K extends ModelOperation>(
   return await redactionWith(options).request<K>(input, aboutFor(operation, owner));
 }
 
-/** The text of a request with one message. */
+/** A request whose one message is this text. */
+export function inMessage(text: string): GenerateRequest {
+  return { model: "m", stream: true, messages: [{ role: "user", content: [{ type: "text", text }] }] };
+}
+
+/** The first text of a request. */
+export function firstText({ messages: [message] }: GenerateRequest): string {
+  const [part] = message?.content ?? [];
+  return part?.type === "text" ? part.text : "";
+}
+
+/** A text as an upstream receives it. */
 export async function redacted(text: string, options: Partial<RedactOptions> = {}, owner?: string): Promise<string> {
-  const input: Input<"generate"> = {
-    model: "m",
-    stream: false,
-    messages: [{ role: "user", content: [{ type: "text", text }] }],
-  };
-  const [message] = (await passed("generate", input, options, owner)).input.messages;
-  return (message!.content[0] as { text: string }).text;
+  return firstText((await passed("generate", inMessage(text), options, owner)).input);
 }
 
 /** The events of an answer as the stage passes them on. */
