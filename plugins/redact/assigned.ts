@@ -7,9 +7,12 @@ const NAME =
   "credentials?|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码";
 /** How names go on that hold no secret, such as a number of tokens. */
 const OTHER_NAME =
-  /^(?:s\b|s?[-_]?(?:count|limit|type|name|usage|budget|ur[il]|endpoint|field|file|path|length|expir|policy|hash|id\b|ize)|iz|ive|ed\b|port|age\b|ing\b)/i;
+  /^(?:s|[-_]?(?:count|limit|type|name|usage|budget|ur[il]|endpoint|field|file|path|length|expir|policy|hash|id\b|ize)|iz|ive|ed\b|port|age\b|ing\b)/i;
 const ASSIGNED =
   /[\w-]{0,40}\\{0,8}["'`]?\]?\s{0,8}(?::=|=>|={1,3}|:|\b(?:is|ist|lautet|est|es)\b:?)\s{0,8}\\{0,8}["'`]?/y;
+/** The beginning of an argument's name, and the space before its value. */
+const FLAG = /(?:^|[\s"'`])--?(?:[A-Za-z][\w-]{0,40})?$/;
+const NEXT_ARGUMENT = /[\w-]{0,40}[ \t]{1,8}["'`]?(?!-)/y;
 /** A text for a secret that is somewhere else, or is to be filled in. */
 const REFERENCE =
   /\$(?:[{(]|[a-z_]{1,64}(?![a-z\d!@#$%^&*]))|<[^<>]{1,64}>|\{\{|%[({]|%[a-z_]{1,64}%|\*{3}|\[redacted|(?:x{4,}|\.{3}|…)/iy;
@@ -48,19 +51,24 @@ const named: Detector = {
   read(text, at, name) {
     const after = at + name.length;
     if (OTHER_NAME.test(text.slice(after, after + 16))) return undefined;
-    const assigned = runAt(ASSIGNED, text, after);
+    const isFlag = FLAG.test(text.slice(Math.max(0, at - 48), at));
+    const assigned = runAt(ASSIGNED, text, after) || (isFlag ? runAt(NEXT_ARGUMENT, text, after) : "");
     if (assigned === "") return undefined;
     const start = after + assigned.length;
     const quote = /["'`]$/.exec(assigned)?.[0];
     if (isReferenceAt(text, start, quote === undefined)) return undefined;
     const end = quote === undefined ? endOfWord(text, start) : endOfQuote(text, start, quote);
     const value = text.slice(start, end);
-    const isTight = quote !== undefined || /\S=$/.test(assigned) || assigned === "=";
-    if (!isTight && !(value.length >= 6 && /[\d!@#$%^&*?+~]/.test(value)) && value.length < 24) return undefined;
-    if (value.length < 4 || NO_SECRETS.has(value.toLowerCase())) return undefined;
+    const isTight = isFlag || quote !== undefined || /\S=$|^=$/.test(assigned);
+    if (value.length < 4 || NO_SECRETS.has(value.toLowerCase()) || !isTight && !isUnlikeWord(value)) return undefined;
     return { start, end, kind: "secret", spreads: isLongEnough(value) };
   },
 };
+
+/** Whether the value may be a secret where a word of prose or code could stand. */
+function isUnlikeWord(value: string): boolean {
+  return value.length >= 6 && /[\d!@#$%^&*?+~]/.test(value) || value.length >= 24;
+}
 
 /** A value without quotes goes to the next space, without what follows it in a list. */
 function endOfWord(text: string, start: number): number {
@@ -115,7 +123,17 @@ export function isRandom(value: string): boolean {
   const seen = value.slice(0, 256);
   if (!/\d/.test(seen) || !/[a-z]/i.test(seen) || UUID.test(seen)) return false;
   if (/^[\da-f]+$/i.test(seen)) return seen.length >= 32 && entropyOf(seen) >= 3;
-  return seen.length >= 20 && entropyOf(seen) >= (/[a-z]/.test(seen) && /[A-Z]/.test(seen) ? 3.5 : 4);
+  const least = /[a-z]/.test(seen) && /[A-Z]/.test(seen) ? 0.35 : 0.2;
+  return seen.length >= 20 && entropyOf(seen) >= 3.5 && changesIn(seen) >= least * seen.length;
+}
+
+/** How often a capital, a small letter or a digit is followed by another kind. In names of words that is rare. */
+function changesIn(text: string): number {
+  const kinds = text.replaceAll(/[^A-Za-z\d]/g, "").replaceAll(/[a-z]/g, "a").replaceAll(/[A-Z]/g, "A").replaceAll(
+    /\d/g,
+    "1",
+  );
+  return kinds.replaceAll(/(.)\1+/g, "$1").length - 1;
 }
 
 /** Bits per character. */

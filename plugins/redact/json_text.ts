@@ -8,13 +8,13 @@ export interface Literal {
   start: number;
   end: number;
   value: string;
-  isName: boolean;
-  /** The name of the field whose value it is. */
+  /** The name of the field whose value it is, or the flag before it in a list of arguments. */
   name?: string;
 }
 
 /** The characters between the strings of a JSON text. Prose has other letters. */
 const BETWEEN = /^[\s[\]{},:\d.eE+\-truefalsn]*$/;
+const FLAG = /^--?[A-Za-z][\w-]{0,64}$/;
 const LITERALS_A_SLICE = 1_000;
 
 /** The strings of the text if it is a JSON object or list. */
@@ -31,13 +31,17 @@ export function* literalsOf(text: string): SlicedWork<Literal[] | undefined> {
     const value = valueOf(text.slice(start, end));
     if (value === undefined) return undefined;
     const isName = /^\s*:/.test(text.slice(end, end + 64));
-    const isValue = /:\s*$/.test(between.slice(-64));
-    literals.push({ start, end, value, isName, ...(isValue && name !== undefined && { name }) });
-    name = isName ? value : undefined;
+    literals.push({ start, end, value, ...(name !== undefined && isValueOf(name, isName, between) && { name }) });
+    name = isName || FLAG.test(value) ? value : undefined;
     read = end;
     if (literals.length % LITERALS_A_SLICE === 0) yield;
   }
   return BETWEEN.test(text.slice(read)) ? literals : undefined;
+}
+
+/** Whether a string is the value of the name before it. `between`: the text between the two. */
+function isValueOf(name: string, isName: boolean, between: string): boolean {
+  return name.startsWith("-") ? !isName : /:\s*$/.test(between.slice(-64));
 }
 
 function valueOf(literal: string): string | undefined {

@@ -32,6 +32,7 @@ const emails: Detector = {
 const PHONE = /\+?\(?\d(?:(?:[ ./-]| ?\(|\)[ /-]?)?\d){6,14}/y;
 /** Groups like (555) 123-4567. */
 const GROUPED = /(?:1[-. ])?(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}/y;
+const PREFIX = /^(?:\+\(?\d|\(?0{1,2}[1-9]|0[ /-]?[1-9])/;
 const DATE = /^\d{1,4}[-./]\d{1,2}[-./]\d{1,4}/;
 
 const phones: Detector = {
@@ -42,7 +43,7 @@ const phones: Detector = {
     const grouped = runAt(GROUPED, text, at);
     if (grouped !== "" && !isWordAt(text, at + grouped.length)) return found(at, at + grouped.length, "phone");
     // An international prefix, or the zero before the code of an area.
-    if (!/[+0]/.test(text[at]!) && text[at + 1] !== "0") return endOfDigits(text, at);
+    if (!PREFIX.test(text.slice(at, at + 5))) return endOfDigits(text, at);
     // Another number may follow after a space.
     const run = runAt(PHONE, text, at);
     for (let phone = run; phone !== ""; phone = phone.slice(0, Math.max(0, phone.search(/\D+\d+$/)))) {

@@ -100,7 +100,9 @@ export class EventRestorer implements StreamTransform<GenerateEvent> {
 
   #begin(event: GenerateEvent & { type: "part-start" }): GenerateEvent {
     const { index, part } = event;
-    const isJson = part.type === "tool-call" ? part.kind === "function" : part.type === "text" && this.#isJson;
+    const isJson = part.type === "tool-call"
+      ? part.kind === "function"
+      : part.type === "hosted" || part.type === "text" && this.#isJson;
     this.#open.set(index, { text: new RestoredText(this.#originals, isJson), type: "text" });
     return { ...event, part: this.#restore(part) };
   }

@@ -157,6 +157,17 @@ const urlCredentials: Detector = {
   },
 };
 
+/** As curl takes them: -u name:password. */
+const loginArguments: Detector = {
+  trigger: /(?:\s-u|--user)[ =]?["']?[\w.@+-]{1,64}:(?=[^\s"'])/g,
+  longest: 80,
+  read(text, at, { length }) {
+    const word = runAt(PASSWORD, text, at + length);
+    return { ...secretAt(at + length, at + length + word.length), spreads: isLongEnough(word) };
+  },
+};
+const PASSWORD = /[^\s"'`]+/y;
+
 const botTokens: Detector = {
   trigger: /\d{8,10}:A[\w-]{34}/g,
   longest: 46,
@@ -187,4 +198,5 @@ export const secretForms: readonly Detector[] = [
   bearers,
   urlCredentials,
   botTokens,
+  loginArguments,
 ];

@@ -58,7 +58,7 @@ const KEYWORDS = new Set([
   "detail",
 ]);
 /** Names that cannot hold anything. */
-const PLAIN_NAME = /^[A-Za-z_]{0,40}$/;
+const PLAIN_NAME = /^[A-Za-z_]{0,24}$/;
 /** A shorter text in such a field may be a word. */
 const LEAST_FILE = 64;
 const LEAST_NUMBER = 1e12;

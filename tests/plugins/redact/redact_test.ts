@@ -44,6 +44,8 @@ const FOUND: [text: string, found: string[]][] = [
   ['password: "correct horse battery"', ["correct horse battery"]],
   ["my password is hunter2!", ["hunter2!"]],
   ["?token=abc123def&user=me", ["abc123def"]],
+  ["mysql --password hunter2 -h db; curl -u me:pa55 https://h", ["hunter2", "pa55"]],
+  ['{"command":["mysql","--password","letmein","-h","db"]}', ["letmein"]],
   ['{\\"password\\": \\"hun\\\\\\"ter2\\", \\"a\\": 1} and', ['hun\\\\\\"ter2']],
   ["SIGNING=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"]],
   ["a.b+c@sub.example.co.uk, <x@y.de>", ["a.b+c@sub.example.co.uk", "x@y.de"]],
