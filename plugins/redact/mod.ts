@@ -42,7 +42,10 @@ export const redact: StagePlugin<RedactOptions> = {
   description:
     "Replaces secrets and personal data by placeholders in everything that leaves the gateway, and puts them back into " +
     "answers.",
-  options: z.strictObject(shape, { error: unknownKeys }),
+  options: z.strictObject(shape, { error: unknownKeys }).refine(
+    ({ unreadable: _, restoreFor: _names, ...kinds }) => Object.values(kinds).includes(true),
+    'Expected at least one kind to redact, such as "secrets": true',
+  ),
   create(options, host): Stage {
     let loading: Promise<Required<Pick<Stage, "request" | "outgoing">>> | undefined;
     let loaded: Required<Pick<Stage, "request" | "outgoing">> | undefined;

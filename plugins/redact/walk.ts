@@ -33,6 +33,7 @@ export interface Visitor {
 
 /** Fields with data that only the upstream which wrote it can read. */
 const SEALED = new Set([
+  "sealed",
   "signature",
   "encrypted_content",
   "encrypted_index",

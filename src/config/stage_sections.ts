@@ -1,6 +1,5 @@
 /** The sections of stages, which plugins add to the configuration. */
 import type { z } from "zod";
-import { isJsonObject } from "../canonical/json.ts";
 import { object } from "./fields.ts";
 import { type Config, configSchema } from "./schema.ts";
 
@@ -37,6 +36,5 @@ function extended(stages: StageSections): typeof configSchema {
 
 /** The checked options of a stage. `undefined` if the configuration does not have its section. */
 export function stageOptions(config: Config, name: string): unknown {
-  const section = (config as Readonly<Record<string, unknown>>)[name];
-  return isJsonObject(section) ? section : undefined;
+  return (config as Readonly<Record<string, unknown>>)[name];
 }
