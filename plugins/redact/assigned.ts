@@ -3,13 +3,13 @@ import { type Detector, isWordAt, type Match, runAt } from "./scan.ts";
 import { isLongEnough } from "./secrets.ts";
 
 const NAME =
-  "pass(?:word|wd|phrase|code)?|pwd|secret|token|(?:api|access|auth|private|signing|encryption|master|account|storage)[-_. ]?key|" +
+  "pass(?:word|wd|phrase|code)?|pwd|(?<![a-z])pw(?![a-z])|secret|token|(?:api|access|auth|private|signing|encryption|master|account|storage)[-_. ]?key|" +
   "credentials?|passwort|kennwort|contraseña|mot de passe|wachtwoord|senha|пароль|密码";
 /** How names go on that hold no secret, such as a number of tokens. */
 const OTHER_NAME =
   /^(?:s|[-_]?(?:count|limit|type|name|usage|budget|ur[il]|endpoint|field|file|path|length|expir|policy|hash|id\b|ize)|iz|ive|ed\b|port|age\b|ing\b)/i;
 const ASSIGNED =
-  /[\w-]{0,40}\\{0,8}["'`]?\]?\s{0,8}(?::=|=>|={1,3}|:|\b(?:is|ist|lautet|est|es)\b:?)\s{0,8}\\{0,8}["'`]?/y;
+  /[\w-]{0,40}\\{0,8}["'`]?\]?\s{0,8}(?::=|=>|={1,3}|:|>|\b(?:is|ist|lautet|est|es)\b:?)\s{0,8}\\{0,8}["'`]?/y;
 /** The beginning of an argument's name, and the space before its value. */
 const FLAG = /(?:^|[\s"'`])--?(?:[A-Za-z][\w-]{0,40})?$/;
 const NEXT_ARGUMENT = /[\w-]{0,40}[ \t]{1,8}["'`]?(?!-)/y;
@@ -59,7 +59,7 @@ const named: Detector = {
     if (isReferenceAt(text, start, quote === undefined)) return undefined;
     const end = quote === undefined ? endOfWord(text, start) : endOfQuote(text, start, quote);
     const value = text.slice(start, end);
-    const isTight = isFlag || quote !== undefined || /\S=$|^=$/.test(assigned);
+    const isTight = isFlag || quote !== undefined || /\S=$|^[=>]$/.test(assigned);
     if (value.length < 4 || NO_SECRETS.has(value.toLowerCase()) || !isTight && !isUnlikeWord(value)) return undefined;
     return { start, end, kind: "secret", spreads: isLongEnough(value) };
   },

@@ -145,7 +145,8 @@ const ipAddresses: Detector = {
 function isAddress(text: string): boolean {
   if (V4.test(text)) return !/^(?:127\.|0\.0\.0\.0$)/.test(text) && text.split(".").length === 4;
   const groups = text.split(":").filter((group) => group !== "").length;
-  return text.includes(":") && groups >= 3 && /\d/.test(text) && URL.canParse(`http://[${text}]`);
+  return text.includes(":") && (groups >= 3 || text.includes(".")) && /\d/.test(text) &&
+    URL.canParse(`http://[${text}]`);
 }
 
 function found(start: number, end: number, kind: Kind): Match {

@@ -168,6 +168,17 @@ const loginArguments: Detector = {
 };
 const PASSWORD = /[^\s"'`]+/y;
 
+/** All that a line with cookies has. */
+const cookies: Detector = {
+  trigger: /cookie:[ \t]{1,8}(?=[\w.-]{1,64}=)/gi,
+  longest: 90,
+  read(text, at, { length }) {
+    const line = runAt(COOKIE_LINE, text, at + length);
+    return secretAt(at + length, at + length + line.length);
+  },
+};
+const COOKIE_LINE = /[^\r\n"'`\\]+/y;
+
 const botTokens: Detector = {
   trigger: /\d{8,10}:A[\w-]{34}/g,
   longest: 46,
@@ -199,4 +210,5 @@ export const secretForms: readonly Detector[] = [
   urlCredentials,
   botTokens,
   loginArguments,
+  cookies,
 ];

@@ -53,6 +53,10 @@ const HOSTILE: Record<string, string> = {
   "escapes": "\\u0061",
   "backslashes": "\\",
   "strings": '"a"',
+  "cookies": "cookie: a=b",
+  "logins": " -u a:b",
+  "arguments": " --password ",
+  "tags": "<password>a",
 };
 
 for (const [name, unit] of Object.entries(HOSTILE)) {

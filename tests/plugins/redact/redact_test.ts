@@ -7,6 +7,7 @@ import type { StageHost } from "../../../src/contract/stage.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { redact } from "../../../plugins/redact/mod.ts";
 import { PLACEHOLDER } from "../../../plugins/redact/placeholder.ts";
+import { heldBy } from "../../support/heap.ts";
 import { aboutFor, firstText, passed, redacted, redactionWith, restored, wholeOf } from "./support.ts";
 
 const none = { secrets: false, emails: false, phones: false, creditCards: false, ibans: false, ipAddresses: false };
@@ -44,6 +45,8 @@ const FOUND: [text: string, found: string[]][] = [
   ['password: "correct horse battery"', ["correct horse battery"]],
   ["my password is hunter2!", ["hunter2!"]],
   ["?token=abc123def&user=me", ["abc123def"]],
+  ["<password>hunter2</password> pw: hunter3", ["hunter2", "hunter3"]],
+  ["curl -H 'Cookie: id=a3b; theme=x' https://h", ["id=a3b; theme=x"]],
   ["mysql --password hunter2 -h db; curl -u me:pa55 https://h", ["hunter2", "pa55"]],
   ['{"command":["mysql","--password","letmein","-h","db"]}', ["letmein"]],
   ['{\\"password\\": \\"hun\\\\\\"ter2\\", \\"a\\": 1} and', ['hun\\\\\\"ter2']],
@@ -56,7 +59,7 @@ const FOUND: [text: string, found: string[]][] = [
   ["+49 (151) 234-56789, 0151 2345678 or (555) 123-4567", ["+49 (151) 234-56789", "0151 2345678", "(555) 123-4567"]],
   ["4111 1111 1111 1111 and 4111-1111-1111-1112", ["4111 1111 1111 1111"]],
   ["DE89 3704 0044 0532 0130 00 and DE88370400440532013000", ["DE89 3704 0044 0532 0130 00"]],
-  ["10.0.0.7:80, fe80::1ff:2 and 127.0.0.1", ["10.0.0.7", "fe80::1ff:2"]],
+  ["10.0.0.7:80, fe80::1ff:2, ::ffff:10.0.0.8 and 127.0.0.1", ["10.0.0.7", "fe80::1ff:2", "::ffff:10.0.0.8"]],
 ];
 
 for (const [text, all] of FOUND) {
@@ -371,4 +374,19 @@ Deno.test("redact: a long request is read in slices", async () => {
   const work = redactionWith().request<"generate">(long, aboutFor("generate"));
   assert(work instanceof Promise);
   assert(!JSON.stringify((await work).input).includes("a@b.com"));
+});
+
+Deno.test("redact: an answer holds its originals, and not the request", async () => {
+  const redaction = redactionWith();
+  const held = await heldBy(async () => {
+    const all: unknown[] = [];
+    for (let at = 0; at < 20; at++) {
+      const long = `${at} a${at}.longer.than.a.few.letters@example.com ${String.fromCharCode(97 + at).repeat(400_000)}`;
+      const { events, output } = await redaction.request<"generate">(message(text(long)), aboutFor("generate"));
+      events!.push({ type: "part-start", index: 0, part: { type: "text", text: "" } }, () => {});
+      all.push(events, output);
+    }
+    return all;
+  });
+  assert(held < 2_000_000, `${held} bytes`);
 });
