@@ -3,6 +3,7 @@ import type { Fidelity } from "../src/contract/fidelity.ts";
 import type { Catalog } from "../src/contract/catalog.ts";
 import type { Driver } from "../src/contract/driver.ts";
 import type { AnyProtocol } from "../src/contract/protocol.ts";
+import type { StagePlugin } from "../src/contract/stage.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
@@ -10,6 +11,7 @@ import { geminiProtocols } from "./gemini/mod.ts";
 import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
+import { redact } from "./redact/mod.ts";
 import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
 import { searchBackends } from "./search/mod.ts";
@@ -51,6 +53,8 @@ export const drivers: readonly Driver[] = [
   sandbox,
 ];
 export { searchBackends };
+/** In the order in which a request passes them. */
+export const stages: readonly StagePlugin[] = [redact];
 export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];
 
 /** Loaded on demand. */

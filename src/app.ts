@@ -11,7 +11,7 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it uses the configuration that its environment names.
  */
-import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "../plugins/mod.ts";
+import { catalogs, drivers, fidelityTables, protocols, searchBackends, stages } from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
@@ -44,6 +44,7 @@ export { ConfigError };
 export type { Catalog } from "./contract/catalog.ts";
 export type { Driver } from "./contract/driver.ts";
 export type { Protocol } from "./contract/protocol.ts";
+export type { StagePlugin } from "./contract/stage.ts";
 export type {
   Config,
   Fetch,
@@ -118,7 +119,7 @@ export interface App {
 }
 
 /** The default plugins of a gateway. */
-export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends };
+export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends, stages };
 
 /** A gateway for this configuration. It makes no calls before the first request. */
 export function createApp(options: AppOptions): App {

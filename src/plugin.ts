@@ -30,6 +30,7 @@ export type * from "./contract/intake.ts";
 export * from "./contract/path_pattern.ts";
 export * from "./contract/protocol.ts";
 export type * from "./contract/quirks.ts";
+export type * from "./contract/stage.ts";
 export * from "./contract/stream.ts";
 export * from "./contract/validate.ts";
 export * from "./errors.ts";

@@ -1,11 +1,16 @@
 /** Writes `gateway.schema.json` from the schema. With `--check`, it only reports whether that file is current. */
 import { z } from "zod";
-import { configSchema } from "../config/schema.ts";
+import { pluginFacts } from "../app.ts";
+import { configSchemaWith } from "../config/stage_sections.ts";
 
 const file = new URL("../config/gateway.schema.json", import.meta.url);
 
-/** The JSON schema of the configuration as people write it: fields with a default may be absent. */
+/**
+ * The JSON schema of the configuration as people write it, with the sections of the built-in stages: fields with a default may be
+ * absent.
+ */
 export function schemaText(): string {
+  const configSchema = configSchemaWith(pluginFacts().stages);
   return JSON.stringify({ title: "Laneway", ...z.toJSONSchema(configSchema, { io: "input" }) }, null, 2) + "\n";
 }
 

@@ -39,6 +39,7 @@ import { createLanes } from "./lanes.ts";
 import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
 import { createSockets } from "./sockets.ts";
+import { createStages } from "./stages.ts";
 import { bytesPerKey } from "./store.ts";
 import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
@@ -93,6 +94,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     guards,
     routing: createRouting(world),
     hosted: { runner: createHosted(world), limits: config.hostedTools },
+    stages: createStages(world),
     state: createStoredState(world),
     counting: createCounting(world, sources),
     sockets: createSockets(world, guards.loadShedder),

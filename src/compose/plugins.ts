@@ -5,6 +5,7 @@ import type { Catalog } from "../contract/catalog.ts";
 import type { Driver } from "../contract/driver.ts";
 import type { SearchBackend } from "../contract/search.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
+import type { StagePlugin } from "../contract/stage.ts";
 
 /** The plugins of a gateway. Each list replaces the built-in one. */
 export interface Plugins {
@@ -16,12 +17,14 @@ export interface Plugins {
   catalogs: readonly Catalog[];
   /** Services that search the web. The configuration names one. */
   searchBackends: readonly SearchBackend[];
+  /** The stages that requests pass at their target, in this order. Each exists if the configuration has its section. */
+  stages: readonly StagePlugin[];
 }
 
 /** The facts about plugins that the checks of a configuration need. */
 export function pluginFacts(
-  { drivers, catalogs, searchBackends }: Plugins,
-): Pick<Surroundings, "drivers" | "catalogs" | "searchBackends"> {
+  { drivers, catalogs, searchBackends, stages }: Plugins,
+): Pick<Surroundings, "drivers" | "catalogs" | "searchBackends" | "stages"> {
   const facts = drivers.map(({ name, operations, counters = [], reads = [] }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
@@ -36,6 +39,7 @@ export function pluginFacts(
     drivers: Object.fromEntries(facts),
     catalogs: Object.fromEntries(finding),
     searchBackends: Object.fromEntries(searching),
+    stages: Object.fromEntries(stages.map(({ name, description, options }) => [name, { description, options }])),
   };
 }
 

@@ -6,6 +6,7 @@ import { storeProblems } from "./check_store.ts";
 import { oidcProblems } from "./oidc_schema.ts";
 import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
 import { hint } from "./hint.ts";
+import type { StageSections } from "./stage_sections.ts";
 import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
 
@@ -44,6 +45,8 @@ export interface Surroundings {
   catalogs: Readonly<Record<string, CatalogFacts>>;
   /** Absent if there are none. */
   searchBackends?: HostedSurroundings["searchBackends"];
+  /** The sections of stages. Absent if there are none. */
+  stages?: StageSections;
   /** An environment variable's value. An empty one counts as not set. */
   env(name: string): string | undefined;
 }

@@ -7,7 +7,8 @@ import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
 import { mergeJson } from "../util/merge.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
-import { type Config, configSchema } from "./schema.ts";
+import type { Config } from "./schema.ts";
+import { configSchemaWith } from "./stage_sections.ts";
 
 export interface LoadedConfig {
   config: Config;
@@ -64,7 +65,7 @@ export function readConfig(
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const result = configSchema.safeParse(value, { error: describeIssue, jitless: true });
+  const result = configSchemaWith(surroundings.stages).safeParse(value, { error: describeIssue, jitless: true });
   const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
   const known = new Set(problems.map(({ path }) => path));
   problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));

@@ -1,6 +1,7 @@
 import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
+import type { Stage } from "../contract/stage.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { OperatorEndpoints } from "../http/operator_endpoints.ts";
 import type { Sockets } from "../http/sockets.ts";
@@ -48,6 +49,8 @@ export interface Gateway {
   guards: Guards;
   routing: Routing;
   hosted: HostedTools;
+  /** The stages of plugins, which change each request at its target. */
+  stages: readonly Stage[];
   state: StoredState;
   counting: Counting;
   sockets: SocketsPart;

@@ -75,6 +75,11 @@ const KEY_BYTES = 32;
 /** The form of the record. A reader leaves aside what it does not know of a later one. */
 const VERSION = 1;
 
+/** The key with which everything is sealed: from the secret of the configuration, or else from the store. */
+export async function sealingKey({ secret, store }: Pick<SealingOptions, "secret" | "store">): Promise<Uint8Array> {
+  return secret === undefined ? await keptKey(store) : keyFrom(secret);
+}
+
 function keyFrom(secret: string): Uint8Array {
   return buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES));
 }

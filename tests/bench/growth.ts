@@ -21,6 +21,7 @@ import { arrangeTurns } from "../../src/transforms/turns.ts";
 import { readFormBody } from "../../src/http/multipart.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
+import "./growth_of_redaction.ts";
 import { growsLinearly } from "./grows_linearly.ts";
 import { TARGET } from "../support/wires.ts";
 

@@ -1,0 +1,140 @@
+/** Passes a request through the stages of plugins, and its answer back through them. */
+import type { JsonValue } from "../canonical/json.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { type Destination, type Passed, type Stage, type StageContext, stageError } from "../contract/stage.ts";
+import type { Emit, StreamTransform } from "../contract/stream.ts";
+import type { SlicedWork } from "../util/sliced_work.ts";
+
+/** A request as it goes to the driver. The answer passes `events` in their order, or `output`. */
+export interface PassedAll<K extends ModelOperation> {
+  input: Input<K>;
+  /** The transforms of the stages, last stage first. */
+  events: readonly StreamTransform<StreamEvent<K>>[];
+  /** Absent if no stage changes whole answers. */
+  output?(output: Output<K>): Output<K>;
+}
+
+/** Passes the request through the stages in order. Returns a promise only if one of them waits. */
+export function passStages<K extends ModelOperation>(
+  stages: readonly Stage[],
+  input: Input<K>,
+  about: StageContext,
+): PassedAll<K> | Promise<PassedAll<K>> {
+  return passFrom(0, stages, { input, events: [] }, about);
+}
+
+function passFrom<K extends ModelOperation>(
+  first: number,
+  stages: readonly Stage[],
+  passed: PassedAll<K>,
+  about: StageContext,
+): PassedAll<K> | Promise<PassedAll<K>> {
+  let current = passed;
+  for (let at = first; at < stages.length; at++) {
+    const stage = stages[at]!;
+    if (!stage.request || stage.operations?.includes(about.operation) === false) continue;
+    const next = requestOf<K>(stage, current.input, about);
+    if (!(next instanceof Promise)) {
+      current = joined(stage.name, next, current);
+      continue;
+    }
+    const before = current;
+    return next.then(
+      (found) => passFrom(at + 1, stages, joined(stage.name, found, before), about),
+      (thrown) => Promise.reject(stageError(stage.name, thrown)),
+    );
+  }
+  return current;
+}
+
+function requestOf<K extends ModelOperation>(stage: Stage, input: Input<K>, about: StageContext) {
+  try {
+    return stage.request!<K>(input, about);
+  } catch (thrown) {
+    throw stageError(stage.name, thrown);
+  }
+}
+
+/** Keeps only what the answer needs, and no earlier input. */
+function joined<K extends ModelOperation>(
+  name: string,
+  { input, events, output }: Passed<K>,
+  { events: others, output: outer }: PassedAll<K>,
+): PassedAll<K> {
+  return {
+    input,
+    events: events ? [guarded(name, events), ...others] : others,
+    ...((output || outer) && { output: outputsOf<K>(name, output, outer) }),
+  };
+}
+
+function outputsOf<K extends ModelOperation>(
+  name: string,
+  inner: ((output: Output<K>) => Output<K>) | undefined,
+  outer: ((output: Output<K>) => Output<K>) | undefined,
+): (output: Output<K>) => Output<K> {
+  return (output) => {
+    let changed = output;
+    try {
+      if (inner) changed = inner(output);
+    } catch (thrown) {
+      throw stageError(name, thrown);
+    }
+    return outer ? outer(changed) : changed;
+  };
+}
+
+/** The transform, whose errors name the stage. */
+function guarded<E>(name: string, transform: StreamTransform<E>): StreamTransform<E> {
+  return {
+    push(event, emit) {
+      try {
+        const work = transform.push(event, emit);
+        return work && guardedWork(name, work);
+      } catch (thrown) {
+        throw stageError(name, thrown);
+      }
+    },
+  } satisfies { push(event: E, emit: Emit<E>): SlicedWork<void> | void };
+}
+
+function* guardedWork(name: string, work: SlicedWork<void>): SlicedWork<void> {
+  try {
+    yield* work;
+  } catch (thrown) {
+    throw stageError(name, thrown);
+  }
+}
+
+/** The value as it may leave the gateway for a destination besides upstreams. Returns a promise only if a stage waits. */
+export function passOutgoing(
+  stages: readonly Stage[],
+  value: JsonValue,
+  about: Pick<StageContext, "caller" | "signal">,
+  to: Destination,
+): JsonValue | Promise<JsonValue> {
+  let current: JsonValue | Promise<JsonValue> = value;
+  for (const stage of stages) {
+    if (!stage.outgoing) continue;
+    current = current instanceof Promise
+      ? current.then((given) => outgoingOf(stage, given, about, to))
+      : outgoingOf(stage, current, about, to);
+  }
+  return current;
+}
+
+function outgoingOf(
+  stage: Stage,
+  value: JsonValue,
+  about: Pick<StageContext, "caller" | "signal">,
+  to: Destination,
+): JsonValue | Promise<JsonValue> {
+  try {
+    const changed = stage.outgoing!(value, about, to);
+    return changed instanceof Promise
+      ? changed.catch((thrown) => Promise.reject(stageError(stage.name, thrown)))
+      : changed;
+  } catch (thrown) {
+    throw stageError(stage.name, thrown);
+  }
+}
