@@ -194,7 +194,7 @@ function receive({ operation, body: kind }: AnyProtocol, context: RequestContext
     return NO_BODY;
   }
   const reading = kind === "json"
-    ? guards.uploads.readJson(request, caller.owner, isServed, requestLog.capture?.body)
+    ? guards.uploads.readJson(request, caller.owner, isServed, requestLog.capture?.bodyCopy)
     : readForm(request, caller.owner, guards.uploads);
   return arrived ? reading.finally(arrived) : reading;
 }
@@ -215,7 +215,10 @@ function dispatch<K extends ServedOperation>(
   const { request: { headers }, url, requestLog } = context;
   requestLog.isLarge = isLarge;
   if (release) requestLog.atEnd(release);
-  if (protocol.body === "form") requestLog.capture?.captureForm(body as FormField[]);
+  const capturing = requestLog.capture?.receive(protocol.body, body);
+  if (capturing) {
+    return capturing.then(() => dispatch(protocol, params, named, { body, isShort: false, isLarge }, context));
+  }
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   if (isShort) return operate(protocol, wire, protocol.parse(wire, context), named, context);
   const parsed = runStep(() => protocol.parse(wire, context));

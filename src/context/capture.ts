@@ -1,4 +1,5 @@
 /** A capture of everything that was sent for one request: by its client, to upstreams, and back. */
+import type { Stage } from "../contract/stage.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
@@ -8,6 +9,7 @@ import { runStep } from "../util/sliced_work.ts";
 import { CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
+import { jsonIn, leaveOut, type Redact, redactionFor } from "./redacted_capture.ts";
 
 /**
  * The memory that a capture and a call use besides their texts, in bytes: the heads of answers, and the objects
@@ -24,7 +26,8 @@ export interface CaptureOptions {
   request: Request;
   url: URL | undefined;
   caller: Caller;
-  gateway: { secrets: readonly string[] };
+  signal: AbortSignal;
+  gateway: { secrets: readonly string[]; stages: readonly Stage[] };
   /** `elapsedMs`: the milliseconds since the request arrived. */
   requestLog: { elapsedMs(): number; isFromConsole: boolean };
 }
@@ -92,8 +95,11 @@ export class Capture {
   readonly #elapsedMs: () => number;
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
+  #hasBody = false;
+  /** Present if stages of plugins change what is captured. */
+  readonly #redact: Redact | undefined;
 
-  constructor({ id, started, request, url, caller, gateway, requestLog }: CaptureOptions, room: Room) {
+  constructor({ id, started, request, url, caller, gateway, requestLog, signal }: CaptureOptions, room: Room) {
     this.id = id;
     this.started = started;
     this.method = request.method;
@@ -101,6 +107,7 @@ export class Capture {
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
     this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
+    this.#redact = redactionFor(gateway.stages, { caller, signal });
     this.#elapsedMs = requestLog.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
@@ -118,13 +125,37 @@ export class Capture {
     this.events.push({ at: this.#elapsedMs(), what, name, detail });
   }
 
-  /** Records a form from a client. Only the names, types and sizes of files are kept. */
-  captureForm(fields: readonly FormField[]): void {
-    this.body.describe(
-      fields.map(({ name, value, file }) =>
-        file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
-      ),
+  /** Receives the bytes of a client's body. Absent if they may not be kept as they are. */
+  get bodyCopy(): CapturedBytes | undefined {
+    return this.#redact ? undefined : this.body;
+  }
+
+  /** Like `bodyCopy`, for the bytes of a streamed answer. A secret that its frames divide would not be found. */
+  get answerCopy(): CapturedBytes | undefined {
+    if (!this.#redact) return this.answer;
+    leaveOut(this.answer);
+    return undefined;
+  }
+
+  /**
+   * Records a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Only
+   * those have to be waited for.
+   */
+  receive(kind: "json" | "form" | "none", body: unknown): Promise<void> | undefined {
+    if (kind === "none" || this.#hasBody) return undefined;
+    this.#hasBody = true;
+    if (kind === "form") return this.#captureForm(body as FormField[]);
+    return this.#redact?.(body, this.body);
+  }
+
+  /** Only the names, types and sizes of files are kept. */
+  #captureForm(fields: readonly FormField[]): Promise<void> | undefined {
+    const described = fields.map(({ name, value, file }) =>
+      file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
     );
+    this.body.isDescription = true;
+    if (this.#redact) return this.#redact(described, this.body);
+    this.body.describe(described);
   }
 
   /** Records the body of a complete answer. A streamed one is captured as it is sent. */
@@ -132,7 +163,8 @@ export class Capture {
     const { status, headers, ok } = response;
     if (entry.stream && ok || status === 101 || status === 204) return response;
     const bytes = await response.bytes();
-    this.answer.add(bytes, true);
+    if (this.#redact) await this.#redact(jsonIn(bytes), this.answer);
+    else this.answer.add(bytes, true);
     this.answer.end();
     return new Response(bytes, { status, headers });
   }

@@ -64,7 +64,7 @@ function countByTokenizer(asked: Attempt<"countTokens">, tokenizers: Tokenizers)
   const { tokenizers: service, driver } = upstream;
   if (service === undefined || !driver.prompt) return undefined;
   return async () => {
-    const prompt = driver.prompt!(asked.prepare(lessonsOf(asked)), target, context);
+    const prompt = driver.prompt!(await asked.prepare(lessonsOf(asked)), target, context);
     return await tokenizers.count(service, target.model, prompt) + countFiles(input) * TOKENS_PER_FILE;
   };
 }

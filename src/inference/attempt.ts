@@ -11,7 +11,7 @@ import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
-import type { Attempt } from "../upstream/attempt.ts";
+import type { Attempt, Lessons, WayBack } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
@@ -20,6 +20,7 @@ import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
 import type { Inference } from "./inference.ts";
+import { passPlugins } from "./plugin_stages.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
@@ -80,6 +81,26 @@ function createAttempt<K extends ModelOperation>(
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   if ("messages" in input) attempt.counted = count(input, estimate, held, attempt.target, gateway.counting);
   const tools = held & HOSTED ? hostedToolsAt(where, inference) : undefined;
+  const prepareFor = (lessons: Lessons): Input<K> => {
+    if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
+    const facts: TargetFacts = {
+      facts: held,
+      target: attempt.target,
+      clientWire,
+      systemMessages: target.systemMessages,
+      refusedTools: upstream.refuses,
+      intake: upstream.driver.intake?.(target),
+      hosted: tools?.offer,
+      refusesTool: tools?.refuses,
+      refusesCacheHints: lessons.refusesCacheHints,
+      refusesReasoning: lessons.refusesReasoning,
+      corrections: lessons.corrections,
+      answerLimit: attempt.answerLimit,
+      answerRoom: target.answerRoom,
+    };
+    return prepareForTarget(input, facts, note, steps) as Input<K>;
+  };
+  const wayBack: WayBack<K> | undefined = gateway.stages.length > 0 ? { events: [] } : undefined;
   return {
     operation,
     input,
@@ -89,24 +110,10 @@ function createAttempt<K extends ModelOperation>(
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
     context: answerContext(clientWire, attempt, hide),
     signal,
+    wayBack,
     prepare(lessons) {
-      if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
-      const facts: TargetFacts = {
-        facts: held,
-        target: attempt.target,
-        clientWire,
-        systemMessages: target.systemMessages,
-        refusedTools: upstream.refuses,
-        intake: upstream.driver.intake?.(target),
-        hosted: tools?.offer,
-        refusesTool: tools?.refuses,
-        refusesCacheHints: lessons.refusesCacheHints,
-        refusesReasoning: lessons.refusesReasoning,
-        corrections: lessons.corrections,
-        answerLimit: attempt.answerLimit,
-        answerRoom: target.answerRoom,
-      };
-      return prepareForTarget(input, facts, note, steps) as Input<K>;
+      const prepared = prepareFor(lessons);
+      return wayBack ? passPlugins(inference, prepared, { attempt, signal, note }, wayBack) : prepared;
     },
     onHead: upstream.providers || attempt.listed
       ? (headers) => noteProvider(headers, { where, upstream, attempt }, context)

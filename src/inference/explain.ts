@@ -42,14 +42,15 @@ export async function explainInference<K extends ModelOperation>(
   const offer = offered && { functions: offered.functions, isLast: false };
   requestLog.entry.stream = false;
   const ends: unknown[] = [];
-  const explained = targets.map((where) => {
+  const explained: unknown[] = [];
+  for (const where of targets) {
     const own: Step[] = [];
-    const { thrown, ...explanation } = explain(
-      openAttempt({ ...inference, steps: own, offer }, where),
-    );
+    const attempt = openAttempt({ ...inference, steps: own, offer }, where);
+    const { thrown, ...explanation } = await explain(attempt);
     ends.push(thrown);
-    return { ...explanation, target: requestLog.attempt?.target, notes: requestLog.notes(), steps: own };
-  });
+    const { target } = requestLog.attempt ?? {};
+    explained.push({ ...explanation, target, notes: requestLog.notes(), steps: own });
+  }
   const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
   // Each target lists its own notes, so the response header does not repeat them.

@@ -61,6 +61,8 @@ export const FACT = {
   sealed: 1 << 29,
   /** The gateway or the caller has secrets that an answer might repeat. */
   secrets: 1 << 30,
+  /** The configuration has stages of plugins. */
+  staged: 1 << 31,
 } as const;
 
 /** Bits of `FACT`. */

@@ -159,7 +159,8 @@ function at<K extends ModelOperation>(
   attempt: Attempt<K>,
 ): Inference<K> {
   const { trace } = inference.context.requestLog.attemptAt(target) ?? {};
-  const facts = inference.facts | (trace ? FACT.traced : 0) | (attempt.target.repairArguments ? FACT.repaired : 0);
+  const facts = inference.facts | (trace ? FACT.traced : 0) | (attempt.target.repairArguments ? FACT.repaired : 0) |
+    (attempt.wayBack ? FACT.staged : 0);
   return { ...inference, target, attempt, facts };
 }
 

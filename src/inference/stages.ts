@@ -26,6 +26,7 @@ import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
+import { PLUGIN_STAGES } from "./plugin_stages.ts";
 import { TARGET_STAGES } from "./prepare.ts";
 import { RECALL, SEALING } from "./recall.ts";
 import { RELAY } from "./relay.ts";
@@ -102,6 +103,7 @@ export const STAGES: readonly Stage[] = [
   REPAIR,
   STRUCTURED_OUTPUT,
   ...TARGET_STAGES,
+  PLUGIN_STAGES,
 ];
 
 const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {

@@ -67,7 +67,7 @@ export async function respondWithStream<K extends Streamed>(
     keepAlive: () => formatFrames([protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }], framing),
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
-    copy: requestLog.capture?.answer,
+    copy: requestLog.capture?.answerCopy,
     isServed: context.isServed,
     onStall() {
       // The answer is complete except for the last chunk, so this is no failure.

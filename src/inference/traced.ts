@@ -1,27 +1,33 @@
 /** Attempts with spans that end when they do. Without tracing, attempts are left unwrapped. */
-import type { GenerateRequest } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateRequest } from "../canonical/generate.ts";
+import type { HostedCall } from "../canonical/hosted.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import { toGatewayError } from "../errors.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
-import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../observe/trace.ts";
+import type { AttemptOutcome, AttemptTrace, SeenEvent } from "../observe/trace.ts";
 import { passedOn } from "../observe/traceparent.ts";
 import type { Transport } from "../platform/transport.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { Answer, Stage } from "./inference.ts";
 import { FACT } from "./facts.ts";
+import { runOutgoing } from "./outgoing.ts";
 
 /** The span of an attempt, if the request is traced. */
 export function traceAttempt<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   { where, upstream: { baseUrl } }: { where: PlannedTarget; upstream: Upstream },
-  { requestLog: { trace, reason }, hide }: RequestContext,
+  { requestLog: { trace, reason }, hide, gateway }: RequestContext,
 ): AttemptTrace | undefined {
   const conversation = "messages" in input ? input as GenerateRequest : undefined;
   const stream = "stream" in input && input.stream === true;
-  return trace?.attempt({ operation, where, baseUrl, reason, stream, input: conversation, hide });
+  const span = trace?.attempt({ operation, where, baseUrl, reason, stream, input: conversation, hide });
+  // With stages of plugins, the request is recorded once it has passed them.
+  if (conversation && gateway.stages.length === 0) span?.asked(conversation);
+  return span;
 }
 
 /** The upstream with the trace's headers, if the configuration wants them sent. `headers`: the client's. */
@@ -40,11 +46,13 @@ export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, h
 
 /** Runs one hosted call. It has a span of its own if the request is traced. */
 export async function runTraced(
-  ...[call, work, facts, { gateway, requestLog }]: [...Parameters<HostedRunner["run"]>, RequestContext]
+  ...[call, work, facts, context]: [...Parameters<HostedRunner["run"]>, RequestContext]
 ): ReturnType<HostedRunner["run"]> {
+  const { gateway, requestLog } = context;
   const end = requestLog.trace?.tool(call.kind);
   requestLog.capture?.event("hosted tool", call.kind);
-  const result = await gateway.hosted.runner.run(call, work, facts);
+  const run = (outgoing: HostedCall) => gateway.hosted.runner.run(outgoing, work, facts);
+  const result = await (gateway.stages.length === 0 ? run(call) : runOutgoing(call, work, context, run));
   requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;
@@ -59,7 +67,7 @@ export const TRACING: Stage = {
     const { target, attempt, context: { requestLog } } = inference;
     const record = target && requestLog.attemptAt(target);
     const answer = ask(inference);
-    return record?.trace && attempt ? new TracedAnswer(answer, record, record.trace, attempt.signal) : answer;
+    return record?.trace && attempt ? new TracedAnswer(answer, record, record.trace, attempt) : answer;
   },
 };
 
@@ -70,13 +78,15 @@ class TracedAnswer<K extends ModelOperation> implements Answer<K> {
   readonly #attempt: { readonly provider?: string };
   readonly #trace: AttemptTrace;
   readonly #signal: AbortSignal;
+  readonly #isStaged: boolean;
 
   constructor(
     answer: Answer<K>,
     attempt: { readonly provider?: string },
     trace: AttemptTrace,
-    signal: AbortSignal,
+    { signal, wayBack }: Pick<Attempt<K>, "signal" | "wayBack">,
   ) {
+    this.#isStaged = wayBack !== undefined;
     this.#answer = answer;
     this.#attempt = attempt;
     this.#trace = trace;
@@ -84,12 +94,16 @@ class TracedAnswer<K extends ModelOperation> implements Answer<K> {
   }
 
   whole(): Promise<Output<K>> {
-    return this.#watch(this.#answer.whole(), (output) => this.#end({ answer: output as AnswerFacts }));
+    return this.#watch(this.#answer.whole(), (output) => {
+      const { content, ...answer } = output as Partial<Output<"generate">>;
+      if (content && !this.#isStaged) this.#trace.writes(content);
+      this.#end({ answer });
+    });
   }
 
   next(): Promise<readonly StreamEvent<K>[] | undefined> {
     return this.#watch(this.#answer.next(), (events) => {
-      if (events) { for (const event of events) this.#trace.see(event as SeenEvent); }
+      if (events) { for (const event of events) this.#see(event as SeenEvent & GenerateEvent); }
       else this.#end({});
     });
   }
@@ -97,6 +111,12 @@ class TracedAnswer<K extends ModelOperation> implements Answer<K> {
   async cancel(): Promise<void> {
     this.#end({ isAbandoned: true });
     await this.#answer.cancel();
+  }
+
+  /** Content is recorded below the stages of plugins, which may take something out of it. */
+  #see(event: SeenEvent & GenerateEvent): void {
+    this.#trace.see(event);
+    if (!this.#isStaged) this.#trace.write(event);
   }
 
   async #watch<T>(read: Promise<T>, see: (result: T) => void): Promise<T> {

@@ -1,6 +1,6 @@
 /** The span of one attempt. */
 import { type Context, context, type Span, SpanKind, trace } from "@opentelemetry/api";
-import type { GenerateEvent, OutputPart } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateRequest, OutputPart } from "../canonical/generate.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
 import {
   controlAttributes,
@@ -20,6 +20,7 @@ export class AttemptSpan implements AttemptTrace {
   readonly #world: SpanWorld;
   readonly #span: Span;
   readonly #since = performance.now();
+  readonly #hide: AttemptFacts["hide"];
   readonly #content: OutputContent | undefined;
   #firstMs: number | undefined;
   #finish: string | undefined;
@@ -43,6 +44,7 @@ export class AttemptSpan implements AttemptTrace {
       const within: AttemptTrace["within"] = (call) => context.with(own, call);
       this.within = within;
     }
+    this.#hide = hide;
     if (world.content && input) this.#content = new OutputContent(hide);
     this.#span.setAttributes(present({
       "gen_ai.operation.name": name,
@@ -52,14 +54,24 @@ export class AttemptSpan implements AttemptTrace {
       "laneway.attempt.reason": facts.reason,
       ...serverAttributes(facts.baseUrl, integer),
       ...input && controlAttributes(input, integer),
-      ...this.#content && input && inputContent(input, hide),
     }));
+  }
+
+  asked(input: GenerateRequest): void {
+    if (this.#content) this.#span.setAttributes(present(inputContent(input, this.#hide)));
+  }
+
+  write(event: GenerateEvent): void {
+    this.#content?.see(event);
+  }
+
+  writes(content: readonly OutputPart[]): void {
+    this.#content?.add(content);
   }
 
   see(event: SeenEvent): void {
     if (event.type !== "start") this.#firstMs ??= performance.now() - this.#since;
     if (event.type === "finish") this.#conclude(event);
-    this.#content?.see(event as GenerateEvent);
   }
 
   #conclude({ finish, usage }: { finish?: { reason: string }; usage?: ReportedUsage }): void {
@@ -71,10 +83,7 @@ export class AttemptSpan implements AttemptTrace {
     if (this.#isOver) return;
     this.#isOver = true;
     const { integer } = this.#world;
-    if (answer) {
-      this.#conclude(answer);
-      this.#content?.add((answer.content ?? []) as readonly OutputPart[]);
-    }
+    if (answer) this.#conclude(answer);
     this.#span.setAttributes(present({
       "gen_ai.response.finish_reasons": this.#finish === undefined ? undefined : [this.#finish],
       "gen_ai.response.time_to_first_chunk": this.#firstMs === undefined ? undefined : this.#firstMs / 1000,

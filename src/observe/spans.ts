@@ -58,7 +58,9 @@ class RequestSpan implements RequestTrace {
       const { traceId, spanId, traceFlags } = span.spanContext();
       return traceHeaders({ traceId, spanId, flags: traceFlags }, this.#headers);
     };
-    if (!this.#isRecorded) return { headers: headersOf(this.#span), see() {}, end() {} };
+    if (!this.#isRecorded) {
+      return { headers: headersOf(this.#span), asked() {}, see() {}, write() {}, writes() {}, end() {} };
+    }
     return new AttemptSpan(this.#world, facts, this.#context, headersOf);
   }
 

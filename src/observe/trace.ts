@@ -1,5 +1,5 @@
 /** The interfaces of tracing. The code that makes spans is loaded only if the process was started with OpenTelemetry. */
-import type { GenerateRequest } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateRequest, OutputPart } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { ReportedUsage } from "../canonical/usage.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
@@ -50,7 +50,13 @@ export interface AttemptTrace {
   readonly headers: Readonly<Record<string, string>>;
   /** Calls the upstream within the attempt's span, for a runtime that makes spans of its own calls. */
   readonly within?: <T>(call: () => T) => T;
+  /** Records the content of the request, if the configuration wants that. */
+  asked(input: GenerateRequest): void;
   see(event: SeenEvent): void;
+  /** Records the content of an event, if the configuration wants that. */
+  write(event: GenerateEvent): void;
+  /** Records the content of a whole answer, if the configuration wants that. */
+  writes(content: readonly OutputPart[]): void;
   end(outcome: AttemptOutcome): void;
 }
 
@@ -74,5 +80,4 @@ export interface AttemptOutcome {
 export interface AnswerFacts {
   usage?: ReportedUsage;
   finish?: { reason: string };
-  content?: readonly object[];
 }

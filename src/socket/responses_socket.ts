@@ -207,7 +207,8 @@ export class ResponsesSocket implements OpenSocket {
       gateway.guards.loadShedder.check(gateway.guards.limits);
       const prepared = { ...this.#cache.preparedFor(previous), ...body };
       requestLog.capture = gateway.observe.captures?.loaded?.begin(context);
-      requestLog.capture?.body.addText(JSON.stringify(prepared));
+      requestLog.capture?.bodyCopy?.addText(JSON.stringify(prepared));
+      await requestLog.capture?.receive("json", prepared);
       const conversationCache = this.#cache.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
       const input = await runStep(() => speech.protocol.parse(wire, context));

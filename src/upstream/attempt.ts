@@ -4,6 +4,7 @@ import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/op
 import type { AnswerContext } from "../contract/context.ts";
 import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
+import type { PassedAll } from "../transforms/pass_stages.ts";
 import type { Upstream } from "./send.ts";
 
 /** The parts of requests that a target is known to refuse, and how to ask it instead. */
@@ -28,12 +29,15 @@ export interface AnswerBill<K extends ModelOperation> {
   ended(isGivenUp: boolean): void;
 }
 
+/** Known once the calls are described. Holds nothing of the request. */
+export type WayBack<K extends ModelOperation> = Omit<PassedAll<K>, "input">;
+
 export interface Attempt<K extends ModelOperation> {
   operation: K;
   /** The input before it was prepared for the target. The answer is parsed against it. */
   input: Input<K>;
-  /** Prepares the input for the target. This is the only place that changes it. */
-  prepare(lessons: Lessons): Input<K>;
+  /** Prepares the input for the target. This is the only place that changes it. It waits only for stages of plugins. */
+  prepare(lessons: Lessons): Input<K> | Promise<Input<K>>;
   /** Estimated tokens of the conversation; 0 if the input is not one. */
   estimate: number;
   /** The caller, if the calls may be so large that they wait their turn. */
@@ -41,6 +45,8 @@ export interface Attempt<K extends ModelOperation> {
   target: Target;
   upstream: Upstream;
   context: AnswerContext;
+  /** How the answer passes back through stages of plugins. Absent if there are none. */
+  wayBack?: WayBack<K>;
   /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
   /**
@@ -83,11 +89,17 @@ export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "ups
 }
 
 /** Answers from the embedded upstream. The parts that it cannot express are known only after it has answered. */
-export function local<K extends ModelOperation>(way: LocalOperation<K>, attempt: Attempt<K>): Output<K> {
-  const input = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
-  const output = way.local(input, attempt.target, attempt.context);
-  attempt.onDescribed?.();
-  return output;
+export function local<K extends ModelOperation>(
+  way: LocalOperation<K>,
+  attempt: Attempt<K>,
+): Output<K> | Promise<Output<K>> {
+  const answer = (input: Input<K>) => {
+    const output = way.local(input, attempt.target, attempt.context);
+    attempt.onDescribed?.();
+    return output;
+  };
+  const prepared = attempt.prepare({ refusesCacheHints: false, refusesReasoning: false });
+  return prepared instanceof Promise ? prepared.then(answer) : answer(prepared);
 }
 
 /** The error for an upstream that cannot stream the operation. */

@@ -1,6 +1,6 @@
 /** Describes the calls for an operation and makes them, without the fields that the upstream refuses. */
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
-import type { ModelOperation } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
@@ -20,28 +20,45 @@ const EMPTY_CONTENT = "empty content";
 /** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
 
-/** The calls as they will be made. */
-export function describe<K extends ModelOperation>(attempt: Attempt<K>, way: UpstreamOperation<K>): Call[] {
-  const { input, target, context, corrections, upstream: { refuses, refusals } } = attempt;
+/** The calls as they will be made. Returns a promise only if stages of plugins wait. */
+export function describe<K extends ModelOperation>(
+  attempt: Attempt<K>,
+  way: UpstreamOperation<K>,
+): Call[] | Promise<Call[]> {
+  const { input, corrections, upstream: { refuses, refusals } } = attempt;
   const hasSchema = "messages" in input && input.outputSchema !== undefined;
   const isPlain = !hasSchema && !corrections && !refusals.hasAny && refuses.length === 0;
-  const made = isPlain
-    ? way.request(attempt.prepare(NO_LESSONS), target, context)
-    : callsFor(attempt, way, refusedBy(attempt));
-  attempt.onDescribed?.();
-  return Array.isArray(made) ? made : [made];
+  const refused = isPlain ? NOTHING : refusedBy(attempt);
+  const prepared = attempt.prepare(isPlain ? NO_LESSONS : lessonsOf(attempt, refused));
+  return prepared instanceof Promise
+    ? prepared.then((one) => described(one, attempt, way, refused))
+    : described(prepared, attempt, way, refused);
 }
+
+function described<K extends ModelOperation>(
+  input: Input<K>,
+  attempt: Attempt<K>,
+  way: UpstreamOperation<K>,
+  refused: readonly string[],
+): Call[] {
+  const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
+  attempt.onDescribed?.();
+  const calls = Array.isArray(made) ? made : [made];
+  return refused.length === 0 ? calls : calls.map((call) => without(call, refused, attempt));
+}
+
+const NOTHING: readonly string[] = [];
 
 /** For a target that refuses nothing, as far as is known. */
 const NO_LESSONS: Lessons = { refusesCacheHints: false, refusesReasoning: false };
 
 /** The calls without the fields and the parts of the input that the upstream refuses. */
-function callsFor<K extends ModelOperation>(
+async function callsFor<K extends ModelOperation>(
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
   refused: readonly string[],
-): Call[] {
-  const input = attempt.prepare(lessonsOf(attempt, refused));
+): Promise<Call[]> {
+  const input = await attempt.prepare(lessonsOf(attempt, refused));
   const calls = [way.request(input, targetWithout(refused, attempt.target), attempt.context)].flat();
   return calls.map((call) => without(call, refused, attempt));
 }
@@ -121,7 +138,7 @@ async function accepted<K extends ModelOperation>(
     }
     const named = namedIn(error);
     refused = [...refused, ...named];
-    const less = tries < MOST_TRIES ? lessOf(call, attempt, named, refused) : undefined;
+    const less = tries < MOST_TRIES ? await lessOf(call, attempt, named, refused) : undefined;
     if (!less) throw error;
     attempt.onDescribed?.();
     learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
@@ -138,19 +155,19 @@ function namedIn({ details: { unsupported = [], reasoning } }: GatewayError): st
  * The call without the parts in `named`; `undefined` if that changes nothing. `refused`: all parts that are refused so
  * far.
  */
-function lessOf<K extends ModelOperation>(
+async function lessOf<K extends ModelOperation>(
   call: Call,
   attempt: Attempt<K>,
   named: readonly string[],
   refused: readonly string[],
-): Call | undefined {
+): Promise<Call | undefined> {
   const way = wayOf(attempt);
   const standsInInput = named.some((one) => IN_INPUT.includes(one));
   if (!standsInInput || !("messages" in attempt.input) || "local" in way) {
     const less = without(call, named, attempt);
     return less === call ? undefined : less;
   }
-  const [less] = callsFor(attempt, way, refused);
+  const [less] = await callsFor(attempt, way, refused);
   return less && JSON.stringify(less.body) !== JSON.stringify(call.body) ? less : undefined;
 }
 

@@ -19,7 +19,7 @@ export interface Explanation {
 }
 
 /** The calls that would be made to a target, for people to read. Nothing is sent and no secret is shown. */
-export function explain<K extends ModelOperation>(attempt: Attempt<K>): Explanation {
+export async function explain<K extends ModelOperation>(attempt: Attempt<K>): Promise<Explanation> {
   // The calls can be described even if the upstream's secret is missing.
   const upstream = { ...attempt.upstream, missingSecret: undefined };
   const explanation: Explanation = {
@@ -27,9 +27,10 @@ export function explain<K extends ModelOperation>(attempt: Attempt<K>): Explanat
     driver: upstream.driver.name,
     model: attempt.target.model,
   };
-  const lacking = thrownBy(() => wayOf(attempt));
-  const refusal = thrownBy(() => {
-    explanation.requests = callsOf({ ...attempt, upstream }).map((call) => explainCall(call, upstream));
+  const lacking = await thrownBy(() => wayOf(attempt));
+  const refusal = await thrownBy(async () => {
+    const calls = await callsOf({ ...attempt, upstream });
+    explanation.requests = calls.map((call) => explainCall(call, upstream));
   });
   const failure = lacking ?? refusal;
   if (!failure) return explanation;
@@ -37,19 +38,19 @@ export function explain<K extends ModelOperation>(attempt: Attempt<K>): Explanat
   return { ...explanation, error: { code, message }, thrown: failure.thrown };
 }
 
-function thrownBy(run: () => unknown): { thrown: unknown } | undefined {
+async function thrownBy(run: () => unknown): Promise<{ thrown: unknown } | undefined> {
   try {
-    run();
+    await run();
   } catch (thrown) {
     return { thrown };
   }
 }
 
-function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Call[] {
+async function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Promise<Call[]> {
   const way = wayOf(attempt);
-  if (!("local" in way)) return describe(attempt, way);
+  if (!("local" in way)) return await describe(attempt, way);
   // The fields that the embedded upstream leaves out are known only once it has answered.
-  local(way, attempt);
+  await local(way, attempt);
   return [];
 }
 

@@ -23,12 +23,13 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
   let watch: Watch | undefined;
   try {
     if ("local" in way) {
-      const output = local(way, attempt);
+      const output = await local(way, attempt);
       bill?.answered(output);
       return output;
     }
     const began = performance.now();
-    const calls = describe(attempt, way);
+    const described = describe(attempt, way);
+    const calls = described instanceof Promise ? await described : described;
     if (performance.now() - began >= SLICE_MS) await yieldToEventLoop();
     const { operation, upstream: { timeouts, answerBytes, json } } = attempt;
     watch = new Watch(attempt.signal, timeouts.wholeMs);

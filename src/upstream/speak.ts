@@ -17,7 +17,7 @@ export async function speak(attempt: Attempt<"speak">): Promise<Speech> {
   const opened = attempt.bill?.();
   const bill = opened instanceof Promise ? await opened : opened;
   try {
-    const speech = "local" in way ? local(way, attempt) : await speakBy(attempt, way);
+    const speech = await ("local" in way ? local(way, attempt) : speakBy(attempt, way));
     bill?.answered(speech);
     return speech;
   } catch (thrown) {
@@ -28,7 +28,7 @@ export async function speak(attempt: Attempt<"speak">): Promise<Speech> {
 
 async function speakBy(attempt: Attempt<"speak">, way: UpstreamOperation<"speak">): Promise<Speech> {
   const { input, target, upstream, context } = attempt;
-  const [call] = describe(attempt, way);
+  const [call] = await describe(attempt, way);
   if (!call) throw cannotStream(attempt);
   const watch = new Watch(attempt.signal, upstream.timeouts.totalMs);
   try {

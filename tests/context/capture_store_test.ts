@@ -27,7 +27,8 @@ function offer(captures: CaptureStore, id: string, isFromConsole = false): Captu
     request,
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna" },
-    gateway: { secrets: [] },
+    gateway: { secrets: [], stages: [] },
+    signal: new AbortController().signal,
     requestLog: { elapsedMs: () => 7, isFromConsole },
   });
 }
@@ -177,7 +178,8 @@ Deno.test("recording: what opens something is in no head", () => {
     request,
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna", token: "token-secret" },
-    gateway: { secrets: [] },
+    gateway: { secrets: [], stages: [] },
+    signal: new AbortController().signal,
     requestLog: { elapsedMs: () => 0, isFromConsole: false },
   })!;
   const all = JSON.stringify([headers, url, caller]);

@@ -1,0 +1,43 @@
+/** Captures of gateways with stages of plugins, which may take something out of what is recorded. */
+import type { JsonValue } from "../canonical/json.ts";
+import type { Destination, Stage, StageContext } from "../contract/stage.ts";
+import { passOutgoing } from "../transforms/pass_stages.ts";
+import type { CapturedBytes } from "./captured_bytes.ts";
+
+/** Records a value as the stages let it out. */
+export type Redact = (value: unknown, into: CapturedBytes) => Promise<void>;
+
+const CONSOLE: Destination = { kind: "capture", name: "console", isConfigured: true };
+
+/** `undefined` if no stage changes what is recorded. */
+export function redactionFor(
+  stages: readonly Stage[],
+  about: Pick<StageContext, "caller" | "signal">,
+): Redact | undefined {
+  if (!stages.some(({ outgoing }) => outgoing)) return undefined;
+  return async (value, into) => {
+    try {
+      into.addText(JSON.stringify(await passOutgoing(stages, value as JsonValue, about, CONSOLE)));
+    } catch {
+      return leaveOut(into); // the stage's failure is that of the request, if it is one
+    }
+    into.end();
+  };
+}
+
+/** The description of what is not recorded. */
+const NOT_KEPT = { notKept: "The configuration has stages that change what is recorded" };
+
+export function leaveOut(into: CapturedBytes): void {
+  into.describe(NOT_KEPT);
+  into.end();
+}
+
+/** The JSON of an answer. Any other answer is not kept. */
+export function jsonIn(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return NOT_KEPT;
+  }
+}

@@ -1,0 +1,119 @@
+/** Stages of plugins: they stand at the target, inside everything that asks again, and before the call. */
+import { collectFrom } from "../canonical/collect.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
+import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
+import { replayAtOnce } from "../canonical/replay.ts";
+import type { AttemptRecord } from "../context/request_log.ts";
+import type { StageContext } from "../contract/stage.ts";
+import type { StreamTransform } from "../contract/stream.ts";
+import { apply, transformed } from "../transforms/apply.ts";
+import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
+import type { WayBack } from "../upstream/attempt.ts";
+import { type EventSource, sourceOf } from "../util/event_source.ts";
+import { differences } from "./differences.ts";
+import { FACT } from "./facts.ts";
+import type { Inference, Note, Stage, Step } from "./inference.ts";
+
+/** Takes the changes of the plugins' stages back in the answer. The request passes them once it is prepared for the target. */
+export const PLUGIN_STAGES: Stage = {
+  name: "stages of plugins",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  needs: FACT.staged,
+  around(inference, ask) {
+    const { operation, attempt, target, context: { requestLog } } = inference;
+    const { wayBack, signal } = attempt!;
+    if (!wayBack) return ask(inference);
+    const answer = ask(inference);
+    const trace = target && requestLog.attemptAt(target)?.trace;
+    const whole = async () => {
+      const output = await answer.whole();
+      if (operation !== "generate") return wayBack.output?.(output) ?? output;
+      const response = output as GenerateResponse;
+      trace?.writes(response.content);
+      const events = wayBack.events as readonly StreamTransform<GenerateEvent>[];
+      if (events.length === 0) return output;
+      const back = events.reduce((source, one) => transformed(source, one, signal), sourceOf(replayAtOnce(response)));
+      return await collectFrom(back);
+    };
+    const see = (events: readonly StreamEvent<ModelOperation>[]) => {
+      if (trace) { for (const event of events) trace.write(event as GenerateEvent); }
+    };
+    return Object.assign(eventsBack(answer, wayBack, see, signal), { whole });
+  },
+};
+
+function eventsBack<K extends ModelOperation>(
+  source: EventSource<StreamEvent<K>>,
+  wayBack: WayBack<K>,
+  see: (events: readonly StreamEvent<K>[]) => void,
+  signal: AbortSignal,
+): EventSource<StreamEvent<K>> {
+  return {
+    async next() {
+      for (;;) {
+        const events = await source.next();
+        if (!events) return undefined;
+        see(events);
+        const back = await apply(wayBack.events, events, signal);
+        if (back.length > 0) return back;
+      }
+    },
+    cancel: () => source.cancel(),
+  };
+}
+
+/** The facts about an attempt that its stages may know. */
+interface Asked {
+  attempt: AttemptRecord;
+  signal: AbortSignal;
+  note: Note;
+}
+
+/** The prepared request once it has passed the stages. `wayBack` receives how its answer passes them. */
+export async function passPlugins<K extends ModelOperation>(
+  inference: Inference<K>,
+  prepared: Input<K>,
+  { attempt, signal, note }: Asked,
+  wayBack: WayBack<K>,
+): Promise<Input<K>> {
+  const { operation, input: { model }, lane, context: { caller: { name, owner }, gateway, clientWire }, steps } =
+    inference;
+  const about: StageContext = {
+    operation,
+    caller: { name, owner },
+    lane: lane.name,
+    model,
+    target: attempt.target,
+    clientWire,
+    signal,
+    note,
+  };
+  const { input, events, output } =
+    await (steps ? passExplained(inference, prepared, about, steps) : passStages(gateway.stages, prepared, about));
+  wayBack.events = events;
+  wayBack.output = output;
+  if ("messages" in input) attempt.trace?.asked(input as GenerateRequest);
+  return input;
+}
+
+/** Passes one stage after the other, and records what each did. */
+async function passExplained<K extends ModelOperation>(
+  { context: { gateway } }: Inference<K>,
+  prepared: Input<K>,
+  about: StageContext,
+  steps: Step[],
+): Promise<PassedAll<K>> {
+  let input = prepared;
+  for (const stage of gateway.stages) {
+    const notes = new Set<string>();
+    const note = (text: string) => {
+      notes.add(text);
+      about.note(text);
+    };
+    const passed = await passStages([stage], input, { ...about, note });
+    const changes = differences(input, passed.input);
+    if (changes.length + notes.size > 0) steps.push({ step: stage.name, notes: [...notes], changes });
+    input = passed.input;
+  }
+  return { input, events: [] };
+}
