@@ -11,7 +11,7 @@ import {
   withProtocol,
 } from "./context/request_context.ts";
 import { type Input, TASK_OF } from "./canonical/operations.ts";
-import type { FormField, WireRequest } from "./contract/context.ts";
+import type { WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import type { Match } from "./contract/registry.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
