@@ -1,18 +1,12 @@
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import {
-  describeExcess,
-  findStringEnd,
-  JSON_LIMITS,
-  type JsonLimits,
-  scan,
-  scanShort,
-  SHORT_TEXT,
-} from "../canonical/json_limits.ts";
+import { describeExcess, JSON_LIMITS, type JsonLimits, scan, scanShort, SHORT_TEXT } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { TimeLimit } from "../util/time_limit.ts";
 import { runExclusively, runSliced, type SlicedWork, waitToBegin } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
+import type { Coding } from "./decompress.ts";
 import { FIRST_BYTES, parseCodings, sniffCodings } from "./codings.ts";
+import { findMissingValue } from "./json_mistake.ts";
 import { tooLarge } from "./size.ts";
 
 export interface BodyLimits {
@@ -99,29 +93,39 @@ function tooMuch(excess: keyof JsonLimits, limits: JsonLimits): GatewayError {
   return new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
 }
 
+/** A body as the head of its request announces it. */
+interface Announced {
+  /** The content-length. 0 if there is none. */
+  declared: number;
+  codings: readonly Coding[];
+  /** The content that an empty body lacks, in words. */
+  expected: string;
+}
+
 /** The whole body after decompression. `expected` describes what an empty body should have been. */
-export async function readBody(
-  request: Request,
-  expected: string,
-  limits: BodyLimits,
-): Promise<Uint8Array> {
-  const { limitBytes, onLength, uncountedBytes = -1 } = limits;
-  const declared = Number(request.headers.get("content-length"));
-  if (declared > limitBytes) throw tooLarge("body", limitBytes);
-  const encoding = request.headers.get("content-encoding");
-  const codings = encoding ? parseCodings(encoding) : [];
+export function readBody(request: Request, expected: string, limits: BodyLimits): Promise<Uint8Array> {
+  const { headers } = request;
+  const declared = Number(headers.get("content-length"));
+  if (declared > limits.limitBytes) throw tooLarge("body", limits.limitBytes);
+  const encoding = headers.get("content-encoding");
+  const announced: Announced = { declared, codings: encoding ? parseCodings(encoding) : [], expected };
 
   // A chunked body has no reliable length.
-  const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
+  const isKnown = limits.isServed && !headers.has("transfer-encoding");
   const isSmall = isKnown && declared > 0 && declared <= UNCOUNTED_BYTES;
-  const bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
-  if (isSmall && bytes.length > uncountedBytes) onLength?.(bytes.length);
+  return isSmall ? readAtOnce(request, announced, limits) : readPieces(request.body, announced, limits);
+}
+
+function unpack(
+  bytes: Uint8Array,
+  { codings, expected }: Announced,
+  limits: BodyLimits,
+): Uint8Array | Promise<Uint8Array> {
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   if (codings.length === 0 && !FIRST_BYTES.has(bytes[0]!)) return bytes;
   const applied = codings.length > 0 ? codings.toReversed() : sniffCodings(bytes);
   if (applied.length === 0) return bytes;
-  const { decompressBody } = await import("./decompress.ts");
-  return await decompressBody(bytes, applied, limits);
+  return import("./decompress.ts").then(({ decompressBody }) => decompressBody(bytes, applied, limits));
 }
 
 /** Work on a body of this size takes far less time than a slice. */
@@ -132,7 +136,8 @@ export const UNCOUNTED_BYTES = 2 ** 14;
 export const LARGE_BYTES = 2 ** 20;
 
 /** A small body arrives all at once. Reading it as a stream takes three times as long and makes more garbage. */
-function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLimits): Promise<Uint8Array> {
+function readAtOnce(request: Request, announced: Announced, limits: BodyLimits): Promise<Uint8Array> {
+  const { timeoutMs, stallMs = STALL_MS, onLength, uncountedBytes = -1 } = limits;
   const mostMs = Math.min(timeoutMs, stallMs);
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const limit = new TimeLimit(mostMs, () => {
@@ -145,7 +150,10 @@ function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLim
     limit.cancel();
     reject(broken(cause));
   });
-  return promise;
+  return promise.then((bytes) => {
+    if (bytes.length > uncountedBytes) onLength?.(bytes.length);
+    return unpack(bytes, announced, limits);
+  });
 }
 
 const TRUSTED_BYTES = 2 ** 20;
@@ -154,13 +162,14 @@ const STALL_MS = 30_000;
 
 async function readPieces(
   body: ReadableStream<Uint8Array> | null,
-  declared: number,
+  announced: Announced,
   limits: BodyLimits,
 ): Promise<Uint8Array> {
+  const { declared } = announced;
   const { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, arrival = {} } = limits;
   const { onLength, uncountedBytes = -1 } = limits;
   const expectedBytes = Math.min(Math.max(declared, 0), trustedBytes);
-  if (!body) return new Uint8Array();
+  if (!body) return unpack(new Uint8Array(), announced, limits);
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // a failure of the sender does not matter any more
   let late: string | undefined;
@@ -182,7 +191,7 @@ async function readPieces(
         throw broken(cause);
       }
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
-      if (!value) return more ? more.take() : first ?? new Uint8Array();
+      if (!value) return unpack(more?.take() ?? first ?? new Uint8Array(), announced, limits);
       length += value.length;
       try {
         if (length > limitBytes) throw tooLarge("body", limitBytes);
@@ -254,43 +263,8 @@ function parseJson(text: string, hasLongNumbers: boolean): unknown {
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error is passed on.
     const stated = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
-    const position = stated === undefined ? findNoValue(text) : Number(stated);
+    const position = stated === undefined ? findMissingValue(text) : Number(stated);
     const found = position < text.length ? "character" : "end";
     throw new GatewayError("invalid_request", `The body is not JSON: unexpected ${found} at position ${position}`);
   }
-}
-
-const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;
-
-/** The position at which a value is missing. For this mistake the engine reports no position. */
-function findNoValue(text: string): number {
-  let before: string | undefined = ",";
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at];
-    switch (char) {
-      case " ":
-      case "\t":
-      case "\n":
-      case "\r":
-        continue;
-      case "[":
-      case "{":
-        break;
-      case "]":
-      case "}":
-      case ",":
-      case ":":
-        if (before === "," || before === ":" || (before === "[" && char !== "]")) return at;
-        break;
-      case '"':
-        at = findStringEnd(text, at);
-        break;
-      default:
-        SCALAR.lastIndex = at;
-        if (!SCALAR.test(text)) return at;
-        at = SCALAR.lastIndex - 1;
-    }
-    before = char;
-  }
-  return text.length;
 }

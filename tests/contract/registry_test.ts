@@ -61,6 +61,19 @@ Deno.test("registry: of two protocols on one path, the first that accepts the he
   assertEquals(match("GET", "/oss/v1/models")?.name, "models");
 });
 
+Deno.test("registry: a path that is known already tells its requests apart as the first time, and gives each its own groups", () => {
+  const request = () => new Request("http://gateway/o%20s/v1/chat", { method: "POST" });
+  const { params } = registry.match(request())!;
+  params.lane = "changed";
+  assertEquals(registry.match(request())!.params, { lane: "o s" });
+  for (let time = 0; time < 3; time++) {
+    assertEquals(match("POST", "/o%20s/v1/chat"), { name: "chat", params: { lane: "o s" } });
+    assertEquals(match("GET", "/o%20s/v1/chat"), { name: "chat", allow: ["POST"] });
+    assertEquals(match("GET", "/oss/v1/models")?.name, "models");
+    assertEquals(match("GET", "/oss/v1/models", { "x-version": "1" })?.name, "versioned-models");
+  }
+});
+
 Deno.test("registry: another method on a path that is served is told from a path that is not", () => {
   assertEquals(match("GET", "/oss/v1/chat"), { name: "chat", allow: ["POST"] });
   assertEquals(match("POST", "/oss/v1/models"), { name: "models", allow: ["GET", "HEAD"] });
