@@ -32,6 +32,9 @@ export function streamedAnswer<K extends ModelOperation>(source: EventSource<Str
   return {
     whole: () => collectFrom(source as EventSource<GenerateEvent>) as Promise<Output<K>>,
     next: () => source.next(),
+    get steps() {
+      return source.steps;
+    },
     cancel: () => source.cancel(),
   };
 }
