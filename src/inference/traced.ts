@@ -9,6 +9,7 @@ import type { AnswerFacts, AttemptOutcome, AttemptTrace, SeenEvent } from "../ob
 import { passedOn } from "../observe/traceparent.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Upstream } from "../upstream/send.ts";
+import type { Steps } from "../util/event_source.ts";
 import type { Answer, Stage } from "./inference.ts";
 import { FACT } from "./facts.ts";
 
@@ -88,11 +89,27 @@ class TracedAnswer<K extends ModelOperation> implements Answer<K> {
   }
 
   next(): Promise<readonly StreamEvent<K>[] | undefined> {
-    return this.#watch(this.#answer.next(), (events) => {
-      if (events) { for (const event of events) this.#trace.see(event as SeenEvent); }
-      else this.#end({});
-    });
+    return this.#watch(this.#answer.next(), this.#see);
   }
+
+  get steps(): Steps<StreamEvent<K>> | undefined {
+    const steps = this.#answer.steps;
+    return steps && {
+      read: steps.read,
+      take: (got) => {
+        const events = steps.take(got);
+        if (events instanceof Promise) return this.#watch(events, this.#see);
+        this.#see(events);
+        return events;
+      },
+      fail: (thrown) => this.#watch(Promise.resolve(steps.fail(thrown)), this.#see),
+    };
+  }
+
+  readonly #see = (events: readonly StreamEvent<K>[] | undefined): void => {
+    if (events) { for (const event of events) this.#trace.see(event as SeenEvent); }
+    else this.#end({});
+  };
 
   async cancel(): Promise<void> {
     this.#end({ isAbandoned: true });
