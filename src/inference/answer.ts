@@ -27,16 +27,10 @@ function eventsOf<K extends ModelOperation>(output: Output<K>): Iterable<StreamE
   return replayAtOnce(output as GenerateResponse) as Iterable<StreamEvent<K>>;
 }
 
-/** An answer that comes as events. */
+/** An answer that comes as events. The source itself becomes the answer, so that events pass no further step. */
 export function streamedAnswer<K extends ModelOperation>(source: EventSource<StreamEvent<K>>): Answer<K> {
-  return {
-    whole: () => collectFrom(source as EventSource<GenerateEvent>) as Promise<Output<K>>,
-    next: () => source.next(),
-    get steps() {
-      return source.steps;
-    },
-    cancel: () => source.cancel(),
-  };
+  const whole = () => collectFrom(source as EventSource<GenerateEvent>) as Promise<Output<K>>;
+  return Object.assign(source, { whole });
 }
 
 /** The answer, changed by a transform. A whole answer passes as it is unless `sees` finds something in it. */
@@ -46,16 +40,13 @@ export function changedAnswer(
   sees: (output: GenerateResponse) => boolean,
   signal: AbortSignal,
 ): Answer<"generate"> {
-  const { next, cancel } = streamedAnswer<"generate">(transformed(answer, transform, signal));
-  return {
+  return Object.assign(transformed(answer, transform, signal), {
     async whole() {
       const output = await answer.whole();
       if (!sees(output)) return output;
       return await collectFrom(transformed(sourceOf(replayAtOnce(output)), transform, signal));
     },
-    next,
-    cancel,
-  };
+  });
 }
 
 /** Shows `watch` what a streamed answer and its parts hold besides their texts. */

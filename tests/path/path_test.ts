@@ -5,7 +5,7 @@
 import { assertEquals } from "@std/assert";
 import { LIMITS, METERED } from "./limits.ts";
 import { beyond, type Counts, countsOf, linesOf, measurePaths, type Names, namesOf, readLines } from "./paths.ts";
-import { type Name } from "./requests.ts";
+import type { Name } from "./requests.ts";
 
 const GOLDEN = new URL("./golden/", import.meta.url);
 const UPDATE = Deno.env.get("LANEWAY_UPDATE_GOLDEN") === "1";
