@@ -11,6 +11,7 @@ import { passedOn } from "../observe/traceparent.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
+import type { Steps } from "../util/event_source.ts";
 import type { Answer, Stage } from "./inference.ts";
 import { FACT } from "./facts.ts";
 import { runOutgoing } from "./outgoing.ts";
@@ -102,21 +103,35 @@ class TracedAnswer<K extends ModelOperation> implements Answer<K> {
   }
 
   next(): Promise<readonly StreamEvent<K>[] | undefined> {
-    return this.#watch(this.#answer.next(), (events) => {
-      if (events) { for (const event of events) this.#see(event as SeenEvent & GenerateEvent); }
-      else this.#end({});
-    });
+    return this.#watch(this.#answer.next(), this.#see);
   }
+
+  get steps(): Steps<StreamEvent<K>> | undefined {
+    const steps = this.#answer.steps;
+    return steps && {
+      read: steps.read,
+      take: (got) => {
+        const events = steps.take(got);
+        if (events instanceof Promise) return this.#watch(events, this.#see);
+        this.#see(events);
+        return events;
+      },
+      fail: (thrown) => this.#watch(Promise.resolve(steps.fail(thrown)), this.#see),
+    };
+  }
+
+  readonly #see = (events: readonly StreamEvent<K>[] | undefined): void => {
+    if (!events) return this.#end({});
+    for (const event of events) {
+      this.#trace.see(event as SeenEvent);
+      // With stages of plugins, content is recorded below them, because they may take something out of it.
+      if (!this.#isStaged) this.#trace.write(event as GenerateEvent);
+    }
+  };
 
   async cancel(): Promise<void> {
     this.#end({ isAbandoned: true });
     await this.#answer.cancel();
-  }
-
-  /** Content is recorded below the stages of plugins, which may take something out of it. */
-  #see(event: SeenEvent & GenerateEvent): void {
-    this.#trace.see(event);
-    if (!this.#isStaged) this.#trace.write(event);
   }
 
   async #watch<T>(read: Promise<T>, see: (result: T) => void): Promise<T> {

@@ -7,6 +7,7 @@ import type { Frame } from "../contract/frame.ts";
 import type { Framing } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
 import type { ByteSource } from "../platform/transport.ts";
+import { settleWithin } from "../util/timeout.ts";
 import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
 type Limits = Pick<Upstream, "frameBytes" | "streamBytes" | "json">;
@@ -75,12 +76,8 @@ export class FrameSource {
     if (this.#isOver) return;
     this.#isOver = true;
     if (!this.#isReading) {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, PATIENCE_MS, "late"));
-      const rest = this.#bytes.read().catch(() => undefined);
-      const next = await Promise.race([rest, patience]);
-      clearTimeout(timer);
-      if (next === undefined) return;
+      const isEnded = this.#bytes.read().then((bytes) => bytes === undefined, () => true);
+      if (await settleWithin(isEnded, PATIENCE_MS)) return;
     }
     await this.#bytes.cancel().catch(() => {});
   }

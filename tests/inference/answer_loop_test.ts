@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import type { StreamTransform, StreamWriter } from "../../src/contract/stream.ts";
+import type { Emit, StreamTransform, StreamWriter } from "../../src/contract/stream.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { FrameText } from "../../src/http/framing.ts";
 import { AnswerLoop, type LoopOptions, type Passage } from "../../src/inference/answer_loop.ts";
@@ -8,7 +8,7 @@ import type { SlicedWork } from "../../src/util/sliced_work.ts";
 import { turnsDuring } from "../support/turns.ts";
 
 interface Event {
-  type: "text" | "finish" | "error";
+  type: "text" | "part-delta" | "finish" | "error";
   text: string;
 }
 
@@ -69,6 +69,25 @@ Deno.test("loop: events pass every transform in turn; what they hold back comes 
   };
   const batches = [[event("a"), event("b")], [event("c", "finish")]];
   assertEquals(await chunksOf(loopOf(batches, { transforms: [hold, double] })), ["ABC + "]);
+});
+
+Deno.test("loop: increments pass a transform that has nothing to do with them, until another event changes that", async () => {
+  const seen: string[] = [];
+  const transform = {
+    passesDeltas: true,
+    push(one: Event, emit: Emit<Event>) {
+      seen.push(one.text);
+      transform.passesDeltas = one.text === "pass";
+      emit({ ...one, text: one.text.toUpperCase() });
+    },
+  };
+  const asked: string[] = [];
+  const before = ({ text }: Event) => void asked.push(text);
+  const delta = (text: string) => event(text, "part-delta");
+  const batches = [[event("a"), delta("b")], [delta("c")], [event("pass"), delta("d")], [delta("e"), delta("f")]];
+  const { loop } = loopOf(batches, { transforms: [transform], before });
+  assertEquals(await chunksOf({ loop, pulls: () => 0 }), ["A B ", "C ", "PASS d ", "e f "]);
+  assertEquals([seen, asked], [["a", "b", "c", "pass"], ["a", "pass"]]);
 });
 
 Deno.test("loop: long work of a transform is done in slices, and ends with the client", async () => {
