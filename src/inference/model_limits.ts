@@ -76,5 +76,8 @@ export function asking(inference: Conversation, input: GenerateRequest, more?: P
 }
 
 function withInput(inference: Conversation, input: GenerateRequest): Conversation {
-  return input === inference.input ? inference : { ...inference, input };
+  if (input === inference.input) return inference;
+  const { messages } = inference.input;
+  const facts = input.messages === messages ? inference.facts : withTurnsOf(inference.facts, input);
+  return { ...inference, input, facts };
 }
