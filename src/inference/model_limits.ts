@@ -22,9 +22,18 @@ export const FILES: Stage<"generate"> = {
   name: "files",
   operations: ["generate", "countTokens"],
   needs: FACT.modalities,
-  request: (inference) =>
-    withInput(inference, clampFiles(inference.input, inference.plan.inputModalities, inference.note)),
+  request: (inference) => withInput(inference, filesTaken(inference)),
 };
+
+/** A conversation that would be refused is counted unchanged: a count is no answer about its files. */
+function filesTaken({ operation, input, plan, note }: Inference<"generate" | "countTokens">): GenerateRequest {
+  try {
+    return clampFiles(input, plan.inputModalities, note);
+  } catch (refusal) {
+    if (operation === "countTokens") return input;
+    throw refusal;
+  }
+}
 
 /** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
 export const ESTIMATE: Stage = {

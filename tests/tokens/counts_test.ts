@@ -94,6 +94,17 @@ Deno.test("an answer to a conversation whose files the model was not sent teache
   assertEquals((await counted(app)).by, "calibrated");
 });
 
+Deno.test("a conversation whose files the model refuses is counted as it is", async () => {
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
+  const messages = [{ role: "user", content: [image, { type: "text", text: TEXT }] }];
+  const { model } = CONFIG.lanes.oss.models as Record<string, object>;
+  const models = { model: { ...model, inputModalities: ["text"] } };
+  const app = newApp({ config: { ...CONFIG, lanes: { oss: { models } } } as unknown as ConfigInput });
+  assertEquals((await app.post("/oss/v1/messages", body({ messages }))).status, 400);
+  const [text, all] = [await counted(app), await counted(app, { messages })];
+  assert(all.tokens > text.tokens, `${all.tokens} > ${text.tokens}`);
+});
+
 Deno.test("an answer without usage is given the calibrated count", async () => {
   const upstream = fakeUpstream(
     () => Response.json({ ...ANSWER, usage: { prompt_tokens: 30_000, completion_tokens: 1, total_tokens: 30_001 } }),
