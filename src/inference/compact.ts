@@ -11,7 +11,7 @@ import type { Answer, Ask, Inference, Stage } from "./inference.ts";
 import { intakeAt } from "./attempt.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
-import { withTargets } from "./failover_plan.ts";
+import { withTargets } from "./resolve.ts";
 import { asking, fitLength } from "./model_limits.ts";
 import { summarySealer, summaryWire } from "./recall.ts";
 

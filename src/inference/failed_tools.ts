@@ -5,7 +5,7 @@ import type { GenerateResponse } from "../canonical/generate.ts";
 import { refuseIfStrict } from "../context/request_context.ts";
 import { wholeAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
-import { withTargets } from "./failover_plan.ts";
+import { withTargets } from "./resolve.ts";
 import { runsAt } from "./hosted_tool_policy.ts";
 import type { Inference, Stage } from "./inference.ts";
 

@@ -33,8 +33,8 @@ export interface Inference<K extends ModelOperation = ModelOperation> extends In
   readonly exchange: Exchange<K>;
   readonly facts: Facts;
   readonly note: Note;
-  /** The targets in the order in which they are tried, and the limits of the model. Without targets until it is resolved. */
-  readonly plan: Affinity;
+  /** Without targets until the model is found. */
+  readonly plan: Plan;
   /** The turn that this request adds to the conversation. */
   readonly added: AddedTurn;
   /** Hosted tools that the request asks for by fields of their own. */
@@ -111,7 +111,9 @@ export interface Answer<K extends ModelOperation> extends EventSource<StreamEven
   whole(): Promise<Output<K>>;
 }
 
-export interface Affinity extends Resolution {
+/** The targets of a request in the order in which they are tried, and the limits of its model. */
+export interface Plan extends Resolution {
+  /** Identifies the conversation, if its targets depend on that. */
   conversation?: string;
 }
 

@@ -11,7 +11,7 @@ import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
 import { FACT } from "./facts.ts";
-import type { Inference, Stage } from "./inference.ts";
+import type { Inference, Plan, Stage } from "./inference.ts";
 import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` if the caller may not use it. */
@@ -91,6 +91,11 @@ function withPlan(inference: Inference, plan: Resolution): Inference {
   const { upstreams } = inference.context.gateway;
   for (const { upstream } of targets) if (upstreams.get(upstream)?.providers?.policies) facts |= FACT.choice;
   return { ...inference, plan, facts };
+}
+
+/** The plan with other targets, or the same in another order. */
+export function withTargets(plan: Plan, targets: Plan["targets"]): Plan {
+  return targets === plan.targets ? plan : { ...plan, targets };
 }
 
 /**

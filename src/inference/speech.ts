@@ -5,7 +5,7 @@ import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import type { Answer, Inference, Stage } from "./inference.ts";
-import { withTargets } from "./failover_plan.ts";
+import { withTargets } from "./resolve.ts";
 import { respondWithStream } from "./stream_response.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
