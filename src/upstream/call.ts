@@ -42,9 +42,10 @@ function described<K extends ModelOperation>(
   refused: readonly string[],
 ): Call[] {
   const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
-  attempt.onDescribed?.();
   const calls = Array.isArray(made) ? made : [made];
-  return refused.length === 0 ? calls : calls.map((call) => without(call, refused, attempt));
+  const left = refused.length === 0 ? calls : calls.map((call) => without(call, refused, attempt));
+  attempt.onDescribed?.(); // once all notes about the call are made
+  return left;
 }
 
 const NOTHING: readonly string[] = [];
