@@ -52,7 +52,7 @@ export interface TargetFacts {
  */
 export const TARGET_STAGES: readonly Preparing[] = [
   preparing("hosted tools as functions", FACT.hostedSteps | FACT.offered, offerHosted),
-  preparing("hosted tools", FACT.hostedTools, refuseHosted),
+  preparing("refused hosted tools", FACT.hostedTools, refuseHosted),
   preparing(
     "reasoning of other models",
     FACT.reasoning,
