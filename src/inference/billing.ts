@@ -15,9 +15,8 @@ import type { Reservation } from "../state/budget/period_ledger.ts";
 import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
 import { settleWithin } from "../util/timeout.ts";
+import { CHARACTERS_PER_TOKEN } from "./counting.ts";
 import { weighRelayed } from "./mask_secrets.ts";
-
-const CHARACTERS_PER_TOKEN = 4;
 
 /** The bill of one answer, as the code that makes the attempt sees it. */
 function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {

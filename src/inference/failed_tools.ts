@@ -1,4 +1,4 @@
-/** Requests whose answer needs a tool that no upstream of the model runs. The answer reports the failure; no upstream is asked. */
+/** Requests whose answer needs a tool that no upstream of the model runs. The gateway says so; no upstream is asked. */
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { neededTools } from "../transforms/hosted_tools.ts";
 import type { GenerateResponse } from "../canonical/generate.ts";

@@ -13,20 +13,13 @@ import type { HostedFunction } from "../transforms/hosted_functions.ts";
 import type { EventSource } from "../util/event_source.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import type { Difference } from "./differences.ts";
 import type { Facts } from "./facts.ts";
 import type { Incoming } from "./incoming.ts";
+import type { Step } from "./steps.ts";
 
 export type Note = (text: string) => void;
 
-/** The changes that one stage made to a request, for an explanation. */
-export interface Step {
-  step: string;
-  notes: string[];
-  changes: Difference[];
-}
-
-/** A request to a model on its way. A stage returns another one and changes none. */
+/** A request to a model on its way. Stages never change one: they return another. */
 export interface Inference<K extends ModelOperation = ModelOperation> extends Incoming<K> {
   readonly operation: K;
   /** Its `input` becomes the request as the model is asked. */
@@ -63,8 +56,8 @@ export interface Inference<K extends ModelOperation = ModelOperation> extends In
 export type Ask<K extends ModelOperation> = (inference: Inference<K>) => Answer<K>;
 
 /**
- * One thing that happens to a request or to its answer. Requests pass the list of stages from the top down, answers from
- * the bottom up.
+ * One thing that happens to a request or to its answer. Requests pass the list of stages from the top down, answers
+ * from the bottom up.
  */
 export interface Stage<K extends ModelOperation = ModelOperation> {
   /** Its name in explanations. */
@@ -95,8 +88,8 @@ export interface AnswerPass<K extends ModelOperation> {
   watch?(held: Held): void;
   transforms?: readonly StreamTransform<StreamEvent<K>>[];
   /**
-   * Whether the transforms have anything to do for a whole answer or one of its parts. A whole answer that no stage sees
-   * anything in is never replayed.
+   * Whether the transforms have anything to do for a whole answer or one of its parts; absent: always. A whole answer
+   * is replayed only for stages that see something in it.
    */
   sees?(held: Held): boolean;
   /** Returns what must be done before a part of the answer goes on, if anything. */
@@ -105,9 +98,11 @@ export interface AnswerPass<K extends ModelOperation> {
   completed?(output: Output<K>): Promise<void> | undefined;
 }
 
-/** The answer of a model. It is read in one of both ways, and once. */
+/** The answer of a model. It is read once: whole, or as events. */
 export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
-  /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
+  /**
+   * The whole answer. Only answers of conversations can be read in the other way than the one in which they come.
+   */
   whole(): Promise<Output<K>>;
 }
 

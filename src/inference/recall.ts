@@ -130,7 +130,7 @@ export const SEALING: Stage<"generate"> = {
 };
 
 /** How the answer's reasoning is sealed, if the protocol has a field for it. */
-export function sealingFor(
+function sealingFor(
   { reasoning }: Protocol<"generate">,
   { wire }: Exchange<"generate">,
   context: RequestContext,

@@ -43,9 +43,9 @@ export const STRUCTURED_OUTPUT: Stage<"generate"> = {
 type AskAgain = (corrections: readonly Message[]) => EventSource<GenerateEvent>;
 
 /**
- * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema in the
- * prompt. An answer that ignores the schema is asked for again, too, if nothing of it was sent. A streamed one cannot be taken
- * back: the mismatch is noted, and the next request has the schema in the prompt.
+ * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema
+ * in the prompt. An answer that ignores the schema is asked for again, too, if nothing of it was sent. A streamed one
+ * cannot be taken back: the mismatch is noted, and the next request has the schema in the prompt.
  */
 class WatchedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
