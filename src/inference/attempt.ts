@@ -1,29 +1,29 @@
 /** One attempt at a target: how the target is called, and what is recorded about it. */
+import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Gateway } from "../context/gateway.ts";
-import { addNote, type AttemptRecord, type RequestLog } from "../context/request_log.ts";
 import type { Capture } from "../context/capture.ts";
+import type { Gateway } from "../context/gateway.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import { addNote, type AttemptRecord, type RequestLog } from "../context/request_log.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
-import type { PlannedTarget } from "../contract/planned_target.ts";
-import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
+import type { Intake } from "../contract/intake.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
+import { withinBudget } from "../transforms/controls.ts";
 import type { Attempt, Lessons, WayBack } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
-import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedTarget } from "./billing.ts";
-import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
+import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 import type { Inference } from "./inference.ts";
 import { passPlugins } from "./plugin_stages.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
-import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 
 /** Opens an attempt at a target, which is the request's current attempt from now on. */
 export function openAttempt<K extends ModelOperation>(

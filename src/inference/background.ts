@@ -1,15 +1,15 @@
 /** Answers in the background. Each is a streamed answer that the gateway itself reads. */
 import type { GenerateEvent, GenerateRequest, Message } from "../canonical/generate.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
-import { RequestLog } from "../context/request_log.ts";
 import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
+import { RequestLog } from "../context/request_log.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { MEDIA_TYPE } from "../http/framing.ts";
 import { streamResponse } from "../http/respond.ts";
-import type { EventSeries } from "../state/stored_events.ts";
 import type { Run } from "../state/runs.ts";
+import type { EventSeries } from "../state/stored_events.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";

@@ -5,8 +5,8 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
 import type { Payer } from "../context/guards.ts";
-import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import type { RequestContext } from "../context/request_context.ts";
+import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { PricedTarget } from "../lanes/prices.ts";

@@ -1,7 +1,7 @@
 /** Requests whose client wants them explained instead of served. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
+import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { refusalOf } from "../routing/failover.ts";
 import { openAttempt } from "./attempt.ts";
 import type { Inference, Stage } from "./inference.ts";

@@ -1,12 +1,12 @@
 /** Tries the targets of a request one after the other, and records what is learned about them on the way. */
+import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange } from "../contract/context.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
+import type { Protocol } from "../contract/protocol.ts";
 import { toGatewayError } from "../errors.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
-import type { Exchange } from "../contract/context.ts";
-import type { Protocol } from "../contract/protocol.ts";
-import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { streamedAnswer, wholeAnswer } from "./answer.ts";

@@ -1,26 +1,26 @@
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
+import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import type { CallFacts } from "../hosted/runner.ts";
+import { transformed } from "../transforms/apply.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
-import type { CallFacts } from "../hosted/runner.ts";
-import { transformed } from "../transforms/apply.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
-import { GatewayError } from "../errors.ts";
-import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
-import { billSearch, isUnpaid } from "./billing.ts";
 import { streamedAnswer } from "./answer.ts";
+import { billSearch, isUnpaid } from "./billing.ts";
 import { FACT } from "./facts.ts";
-import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
-import { asking } from "./model_limits.ts";
 import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
+import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
+import { asking } from "./model_limits.ts";
 import { runTraced } from "./traced.ts";
 
 /** A request, and the hosted tools that the gateway runs for it. */

@@ -2,8 +2,7 @@
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, HostedPart, OutputPart, ToolCallPart } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
-import type { HostedUses } from "../canonical/usage.ts";
-import { addUsage, type Usage } from "../canonical/usage.ts";
+import { addUsage, type HostedUses, type Usage } from "../canonical/usage.ts";
 import { type HostedFunction, needsApproval, readCall } from "../transforms/hosted_functions.ts";
 
 type Finish = GenerateEvent & { type: "finish" };

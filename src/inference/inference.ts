@@ -1,18 +1,18 @@
 /** One request to a model on its way, and the stages that it passes. */
 import type { CompactionRequest } from "../canonical/compaction.ts";
-import type { FailedTools } from "../canonical/hosted_tools.ts";
-import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
+import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { FailedTools } from "../canonical/hosted_tools.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import type { Resolution } from "../lanes/resolution.ts";
-import type { HostedOffer } from "../transforms/hosted_history.ts";
-import type { HostedFunction } from "../transforms/hosted_functions.ts";
-import type { EventSource } from "../util/event_source.ts";
 import type { AddedTurn } from "../state/continuity.ts";
+import type { HostedFunction } from "../transforms/hosted_functions.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { Attempt } from "../upstream/attempt.ts";
+import type { EventSource } from "../util/event_source.ts";
 import type { Facts } from "./facts.ts";
 import type { Incoming } from "./incoming.ts";
 import type { Step } from "./steps.ts";

@@ -7,9 +7,9 @@ import { withinBudget, withinControls, withLeastOutput } from "../transforms/con
 import { type HostedOffer, withHostedFunctions, withHostedHistory } from "../transforms/hosted_history.ts";
 import { withoutHosted } from "../transforms/hosted_tools.ts";
 import { withOfferedTools } from "../transforms/offered_tools.ts";
-import { withFormInWords } from "../transforms/schema_prompt.ts";
-import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
 import { withPlaceholders } from "../transforms/placeholder.ts";
+import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
+import { withFormInWords } from "../transforms/schema_prompt.ts";
 import { withUpstreamNames } from "../transforms/tool_names.ts";
 import { arrangeTurns, mendTurns } from "../transforms/turns.ts";
 import { mendItems } from "../transforms/unpaired_items.ts";

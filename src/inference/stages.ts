@@ -1,31 +1,31 @@
 /**
  * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else
- * changes a request on its way from its client's wire to an upstream's. An answer on its way back is changed nowhere else
- * either, except that secrets in it are masked as it leaves.
+ * changes a request on its way from its client's wire to an upstream's. An answer on its way back is changed
+ * nowhere else either, except that secrets in it are masked as it leaves.
  */
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { isStrict } from "../context/request_context.ts";
-import type { AddedTurn } from "../state/continuity.ts";
-import type { Attempt } from "../upstream/attempt.ts";
 import { checkSize } from "../http/size.ts";
+import type { AddedTurn } from "../state/continuity.ts";
 import { noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls } from "../transforms/repair_calls.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import { answer } from "../upstream/run.ts";
 import { speak } from "../upstream/speak.ts";
 import { stream } from "../upstream/stream.ts";
 import { ADMISSION } from "./admit.ts";
+import { AFFINITY } from "./affinity.ts";
 import { changedAnswer, streamedAnswer, wholeAnswer } from "./answer.ts";
-import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
 import { BACKGROUND, runInBackground } from "./background.ts";
 import { COMPACTION } from "./compact.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
-import { AFFINITY } from "./affinity.ts";
-import { FAILOVER, isStreamed } from "./failover.ts";
-import { NEEDED_TOOLS } from "./failed_tools.ts";
 import { FACT, type Facts, factsOf } from "./facts.ts";
+import { NEEDED_TOOLS } from "./failed_tools.ts";
+import { FAILOVER, isStreamed } from "./failover.ts";
 import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
+import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";

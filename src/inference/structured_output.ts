@@ -1,11 +1,11 @@
 /** Answers that match the requested output schema, from upstreams that do not enforce it. */
 import { Collector } from "../canonical/collect.ts";
-import { addUsage, type Usage } from "../canonical/usage.ts";
 import type { Finish, GenerateEvent, GenerateResponse, Message, OutputPart, TextPart } from "../canonical/generate.ts";
 import { isJsonText } from "../canonical/json.ts";
-import { correction, readForm } from "../transforms/schema_prompt.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
+import { addUsage, type Usage } from "../canonical/usage.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { correction, readForm } from "../transforms/schema_prompt.ts";
 import { wayOf } from "../upstream/attempt.ts";
 import {
   type FormRequest,
