@@ -42,10 +42,10 @@ function described<K extends ModelOperation>(
   refused: readonly string[],
 ): Call[] {
   const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
-  const calls = Array.isArray(made) ? made : [made];
-  const left = refused.length === 0 ? calls : calls.map((call) => without(call, refused, attempt));
-  attempt.onDescribed?.(); // once all notes about the call are made
-  return left;
+  const all = Array.isArray(made) ? made : [made];
+  const calls = refused.length === 0 ? all : all.map((call) => without(call, refused, attempt));
+  attempt.onDescribed?.();
+  return calls;
 }
 
 const NOTHING: readonly string[] = [];
