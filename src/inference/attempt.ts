@@ -75,16 +75,16 @@ function createAttempt<K extends ModelOperation>(
   { where, upstream, attempt }: AttemptParts,
   signal: AbortSignal = inference.context.signal,
 ): Attempt<K> {
-  const { operation, input, estimate, steps, facts: held, context } = inference;
+  const { operation, input, estimate, steps, facts, context } = inference;
   const { gateway, clientWire, caller, hide, requestLog } = context;
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  if ("messages" in input) attempt.counted = count(input, estimate, held, attempt.target, gateway.counting);
-  const tools = held & HOSTED ? hostedToolsAt(where, inference) : undefined;
+  if ("messages" in input) attempt.counted = count(input, estimate, facts, attempt.target, gateway.counting);
+  const tools = facts & HOSTED ? hostedToolsAt(where, inference) : undefined;
   const prepareFor = (lessons: Lessons): Input<K> => {
     if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
-    const facts: TargetFacts = {
-      facts: held,
+    const targetFacts: TargetFacts = {
+      facts,
       target: attempt.target,
       clientWire,
       systemMessages: target.systemMessages,
@@ -98,7 +98,7 @@ function createAttempt<K extends ModelOperation>(
       answerLimit: attempt.answerLimit,
       answerRoom: target.answerRoom,
     };
-    return prepareForTarget(input, facts, note, steps) as Input<K>;
+    return prepareForTarget(input, targetFacts, note, steps) as Input<K>;
   };
   const wayBack: WayBack<K> | undefined = gateway.stages.length > 0 ? { events: [] } : undefined;
   return {

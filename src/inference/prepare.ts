@@ -107,12 +107,12 @@ export function prepareForTarget(
   note: Note,
   steps?: Step[],
 ): GenerateRequest {
-  let held = facts.facts | factsOfTarget(request, facts);
+  let bits = facts.facts | factsOfTarget(request, facts);
   // Their steps are written as calls.
-  if (held & (FACT.hostedSteps | FACT.offered)) held |= FACT.calls | FACT.tools;
+  if (bits & (FACT.hostedSteps | FACT.offered)) bits |= FACT.calls | FACT.tools;
   let prepared = request;
   for (const { name, needs, prepare } of TARGET_STAGES) {
-    if (!(needs & held)) continue;
+    if (!(needs & bits)) continue;
     const before = prepared;
     const step = steps && beginStep(name, note, steps);
     prepared = prepare(before, facts, step?.note ?? note);

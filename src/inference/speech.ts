@@ -1,3 +1,4 @@
+/** Speech: which targets make its format, and how it leaves. */
 import type { Speech, SpeechEvent, SpeechFormat } from "../canonical/audio.ts";
 import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Quirks } from "../contract/quirks.ts";

@@ -17,7 +17,7 @@ import {
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
-import { HeldTexts, Renumbered } from "./held_texts.ts";
+import { HeldTexts, JoinedTries } from "./held_texts.ts";
 import type { Stage } from "./inference.ts";
 
 /** Has the answer match the requested schema, from upstreams that do not enforce it. */
@@ -152,7 +152,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
   /** Absent once the answer is not asked for again: the attempt holds the whole conversation. */
   #again: AskAgain | undefined;
-  readonly #out = new Renumbered();
+  readonly #out = new JoinedTries();
   #source: EventSource<GenerateEvent>;
   #held = new HeldTexts();
   #tries = 1;
