@@ -20,7 +20,7 @@ import { openBill, pricedTarget } from "./billing.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
-import type { Inference } from "./inference.ts";
+import type { Inference, Note } from "./inference.ts";
 import { passPlugins } from "./plugin_stages.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
@@ -76,8 +76,8 @@ function createAttempt<K extends ModelOperation>(
   signal: AbortSignal = inference.context.signal,
 ): Attempt<K> {
   const { operation, input, estimate, steps, facts, context } = inference;
-  const { gateway, clientWire, caller, hide, requestLog } = context;
-  const note = (text: string) => addNote(attempt.notes, hide(text));
+  const { gateway, clientWire, caller, requestLog } = context;
+  const note = noterOf(attempt, context.hide);
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   if ("messages" in input) attempt.counted = count(input, estimate, facts, attempt.target, gateway.counting);
   const tools = facts & HOSTED ? hostedToolsAt(where, inference) : undefined;
@@ -108,7 +108,7 @@ function createAttempt<K extends ModelOperation>(
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
-    context: answerContext(clientWire, attempt, hide),
+    context: answerContext(clientWire, attempt, note),
     signal,
     wayBack,
     prepare(lessons) {
@@ -183,10 +183,15 @@ function withCapture(
 }
 
 /** Lives as long as the answer, so it is given nothing of the request. */
-function answerContext(clientWire: string, attempt: AttemptRecord, hide: Hide): AnswerContext {
+function noterOf({ notes }: AttemptRecord, hide: Hide): Note {
+  return (text) => addNote(notes, hide(text));
+}
+
+/** Like `noterOf`, it is given nothing of the request. */
+function answerContext(clientWire: string, attempt: AttemptRecord, note: Note): AnswerContext {
   return {
     clientWire,
-    note: (text) => addNote(attempt.notes, hide(text)),
+    note,
     get inputTokens() {
       if (!attempt.counted) return 0;
       attempt.counted.used = true;

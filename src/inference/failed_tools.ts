@@ -9,6 +9,9 @@ import { runsAt } from "./hosted_tool_policy.ts";
 import type { Inference, Stage } from "./inference.ts";
 import { withTargets } from "./resolve.ts";
 
+/** The facts that matter to an answer which no model gives. */
+const KEPT = FACT.kept | FACT.background | FACT.hostedTools;
+
 /** Chooses the targets that run one of the tools which the answer needs. If there are none, the answer says so. */
 export const NEEDED_TOOLS: Stage<"generate"> = {
   name: "needed tools",
@@ -25,7 +28,7 @@ export const NEEDED_TOOLS: Stage<"generate"> = {
     if (!failed) return inference;
     for (const { name } of needed) inference.note(`dropped tool ${name}`);
     refuseIfStrict(context);
-    return { ...inference, failed, plan: withTargets(plan, []), facts: inference.facts & FACT.kept | FACT.hostedTools };
+    return { ...inference, failed, plan: withTargets(plan, []), facts: inference.facts & KEPT };
   },
   around: (inference, ask) =>
     inference.failed ? wholeAnswer(() => Promise.resolve(responseOf(inference, inference.failed!))) : ask(inference),

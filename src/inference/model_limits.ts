@@ -22,9 +22,18 @@ export const FILES: Stage<"generate"> = {
   name: "files",
   operations: ["generate", "countTokens"],
   needs: FACT.modalities,
-  request: (inference) =>
-    withInput(inference, clampFiles(inference.input, inference.plan.inputModalities, inference.note)),
+  request: (inference) => withInput(inference, filesTaken(inference)),
 };
+
+/** A conversation that would be refused is counted unchanged: a count is no answer about its files. */
+function filesTaken({ operation, input, plan, note }: Inference<"generate" | "countTokens">): GenerateRequest {
+  try {
+    return clampFiles(input, plan.inputModalities, note);
+  } catch (refusal) {
+    if (operation === "countTokens") return input;
+    throw refusal;
+  }
+}
 
 /** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
 export const ESTIMATE: Stage = {
@@ -76,5 +85,8 @@ export function asking(inference: Conversation, input: GenerateRequest, more?: P
 }
 
 function withInput(inference: Conversation, input: GenerateRequest): Conversation {
-  return input === inference.input ? inference : { ...inference, input };
+  if (input === inference.input) return inference;
+  const { messages } = inference.input;
+  const facts = input.messages === messages ? inference.facts : withTurnsOf(inference.facts, input);
+  return { ...inference, input, facts };
 }

@@ -45,7 +45,8 @@ function relayed(inference: Inference<"generate">, relayable: Input<"relay">): I
     operation: "relay",
     protocol: asRelay(protocol, protocol.relay, answered),
     input,
-    facts: 0,
+    // All others are about a conversation in canonical form.
+    facts: inference.facts & FACT.strict,
     beside: [],
     exchange: { ...exchange, wire: withoutField(wire, input.conversation), input: answered },
     estimate,

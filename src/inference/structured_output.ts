@@ -27,8 +27,8 @@ export const STRUCTURED_OUTPUT: Stage<"generate"> = {
   needs: FACT.outputSchema,
   around(inference, ask) {
     const { attempt, input } = inference;
-    // The embedded upstream always follows the schema.
-    if (!attempt || "local" in wayOf(attempt)) return ask(inference);
+    // A summary of the conversation follows no schema. The embedded upstream always follows it.
+    if (!attempt || !input.outputSchema || "local" in wayOf(attempt)) return ask(inference);
     const again: AskAgain = (corrections) => ask({ ...inference, attempt: { ...attempt, corrections } });
     const form = formRequestOf(attempt);
     return streamedAnswer(

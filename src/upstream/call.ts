@@ -42,8 +42,8 @@ function described<K extends ModelOperation>(
   refused: readonly string[],
 ): Call[] {
   const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
-  const all = Array.isArray(made) ? made : [made];
-  const calls = refused.length === 0 ? all : all.map((call) => without(call, refused, attempt));
+  let calls = Array.isArray(made) ? made : [made];
+  if (refused.length > 0) calls = calls.map((call) => without(call, refused, attempt));
   attempt.onDescribed?.();
   return calls;
 }
