@@ -182,9 +182,9 @@ function withCapture(
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
-/** Lives as long as the answer, so it is given nothing of the request. */
-function noterOf({ notes }: AttemptRecord, hide: Hide): Note {
-  return (text) => addNote(notes, hide(text));
+/** Lives as long as the answer, so it is given nothing of the request. An attempt that serves has other `notes` from then on. */
+function noterOf(attempt: AttemptRecord, hide: Hide): Note {
+  return (text) => addNote(attempt.notes, hide(text));
 }
 
 /** Like `noterOf`, it is given nothing of the request. */
