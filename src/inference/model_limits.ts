@@ -55,8 +55,8 @@ function estimateOf(input: Input<ModelOperation>): number {
 }
 
 /**
- * Limits the answer to what the model can write and its context leaves. It is done later if the conversation may still be
- * shortened, because the room for the answer is not known yet.
+ * Limits the answer to what the model can write and its context leaves. If the conversation may still be shortened,
+ * that is done later, because the room for the answer is not known yet.
  */
 export const LENGTH: Stage<"generate"> = {
   name: "length of the answer",

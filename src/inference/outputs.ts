@@ -1,21 +1,21 @@
 /** How answers leave: whole or as a stream, written by the protocol of their operation. */
+import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
-import { collectFrom } from "../canonical/collect.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { watching } from "./answer.ts";
-import type { Answer, AnswerPass, Inference } from "./inference.ts";
 import type { Passage } from "./answer_loop.ts";
 import { learn } from "./counting.ts";
 import { FACT } from "./facts.ts";
+import type { Answer, AnswerPass, Inference } from "./inference.ts";
 import { maskAnswer, weighRelayed } from "./mask_secrets.ts";
-import { respondWithStream } from "./stream_response.ts";
 import { serveSpeech } from "./speech.ts";
 import { storing } from "./storage.ts";
+import { respondWithStream } from "./stream_response.ts";
 
 export type Serve<K extends ModelOperation> = (
   inference: Inference<K>,

@@ -1,6 +1,6 @@
 import { estimateInputTokens } from "../canonical/estimate.ts";
-import { withoutConversation } from "../canonical/relay.ts";
 import type { Input } from "../canonical/operations.ts";
+import { withoutConversation } from "../canonical/relay.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import { answerRoom } from "../lanes/clamp.ts";
