@@ -53,9 +53,9 @@ const LOST_FIELDS: Stage<"generate"> = {
   name: "lost fields",
   operations: ["generate"],
   answer({ protocol, exchange, context }) {
-    const isKept = exchange.stored || protocol.reasoning?.(exchange.wire) !== undefined;
+    const isSealed = protocol.reasoning?.(exchange.wire) !== undefined;
     return {
-      watch: (held) => noteLostFields(held, protocol.wire, isKept, context.note),
+      watch: (held) => noteLostFields(held, protocol.wire, isSealed || exchange.stored, context.note),
     };
   },
 };

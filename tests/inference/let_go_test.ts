@@ -63,7 +63,7 @@ const NOTING: StagePlugin = {
   description: "Notes how the answer ends.",
   options: z.any(),
   create: () => ({
-    name: "noting",
+    name: "redact",
     request: (input, about) => ({
       input,
       events: {
