@@ -20,7 +20,7 @@ import { openBill, pricedTarget } from "./billing.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
-import type { Inference, Note } from "./inference.ts";
+import type { Inference } from "./inference.ts";
 import { passPlugins } from "./plugin_stages.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
@@ -77,7 +77,9 @@ function createAttempt<K extends ModelOperation>(
 ): Attempt<K> {
   const { operation, input, estimate, steps, facts, context } = inference;
   const { gateway, clientWire, caller, requestLog } = context;
-  const note = noterOf(attempt, context.hide);
+  const answer = answerContext(clientWire, attempt, context.hide);
+  // One made here would hold the conversation, which the stages of plugins may not.
+  const { note } = answer;
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   if ("messages" in input) attempt.counted = count(input, estimate, facts, attempt.target, gateway.counting);
   const tools = facts & HOSTED ? hostedToolsAt(where, inference) : undefined;
@@ -108,7 +110,7 @@ function createAttempt<K extends ModelOperation>(
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
-    context: answerContext(clientWire, attempt, note),
+    context: answer,
     signal,
     wayBack,
     prepare(lessons) {
@@ -182,16 +184,14 @@ function withCapture(
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
-/** Lives as long as the answer, so it is given nothing of the request. An attempt that serves has other `notes` from then on. */
-function noterOf(attempt: AttemptRecord, hide: Hide): Note {
-  return (text) => addNote(attempt.notes, hide(text));
-}
-
-/** Like `noterOf`, it is given nothing of the request. */
-function answerContext(clientWire: string, attempt: AttemptRecord, note: Note): AnswerContext {
+/**
+ * Lives as long as the answer, so it is given nothing of the request. An attempt that serves has other `notes` from then
+ * on.
+ */
+function answerContext(clientWire: string, attempt: AttemptRecord, hide: Hide): AnswerContext {
   return {
     clientWire,
-    note,
+    note: (text) => addNote(attempt.notes, hide(text)),
     get inputTokens() {
       if (!attempt.counted) return 0;
       attempt.counted.used = true;
