@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { drivers } from "../../plugins/mod.ts";
 import type { GenerateRequest, HostedPart, Message, Tool } from "../../src/canonical/generate.ts";
 import { FACT, factsOf, withTurnsOf } from "../../src/inference/facts.ts";
+import type { Inference } from "../../src/inference/inference.ts";
 import { prepareForTarget, TARGET_STAGES, type TargetFacts } from "../../src/inference/prepare.ts";
+import { STAGES } from "../../src/inference/stages.ts";
 import { functionsFor } from "../../src/transforms/hosted_functions.ts";
 import { correction } from "../../src/transforms/schema_prompt.ts";
 import { canonicalRequest, NO_WIRE } from "../support/canonical_arbitraries.ts";
@@ -24,7 +26,7 @@ const steps: fc.Arbitrary<HostedPart> = fc.record({
     { kind: "mcp" as const, server: "far", name: "find it", input: "{}" },
   ),
   result: fc.constantFrom(
-    { kind: "hits" as const, hits: [{ number: 1, url: "https://a.test", title: "A", text: "a" }] },
+    { kind: "hits" as const, hits: [{ number: 0, url: "https://a.test", title: "A", text: "a" }] },
     { kind: "lost" as const },
     { kind: "error" as const, code: "unavailable" as const },
   ),
@@ -166,6 +168,42 @@ law("all stages of a target do what the needed ones do", fc.tuple(requests, targ
   );
   const all = outcomeOf((note) => stages.reduce((one, { prepare }) => prepare(one, facts, note), request));
   assertEquals(needed, all);
+});
+
+/** The stages of a request that may be passed over. Without facts about the model, its limits are not known. */
+const REQUEST_STAGES = STAGES.filter(({ needs, request }) => needs !== undefined && request !== undefined);
+
+/** An inference as it begins, in a gateway whose store has nothing. */
+function inferenceOf(input: GenerateRequest): Inference {
+  const notes: string[] = [];
+  const note = (text: string) => void notes.push(text);
+  const continuity = { recall: (input: GenerateRequest) => Promise.resolve({ input, added: NOTHING }) };
+  return {
+    operation: "generate",
+    input,
+    facts: factsOf(input),
+    protocol: { wire: "chat" },
+    wire: newWireRequest({}),
+    exchange: {},
+    context: { note, gateway: { state: { continuity } }, caller: { owner: "" } },
+    note,
+    plan: { targets: [] },
+    added: NOTHING,
+    beside: [],
+    estimate: 0,
+  } as unknown as Inference;
+}
+
+const NOTHING = { messages: [] };
+
+law("a stage that a request does not need leaves it as it is", requests, async (request) => {
+  const inference = inferenceOf(request);
+  for (const stage of REQUEST_STAGES) {
+    // Whether there are several targets is the model's to say.
+    if (stage.needs! & (inference.facts | FACT.choice)) continue;
+    const { input, plan, added } = await stage.request!(inference);
+    assertEquals([input === request, plan, added], [true, inference.plan, NOTHING], stage.name);
+  }
 });
 
 law("turns that are added change the facts as if they had been there", fc.tuple(requests, added), ([request, more]) => {
