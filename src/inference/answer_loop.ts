@@ -12,6 +12,8 @@ import { Slice, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The steps between the events of an answer and their writer. */
 export interface Passage<E> {
+  /** Changes an event that is no increment of a text, before anything else sees it. */
+  change?(event: E): E;
   transforms?: readonly StreamTransform<E>[];
   /**
    * Returns the work that must be done before an event goes on, if any. It starts once the client has taken everything

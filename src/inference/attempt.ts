@@ -16,7 +16,7 @@ import { withinBudget } from "../transforms/controls.ts";
 import type { Attempt, Lessons, WayBack } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { openBill, pricedTarget } from "./billing.ts";
+import { pricedTarget } from "./billing.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
@@ -38,11 +38,7 @@ export function openAttempt<K extends ModelOperation>(
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   if (!steps && requestLog.trace) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
   const created = createAttempt(inference, { where, upstream, attempt }, signal);
-  return {
-    ...created,
-    onDescribed: facts & FACT.strict ? () => refuseIfStrict(context, attempt) : undefined,
-    bill: () => openBill(created, where, attempt, created.estimate || requestLog.estimate, context),
-  };
+  return facts & FACT.strict ? { ...created, onDescribed: () => refuseIfStrict(context, attempt) } : created;
 }
 
 /** A function of its own: its closure lives as long as the answer, and the attempt holds the whole conversation. */

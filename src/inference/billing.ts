@@ -16,6 +16,7 @@ import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { CHARACTERS_PER_TOKEN } from "./counting.ts";
+import type { Stage } from "./inference.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 
 /** The bill of one answer, as the code that makes the attempt sees it. */
@@ -32,6 +33,20 @@ function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: 
     ended: (isGivenUp) => bill.end(isGivenUp),
   };
 }
+
+/** Opens a bill for each answer that is asked for, before its target is called. */
+export const BILLING: Stage = {
+  name: "billing",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  around(inference, ask) {
+    const { attempt, target, context } = inference;
+    const { requestLog } = context;
+    const record = target && requestLog.attemptAt(target);
+    if (!attempt || !record) return ask(inference);
+    const bill = () => openBill(attempt, target, record, attempt.estimate || requestLog.estimate, context);
+    return ask({ ...inference, attempt: { ...attempt, bill } });
+  },
+};
 
 /** The figures of an answer that its cost depends on. */
 interface Report {
@@ -112,7 +127,7 @@ const NOTHING: Wanted = { most: 0n, least: 0n };
  * and the request sets no limit, the attempt gets the limit of the answer's length. Throws `budget_exceeded` if the
  * budget has less left, and `permission` if the price is not known.
  */
-export function openBill<K extends ModelOperation>(
+function openBill<K extends ModelOperation>(
   asked: Pick<Attempt<K>, "operation" | "input" | "target" | "signal">,
   where: PlannedTarget,
   attempt: AttemptRecord,

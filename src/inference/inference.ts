@@ -84,6 +84,8 @@ export interface Held {
 
 /** How an answer passes a stage. A pass lives as long as the answer, so it may not hold the conversation. */
 export interface AnswerPass<K extends ModelOperation> {
+  /** Changes a whole answer, or an event that is no increment of a text. */
+  change?<T extends object>(value: T): T;
   /** Called with the answer and each of its parts. */
   watch?(held: Held): void;
   transforms?: readonly StreamTransform<StreamEvent<K>>[];

@@ -1,8 +1,9 @@
 /** Hides secrets in everything of an answer but the model's own words: a server in between may have put one there. */
 import { weighText } from "../canonical/estimate.ts";
 import type { JsonObject } from "../canonical/json.ts";
-import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Hide } from "../context/secrets.ts";
+import { FACT } from "./facts.ts";
+import type { Stage } from "./inference.ts";
 
 /** The positions of the model's own words, as a tree of keys. Lists add no level. */
 interface Words {
@@ -30,31 +31,28 @@ const MESSAGE: Words = {
 };
 const RELAYED: Words = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
 
-/** The words of all kinds of answers. One tree is enough, because no key has two meanings. */
-const ANSWER: Words = { ...TRANSCRIPT, content: PART, body: RELAYED };
-const EVENT: Words = {
-  text: WORDS,
+/** The words of all kinds of answers and of their events. One tree is enough, because no key has two meanings. */
+const ANSWER: Words = {
+  ...TRANSCRIPT,
+  content: PART,
   part: PART,
-  delta: { text: WORDS },
+  delta: SEGMENT,
   segment: SEGMENT,
   transcript: TRANSCRIPT,
   body: RELAYED,
 };
 
-/** Hides secrets in everything of the answer but the model's words. Returns the same object if there are none. */
-export function maskAnswer<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
-  return hideIn(answer, ANSWER, hide) as Output<K>;
-}
+/** Hides the secrets of the gateway and of the caller in answers. */
+export const SECRETS: Stage = {
+  name: "secrets",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  needs: FACT.secrets,
+  answer: ({ context: { hide } }) => ({ change: (value) => hideIn(value, ANSWER, hide) as typeof value }),
+};
 
-/** Like `maskAnswer`, for values without any of the model's words, such as lists of models. */
+/** Hides secrets in a value without any of the model's words, such as a list of models. */
 export function maskValue<T>(value: T, hide: Hide): T {
   return hideIn(value, undefined, hide) as T;
-}
-
-/** Like `maskAnswer`, for one event of a stream. */
-export function maskEvent<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
-  // Most events hold nothing but the model's words.
-  return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
 }
 
 /** Estimates the tokens of the model's own words in a relayed answer or in one of its frames. */

@@ -2,7 +2,7 @@
 import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
-import type { ModelOperation } from "../canonical/operations.ts";
+import type { ModelOperation, Output } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
@@ -10,9 +10,8 @@ import { runStep } from "../util/sliced_work.ts";
 import { watching } from "./answer.ts";
 import type { Passage } from "./answer_loop.ts";
 import { learn } from "./counting.ts";
-import { FACT } from "./facts.ts";
 import type { Answer, AnswerPass, Inference } from "./inference.ts";
-import { maskAnswer, weighRelayed } from "./mask_secrets.ts";
+import { weighRelayed } from "./mask_secrets.ts";
 import { serveSpeech } from "./speech.ts";
 import { storing } from "./storage.ts";
 import { respondWithStream } from "./stream_response.ts";
@@ -36,14 +35,15 @@ export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
 };
 
 async function serveConversation(
-  { protocol, exchange, facts, context }: Inference<"generate">,
+  { protocol, exchange, context }: Inference<"generate">,
   answer: Answer<"generate">,
   passes: readonly AnswerPass<"generate">[],
 ): Promise<Response> {
   if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context, passageOf(passes));
   const answered = await answer.whole();
-  const { requestLog, gateway, hide, signal } = context;
-  const output = facts & FACT.secrets ? await runStep(() => maskAnswer<"generate">(answered, hide)) : answered;
+  const { requestLog, gateway, signal } = context;
+  const changing = changed(answered, passes);
+  const output = changing instanceof Promise ? await changing : changing;
   requestLog.settle(
     output.usage,
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
@@ -58,6 +58,23 @@ async function serveConversation(
   return protocol.serialize(passing instanceof Promise ? await passing : passing, exchange);
 }
 
+/** The answer as the passes change it. Returns a promise only if that took long. */
+function changed<T extends object>(
+  output: T,
+  passes: readonly Pick<AnswerPass<ModelOperation>, "change">[],
+): T | Promise<T> {
+  const change = changeBy(passes);
+  return change ? runStep(() => change(output)) : output;
+}
+
+/** All changes in one. `undefined` if there are none. */
+function changeBy(
+  passes: readonly Pick<AnswerPass<ModelOperation>, "change">[],
+): (<T extends object>(value: T) => T) | undefined {
+  const changing = passes.filter(({ change }) => change);
+  return changing.length === 0 ? undefined : (value) => changing.reduce((before, { change }) => change!(before), value);
+}
+
 /** The passes of a streamed answer. */
 function passageOf(passes: readonly AnswerPass<"generate">[]): Passage<GenerateEvent> {
   const opening = passes.filter(({ opens }) => opens);
@@ -67,8 +84,10 @@ function passageOf(passes: readonly AnswerPass<"generate">[]): Passage<GenerateE
     ...completed ? stores.map(({ transform }) => transform) : [],
     ...transforms,
   ]);
-  if (opening.length + stores.length === 0) return { transforms };
+  const change = changeBy(passes);
+  if (opening.length + stores.length === 0) return { change, transforms };
   return {
+    change,
     transforms,
     before(event) {
       if (event.type !== "part-start") return stores[0]?.before(event);
@@ -115,9 +134,12 @@ async function passThrough(
 async function serveRelayed(
   { protocol, exchange, context }: Inference<"relay">,
   answer: Answer<"relay">,
+  passes: readonly AnswerPass<"relay">[],
 ): Promise<Response> {
-  if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context);
-  const output = maskAnswer<"relay">(await answer.whole(), context.hide);
+  if (exchange.input.stream) {
+    return respondWithStream(protocol, exchange, answer, context, { change: changeBy(passes) });
+  }
+  const output = await changed(await answer.whole(), passes);
   context.requestLog.settle(output.usage ?? {}, () => weighRelayed(output.body));
   return protocol.serialize(output, exchange);
 }
@@ -125,8 +147,9 @@ async function serveRelayed(
 async function serveVectors<K extends "embed" | "rerank">(
   { protocol, exchange, context }: Inference<K>,
   answer: Answer<K>,
+  passes: readonly AnswerPass<K>[],
 ): Promise<Response> {
-  const output = maskAnswer<K>(await answer.whole(), context.hide);
+  const output: Output<"embed" | "rerank"> = await changed(await answer.whole(), passes);
   context.requestLog.settle({ ...output.usage, outputTokens: 0 }, () => 0);
   return protocol.serialize(output, exchange);
 }
@@ -134,9 +157,12 @@ async function serveVectors<K extends "embed" | "rerank">(
 async function serveTranscript(
   { protocol, exchange, context }: Inference<"transcribe">,
   answer: Answer<"transcribe">,
+  passes: readonly AnswerPass<"transcribe">[],
 ): Promise<Response> {
-  if (exchange.input.stream) return respondWithStream(protocol, exchange, answer, context);
-  const output = maskAnswer<"transcribe">(await answer.whole(), context.hide);
+  if (exchange.input.stream) {
+    return respondWithStream(protocol, exchange, answer, context, { change: changeBy(passes) });
+  }
+  const output = await changed(await answer.whole(), passes);
   const { requestLog } = context;
   const emitted = estimateTextTokens(output.text);
   if (output.usage && "inputTokens" in output.usage) requestLog.settle(output.usage, () => emitted);

@@ -46,7 +46,7 @@ function relayed(inference: Inference<"generate">, relayable: Input<"relay">): I
     protocol: asRelay(protocol, protocol.relay, answered),
     input,
     // All others are about a conversation in canonical form.
-    facts: inference.facts & FACT.strict,
+    facts: inference.facts & (FACT.strict | FACT.secrets),
     beside: [],
     exchange: { ...exchange, wire: withoutField(wire, input.conversation), input: answered },
     estimate,

@@ -18,6 +18,7 @@ import { ADMISSION } from "./admit.ts";
 import { AFFINITY } from "./affinity.ts";
 import { changedAnswer, streamedAnswer, wholeAnswer } from "./answer.ts";
 import { BACKGROUND, runInBackground } from "./background.ts";
+import { BILLING } from "./billing.ts";
 import { COMPACTION } from "./compact.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
 import { FACT, type Facts, factsOf } from "./facts.ts";
@@ -26,6 +27,7 @@ import { FAILOVER, isStreamed } from "./failover.ts";
 import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
+import { SECRETS } from "./mask_secrets.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";
@@ -99,9 +101,11 @@ export const STAGES: readonly Stage[] = [
   FILES,
   ESTIMATE,
   LENGTH,
+  SECRETS,
   FAILOVER,
   // At a target: once for each attempt
   TRACING,
+  BILLING,
   REPAIR,
   STRUCTURED_OUTPUT,
   ...TARGET_STAGES,

@@ -15,7 +15,7 @@ import type { EventSource } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { AnswerLoop, type Passage } from "./answer_loop.ts";
 import { CHARACTERS_PER_TOKEN, learn } from "./counting.ts";
-import { maskEvent, weighRelayed } from "./mask_secrets.ts";
+import { weighRelayed } from "./mask_secrets.ts";
 
 /** The operations whose answers can be streamed. */
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
@@ -41,7 +41,7 @@ export async function respondWithStream<K extends Streamed>(
   const observer = new Observer(context);
   const events = guard(source, {
     changeError: (error) => withoutSecrets(error, hide),
-    change: (event) => maskEvent<K>(event, hide),
+    change: passage.change,
     onEvent: observer.see,
   });
   const first = events.next();
