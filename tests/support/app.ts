@@ -1,8 +1,15 @@
 import type { z } from "zod";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
-import { configSchema } from "../../src/config/schema.ts";
+import { stages } from "../../plugins/mod.ts";
+import type { configSchema } from "../../src/config/schema.ts";
+import { configSchemaWith } from "../../src/config/stage_sections.ts";
 import type { LogEntry } from "../../src/observe/log.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
+
+/** With the sections of the gateway's own stages. */
+const SCHEMA = configSchemaWith(
+  Object.fromEntries(stages.map(({ name, description, options }) => [name, { description, options }])),
+);
 
 /** A configuration as somebody writes it. */
 export type ConfigInput = z.input<typeof configSchema>;
@@ -74,7 +81,7 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
   let ids = 0;
   const app = createApp({
     // A test of retries sets their time itself. The memory is not limited, because all tests in this process share it.
-    config: configSchema.parse({
+    config: SCHEMA.parse({
       retry: { budgetMs: 0 },
       ...config,
       limits: { memoryBytes: Number.MAX_SAFE_INTEGER, ...config.limits },
