@@ -1,7 +1,7 @@
 /** Passes a request through the stages of plugins, and its answer back through them. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { type Destination, type Passed, type Stage, type StageContext, stageError } from "../contract/stage.ts";
+import { type Destination, type OutgoingContext, type Passed, type Stage, type StageContext, stageError } from "../contract/stage.ts";
 import type { Emit, StreamTransform } from "../contract/stream.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
 
@@ -110,7 +110,7 @@ function* guardedWork(name: string, work: SlicedWork<void>): SlicedWork<void> {
 export function passOutgoing(
   stages: readonly Stage[],
   value: JsonValue,
-  about: Pick<StageContext, "caller" | "signal">,
+  about: OutgoingContext,
   to: Destination,
 ): JsonValue | Promise<JsonValue> {
   let current: JsonValue | Promise<JsonValue> = value;
@@ -126,7 +126,7 @@ export function passOutgoing(
 function outgoingOf(
   stage: Stage,
   value: JsonValue,
-  about: Pick<StageContext, "caller" | "signal">,
+  about: OutgoingContext,
   to: Destination,
 ): JsonValue | Promise<JsonValue> {
   try {

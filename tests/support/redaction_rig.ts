@@ -123,7 +123,7 @@ function* eventsOf(
     const text = part.type === "tool-call" ? part.input : "text" in part ? part.text : "";
     const empty = part.type === "tool-call" ? { ...part, input: "" } : { ...part, text: "" };
     yield { type: "part-start", index, part: empty as OutputPart };
-    const type = part.type === "tool-call" ? "input" : part.type;
+    const type = part.type === "tool-call" ? "tool-input" : part.type;
     for (let at = 0; at < text.length; at += piece) {
       yield { type: "part-delta", index, delta: { type: type as "text", text: text.slice(at, at + piece) } };
     }
