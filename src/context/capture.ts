@@ -26,7 +26,6 @@ export interface CaptureOptions {
   request: Request;
   url: URL | undefined;
   caller: Caller;
-  signal: AbortSignal;
   gateway: { secrets: readonly string[]; stages: readonly Stage[] };
   /** `elapsedMs`: the milliseconds since the request arrived. */
   requestLog: { elapsedMs(): number; isFromConsole: boolean };
@@ -95,11 +94,13 @@ export class Capture {
   readonly #elapsedMs: () => number;
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
-  #hasBody = false;
   /** Present if stages of plugins change what is captured. */
   readonly #redact: Redact | undefined;
+  /** What the client sent, and the request as it is asked: both until the body is recorded. */
+  #received: unknown;
+  #asked: unknown;
 
-  constructor({ id, started, request, url, caller, gateway, requestLog, signal }: CaptureOptions, room: Room) {
+  constructor({ id, started, request, url, caller, gateway, requestLog }: CaptureOptions, room: Room) {
     this.id = id;
     this.started = started;
     this.method = request.method;
@@ -107,7 +108,7 @@ export class Capture {
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
     this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
-    this.#redact = redactionFor(gateway.stages, { caller, signal });
+    this.#redact = redactionFor(gateway.stages, caller);
     this.#elapsedMs = requestLog.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
@@ -138,32 +139,45 @@ export class Capture {
   }
 
   /**
-   * Records a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Only
-   * those have to be waited for.
+   * Takes a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Those
+   * get it with the whole request, whose other turns may tell what is a secret in this one.
    */
-  receive(kind: "json" | "form" | "none", body: unknown): Promise<void> | undefined {
-    if (kind === "none" || this.#hasBody) return undefined;
-    this.#hasBody = true;
-    if (kind === "form") return this.#captureForm(body as FormField[]);
-    return this.#redact?.(body, this.body);
+  receive(kind: "json" | "form" | "none", body: unknown): void {
+    if (kind === "form") this.#captureForm(body as FormField[]);
+    else if (kind === "json" && this.#redact) this.#received = body;
+  }
+
+  /** Takes the request as a model is asked, with all that the gateway put into it. */
+  asks(request: unknown): void {
+    if (this.#received !== undefined) this.#asked = request;
+  }
+
+  /** Records what was received if it has to pass the stages of plugins, and lets go of it. Returns the whole request. */
+  async settle(): Promise<unknown> {
+    const [received, asked] = [this.#received, this.#asked];
+    this.#received = this.#asked = undefined;
+    if (received === undefined) return undefined;
+    await this.#redact?.(received, this.body, asked);
+    return [received, asked];
   }
 
   /** Only the names, types and sizes of files are kept. */
-  #captureForm(fields: readonly FormField[]): Promise<void> | undefined {
+  #captureForm(fields: readonly FormField[]): void {
     const described = fields.map(({ name, value, file }) =>
       file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
     );
     this.body.isDescription = true;
-    if (this.#redact) return this.#redact(described, this.body);
-    this.body.describe(described);
+    if (this.#redact) this.#received = described;
+    else this.body.describe(described);
   }
 
   /** Records the body of a complete answer. A streamed one is captured as it is sent. */
   async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
     const { status, headers, ok } = response;
+    const within = this.#redact && await this.settle();
     if (entry.stream && ok || status === 101 || status === 204) return response;
     const bytes = await response.bytes();
-    if (this.#redact) await this.#redact(jsonIn(bytes), this.answer);
+    if (this.#redact) await this.#redact(jsonIn(bytes), this.answer, within);
     else this.answer.add(bytes, true);
     this.answer.end();
     return new Response(bytes, { status, headers });

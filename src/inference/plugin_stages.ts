@@ -76,8 +76,9 @@ export async function passPlugins<K extends ModelOperation>(
   { attempt, signal, note }: Asked,
   wayBack: WayBack<K>,
 ): Promise<Input<K>> {
-  const { operation, input: { model }, lane, context: { caller: { name, owner }, gateway, clientWire }, steps } =
-    inference;
+  const { operation, input: { model }, lane, context, steps } = inference;
+  const { caller: { name, owner }, gateway, clientWire, requestLog } = context;
+  requestLog.capture?.asks(prepared);
   const about: StageContext = {
     operation,
     caller: { name, owner },

@@ -132,6 +132,7 @@ async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promis
   const passing = passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
   const inference = passing instanceof Promise ? await passing : passing;
   if (inference.steps) return explainInference(inference, inference.steps);
+  inference.context.requestLog.capture?.asks(inference.input);
   const stages = BY_OPERATION[inference.operation];
   const passes: AnswerPass<ModelOperation>[] = [];
   for (const stage of stages) {

@@ -1,6 +1,15 @@
 /** Redaction through a running gateway: upstreams see placeholders, clients what they wrote. */
 import { assert, assertEquals } from "@std/assert";
-import { assertClean, DOORS, EMAIL, HELD, newRedactionRig, PASSWORD, readText, SAID } from "../support/redaction_rig.ts";
+import {
+  assertClean,
+  DOORS,
+  EMAIL,
+  HELD,
+  newRedactionRig,
+  PASSWORD,
+  readText,
+  SAID,
+} from "../support/redaction_rig.ts";
 import { WIRES } from "../support/wires.ts";
 
 for (const [name, door] of Object.entries(DOORS)) {

@@ -21,7 +21,13 @@ const searching: Answering = ({ host, body }, round) => {
   if (host === "search.test") return Response.json({ results: [PAGE] });
   const held = [...new Set(JSON.stringify(body).match(HELD))].join(" ");
   if (round > 2) return [{ type: "text", text: `Found: ${held}` }];
-  return [{ type: "tool-call", kind: "function", id: "call_1", name: "web_search", input: JSON.stringify({ query: held }) }];
+  return [{
+    type: "tool-call",
+    kind: "function",
+    id: "call_1",
+    name: "web_search",
+    input: JSON.stringify({ query: held }),
+  }];
 };
 
 const asking = (stream: boolean) => ({
@@ -49,7 +55,8 @@ for (const stream of [false, true]) {
   Deno.test(`redaction: captures have no secret, ${stream ? "streamed" : "whole"}`, async () => {
     const answers: Answering = ({ body }) => [{ type: "text", text: textsIn(body)[0]!.match(HELD)!.join(" and ") }];
     const { app } = newRedactionRig({ answers, config: { console: { record: {} } } });
-    const text = await (await app.post(CHAT, { model: "model", stream, messages: [{ role: "user", content: SAID }] })).text();
+    const text = await (await app.post(CHAT, { model: "model", stream, messages: [{ role: "user", content: SAID }] }))
+      .text();
     if (!stream) assertStringIncludes(text, `${EMAIL} and ${PASSWORD}`);
     const record = await latest(app);
     assertClean(JSON.stringify(record), "The capture");
