@@ -28,12 +28,13 @@ export const PLUGIN_STAGES: Stage = {
     const whole = async () => {
       const output = await answer.whole();
       if (operation !== "generate") return wayBack.output?.(output) ?? output;
-      const response = output as GenerateResponse;
+      let response = output as GenerateResponse;
       trace?.writes(response.content);
-      const events = wayBack.events as readonly StreamTransform<GenerateEvent>[];
-      if (events.length === 0) return output;
-      const back = events.reduce((source, one) => transformed(source, one, signal), sourceOf(replayAtOnce(response)));
-      return await collectFrom(back);
+      for (const { events, output: change } of wayBack.back as WayBack<"generate">["back"]) {
+        if (change) response = change(response);
+        else if (events) response = await collectFrom(transformed(sourceOf(replayAtOnce(response)), events, signal));
+      }
+      return response;
     };
     const see = (events: readonly StreamEvent<ModelOperation>[]) => {
       if (trace) { for (const event of events) trace.write(event as GenerateEvent); }
@@ -89,10 +90,11 @@ export async function passPlugins<K extends ModelOperation>(
     signal,
     note,
   };
-  const { input, events, output } =
+  const { input, events, output, back } =
     await (steps ? passExplained(inference, prepared, about, steps) : passStages(gateway.stages, prepared, about));
   wayBack.events = events;
   wayBack.output = output;
+  wayBack.back = back;
   if ("messages" in input) attempt.trace?.asked(input as GenerateRequest);
   return input;
 }
@@ -116,5 +118,5 @@ async function passExplained<K extends ModelOperation>(
     if (changes.length + notes.size > 0) steps.push({ step: stage.name, notes: [...notes], changes });
     input = passed.input;
   }
-  return { input, events: [] };
+  return { input, events: [], back: [] };
 }
