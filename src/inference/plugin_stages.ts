@@ -5,7 +5,6 @@ import type { Input, ModelOperation, StreamEvent } from "../canonical/operations
 import { replayAtOnce } from "../canonical/replay.ts";
 import type { AttemptRecord } from "../context/request_log.ts";
 import type { StageContext } from "../contract/stage.ts";
-import type { StreamTransform } from "../contract/stream.ts";
 import { apply, transformed } from "../transforms/apply.ts";
 import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
 import type { WayBack } from "../upstream/attempt.ts";

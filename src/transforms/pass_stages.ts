@@ -19,7 +19,7 @@ export interface PassedAll<K extends ModelOperation> {
   events: readonly StreamTransform<StreamEvent<K>>[];
   /** Absent if no stage changes whole answers. */
   output?(output: Output<K>): Output<K>;
-  /** What each stage gave, last stage first: one may change only events, another one only whole answers. */
+  /** The way back through each stage, last stage first: one may change only events, another one only whole answers. */
   back: readonly Back<K>[];
 }
 
