@@ -6,7 +6,7 @@ import type { ByteSource, Transport, TransportRequest, TransportResponse } from 
 import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { CapturedBytes, type Room } from "./captured_bytes.ts";
+import { captureBody, CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
 import { jsonIn, leaveOut, type Redact, redactionFor } from "./redacted_capture.ts";
@@ -96,7 +96,7 @@ export class Capture {
   readonly #secrets: readonly (readonly string[])[];
   /** Present if stages of plugins change what is captured. */
   readonly #redact: Redact | undefined;
-  /** What the client sent, and the request as it is asked: both until the body is recorded. */
+  /** The body that the client sent, and the request as models are asked: both until the body is recorded. */
   #received: unknown;
   #asked: unknown;
 
@@ -210,7 +210,7 @@ export class Capture {
       answer: new CapturedBytes(this.#room),
     };
     if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
-    await runStep(() => capture(request.body, call.body));
+    await runStep(() => captureBody(request.body, call.body));
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
@@ -281,25 +281,6 @@ function endCall(call: CapturedCall, at: number, thrown?: unknown): void {
   call.endAt = at;
   call.answer.end();
   if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
-}
-
-/** Captures a body. A form's fields are kept, but not the contents of its files. */
-function capture(body: TransportRequest["body"], into: CapturedBytes): void {
-  if (typeof body === "string") into.addText(body);
-  else if (body instanceof Uint8Array) into.add(body);
-  else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);
-  else if (body) {
-    into.describe(
-      Array.from(
-        body,
-        ([name, value]) =>
-          typeof value === "string"
-            ? { name, value }
-            : { name, file: { name: value.name, type: value.type, bytes: value.size } },
-      ),
-    );
-  }
-  into.end();
 }
 
 function sizeOf(headers: HeaderList): number {

@@ -9,7 +9,7 @@ export type Redact = (value: unknown, into: CapturedBytes, within: unknown) => P
 
 const CONSOLE: Destination = { kind: "capture", name: "console", isConfigured: true };
 
-/** What a client sent is recorded even if it has left. */
+/** Never aborted: a body is recorded even if its client has left. */
 const NEVER = new AbortController().signal;
 
 /** `undefined` if no stage changes what is recorded. */
