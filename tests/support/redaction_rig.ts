@@ -183,3 +183,23 @@ export function readText({ read }: ClientDoor, answer: string, stream: boolean):
   const frames = answer.split("\n").map((line) => line.replace(/^data: ?/, "")).filter((line) => line.startsWith("{"));
   return frames.map((line) => read(JSON.parse(line)) ?? "").join("");
 }
+
+/** Throws if the console, asked for all that it recorded, or the log has a secret. Returns how many requests it recorded. */
+export async function assertRecordsClean(app: TestApp): Promise<number> {
+  const { data } = await (await app.get("/console/api/records")).json() as { data: { id: string }[] };
+  for (const { id } of data) {
+    assertClean(await (await app.get(`/console/api/record?id=${id}`)).text(), "A record of the console");
+  }
+  assertClean(Deno.inspect(app.logs, { depth: 20, strAbbreviateSize: Infinity }), "The log");
+  return data.length;
+}
+
+/** Throws if an upstream received a secret. */
+export function assertReceivedClean(received: readonly Received[]): void {
+  for (const { host, path, text, headers } of received) {
+    assertClean(`${path} ${text} ${JSON.stringify([...headers])}`, host);
+  }
+}
+
+/** The configuration that records all requests for the console. */
+export const RECORD: JsonObject = { console: { record: {} } };
