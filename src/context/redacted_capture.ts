@@ -18,11 +18,15 @@ export function redactionFor(
   caller: OutgoingContext["caller"],
 ): Redact | undefined {
   if (!stages.some(({ outgoing }) => outgoing)) return undefined;
+  let hasFailed = false;
   return async (value, into, within) => {
+    // A key that the store does not give is waited for once.
+    if (hasFailed) return leaveOut(into);
     try {
       const about = { caller, signal: NEVER, within };
       into.addText(JSON.stringify(await passOutgoing(stages, value as JsonValue, about, CONSOLE)));
     } catch {
+      hasFailed = true;
       return leaveOut(into); // the stage's failure is that of the request, if it is one
     }
     into.end();

@@ -8,6 +8,7 @@ import type { StageContext } from "../contract/stage.ts";
 import { apply, transformed } from "../transforms/apply.ts";
 import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
 import type { WayBack } from "../upstream/attempt.ts";
+import { untilAborted } from "../util/abort.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { differences } from "./differences.ts";
 import { FACT } from "./facts.ts";
@@ -89,8 +90,11 @@ export async function passPlugins<K extends ModelOperation>(
     signal,
     note,
   };
-  const { input, events, output, back } =
-    await (steps ? passExplained(inference, prepared, about, steps) : passStages(gateway.stages, prepared, about));
+  const passing = steps
+    ? passExplained(inference, prepared, about, steps)
+    : passStages(gateway.stages, prepared, about);
+  // A stage may wait for something that does not notice that the client has left.
+  const { input, events, output, back } = passing instanceof Promise ? await untilAborted(passing, signal) : passing;
   wayBack.events = events;
   wayBack.output = output;
   wayBack.back = back;
