@@ -1,6 +1,7 @@
 /** One request up to its operation, and the answer: match, authenticate, read, dispatch, answer. */
-import type { Gateway } from "./context/gateway.ts";
+import { type Input, TASK_OF } from "./canonical/operations.ts";
 import { finish } from "./context/finalize_response.ts";
+import type { Gateway } from "./context/gateway.ts";
 import {
   identified,
   openContext,
@@ -10,28 +11,27 @@ import {
   withCaller,
   withProtocol,
 } from "./context/request_context.ts";
-import { type Input, TASK_OF } from "./canonical/operations.ts";
 import type { WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import type { Match } from "./contract/registry.ts";
+import { OPERATIONS } from "./endpoints/mod.ts";
+import { findResponse } from "./endpoints/stored_responses.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Account } from "./http/admission.ts";
 import type { Caller } from "./http/auth.ts";
-import type { JsonUpload, Uploads } from "./http/uploads.ts";
-import { checkHeaders } from "./http/size.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath, type LostPath } from "./http/lost_path.ts";
-import { withoutBody } from "./http/respond.ts";
 import { methodNotAllowed, OPERATOR_PATHS } from "./http/operator_endpoints.ts";
-import type { Lane } from "./lanes/lane.ts";
+import { withoutBody } from "./http/respond.ts";
+import { checkHeaders } from "./http/size.ts";
+import type { JsonUpload, Uploads } from "./http/uploads.ts";
 import { describeError } from "./inference/describe_error.ts";
 import { wantsExplanation } from "./inference/explain.ts";
-import { findResponse } from "./endpoints/stored_responses.ts";
 import type { ServedOperation } from "./inference/incoming.ts";
-import { OPERATIONS } from "./endpoints/mod.ts";
-import { answerPage, findPage, PAGE_SEGMENTS } from "./pages/mod.ts";
 import { findLane, findModel, laneFor, notServed } from "./inference/resolve.ts";
+import type { Lane } from "./lanes/lane.ts";
 import type { Audit } from "./observe/audit.ts";
+import { answerPage, findPage, PAGE_SEGMENTS } from "./pages/mod.ts";
 import type { Peer } from "./platform/platform.ts";
 import { runStep } from "./util/sliced_work.ts";
 

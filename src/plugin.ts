@@ -35,5 +35,6 @@ export * from "./contract/stream.ts";
 export * from "./contract/validate.ts";
 export * from "./errors.ts";
 export * from "./transforms/part_writer.ts";
+export type { SlicedWork } from "./util/sliced_work.ts";
 /** For the schemas that `validate` accepts. Those of another version of zod may not be compatible. */
 export { z } from "zod";

@@ -517,6 +517,17 @@ for (const stream of [false, true]) {
     assertEquals([fitting.status, upstream.asked.length], [200, 1]);
     await fitting.text();
   });
+
+  Deno.test(`a strict request is refused if its upstream refuses a field: ${stream ? "streamed" : "whole"}`, async () => {
+    for (const fields of [{ store: true }, { store: true, n: 2 }]) {
+      const upstream = fakeUpstream(() => answerWhole());
+      const app = newApp({ config: FITTED, fetch: upstream.fetch });
+      const response = await app.post(CHAT, chatBody({ stream, ...fields }), { "x-laneway-strict": "true" });
+      const { message } = await expectFailure(response, "invalid_request", null);
+      assertStringIncludes(message, "dropped store");
+      assertEquals(upstream.asked.length, 0);
+    }
+  });
 }
 
 Deno.test("what is learnt after the head is said right before the end", async () => {

@@ -13,7 +13,10 @@ export interface StagePlugin<Options = unknown> {
   description: string;
   /** The section's fields. What they default to and how they are checked is part of the schema. */
   options: z.ZodType<Options>;
-  /** Called once for each configuration. It makes no calls and does not wait. */
+  /**
+   * Called once for each configuration. It makes no calls and does not wait. Check options in the schema, because what
+   * this throws is no error of the configuration.
+   */
   create(options: Options, host: StageHost): Stage;
 }
 
@@ -66,11 +69,14 @@ export interface Destination {
 export interface Passed<K extends ModelOperation = ModelOperation> {
   input: Input<K>;
   /**
-   * Changes the events of the answer, synchronously or in slices. The transform lives as long as the answer, so it must not
-   * hold the request.
+   * Changes the events of the answer, synchronously or in slices. An answer of `generate` that arrived as a whole passes it,
+   * too, as the events that say the same. The transform lives as long as the answer, so it must not hold the request.
    */
   events?: StreamTransform<StreamEvent<K>>;
-  /** Changes an answer that arrived as a whole. It does to it what `events` does to its events. */
+  /**
+   * Changes an answer that arrived as a whole, as `events` does with events. It is not called for `generate`, whose whole
+   * answers pass `events`, or for `countTokens`.
+   */
   output?(output: Output<K>): Output<K>;
 }
 
@@ -79,6 +85,7 @@ export interface Passed<K extends ModelOperation = ModelOperation> {
  * into it, and its answer before anything else reads it. What it throws as a `GatewayError` is the request's error.
  */
 export interface Stage {
+  /** That of its plugin. Errors and explanations name the stage by it. */
   readonly name: string;
   /** The operations that it changes. By default all. `relay` is one of them, whose input has the client's own body. */
   readonly operations?: readonly ModelOperation[];

@@ -1,8 +1,8 @@
 import type { ConversationAnswer, ConversationRequest, StoredItem, WantedItem } from "../canonical/conversation.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
-import { stepsIn } from "../transforms/approvals.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
+import { stepsIn } from "../transforms/approvals.ts";
 
 /** Reads or changes a conversation that the gateway keeps. */
 export async function conversation(incoming: Incoming<"conversation">): Promise<Response> {

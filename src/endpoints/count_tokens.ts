@@ -3,15 +3,15 @@ import { countFiles, TOKENS_PER_FILE } from "../canonical/estimate.ts";
 import type { Count, CountedBy } from "../canonical/usage.ts";
 import { newAttemptRecord } from "../context/request_log.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
-import type { Tokenizers } from "../tokens/tokenizers.ts";
-import type { Attempt } from "../upstream/attempt.ts";
-import { lessonsOf } from "../upstream/call.ts";
-import { answer } from "../upstream/run.ts";
 import { openUnrecordedAttempt } from "../inference/attempt.ts";
 import { count, countedParts, learn } from "../inference/counting.ts";
 import type { Incoming } from "../inference/incoming.ts";
 import type { Inference } from "../inference/inference.ts";
 import { passDown } from "../inference/stages.ts";
+import type { Tokenizers } from "../tokens/tokenizers.ts";
+import type { Attempt } from "../upstream/attempt.ts";
+import { lessonsOf } from "../upstream/call.ts";
+import { answer } from "../upstream/run.ts";
 
 /** How long an upstream may count, in milliseconds. */
 const COUNT_MS = 2_000;

@@ -1,7 +1,7 @@
-import { maskValue } from "../inference/mask_secrets.ts";
 import { type Incoming, openExchange } from "../inference/incoming.ts";
-import { flushEventLoop, runExclusively, yieldToEventLoop } from "../util/sliced_work.ts";
+import { maskValue } from "../inference/mask_secrets.ts";
 import { findModel, mayAsk } from "../inference/resolve.ts";
+import { flushEventLoop, runExclusively, yieldToEventLoop } from "../util/sliced_work.ts";
 
 /** The length from which a list takes milliseconds to write. */
 const LONG_LIST = 1_000;

@@ -3,7 +3,7 @@ import type { Stage } from "./inference.ts";
 
 /**
  * Admits a request to a model: it takes one of the gateway's places for requests, and the tokens that it is sure to use
- * count against the limits of the caller's key. Throws `unavailable` or `rate_limit`. A refused request counts as no use.
+ * count against the limits of the caller's key. Throws `unavailable` or `rate_limit`. A refused request does not count.
  */
 export const ADMISSION: Stage = {
   name: "admission",

@@ -1,29 +1,29 @@
 /** One attempt at a target: how the target is called, and what is recorded about it. */
+import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Gateway } from "../context/gateway.ts";
-import { addNote, type AttemptRecord, type RequestLog } from "../context/request_log.ts";
 import type { Capture } from "../context/capture.ts";
+import type { Gateway } from "../context/gateway.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import { addNote, type AttemptRecord, type RequestLog } from "../context/request_log.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
-import type { PlannedTarget } from "../contract/planned_target.ts";
-import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
+import type { Intake } from "../contract/intake.ts";
+import type { PlannedTarget } from "../contract/planned_target.ts";
 import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
+import { withinBudget } from "../transforms/controls.ts";
 import type { Attempt, Lessons, WayBack } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
-import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedTarget } from "./billing.ts";
-import { withinBudget } from "../transforms/controls.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
+import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 import type { Inference } from "./inference.ts";
 import { passPlugins } from "./plugin_stages.ts";
 import { prepareForTarget, type TargetFacts } from "./prepare.ts";
 import { traceAttempt, withTrace } from "./traced.ts";
-import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 
 /** Opens an attempt at a target, which is the request's current attempt from now on. */
 export function openAttempt<K extends ModelOperation>(
@@ -75,16 +75,18 @@ function createAttempt<K extends ModelOperation>(
   { where, upstream, attempt }: AttemptParts,
   signal: AbortSignal = inference.context.signal,
 ): Attempt<K> {
-  const { operation, input, estimate, steps, facts: held, context } = inference;
-  const { gateway, clientWire, caller, hide, requestLog } = context;
-  const note = (text: string) => addNote(attempt.notes, hide(text));
+  const { operation, input, estimate, steps, facts, context } = inference;
+  const { gateway, clientWire, caller, requestLog } = context;
+  const answer = answerContext(clientWire, attempt, context.hide);
+  // One made here would hold the conversation, which the stages of plugins may not.
+  const { note } = answer;
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  if ("messages" in input) attempt.counted = count(input, estimate, held, attempt.target, gateway.counting);
-  const tools = held & HOSTED ? hostedToolsAt(where, inference) : undefined;
+  if ("messages" in input) attempt.counted = count(input, estimate, facts, attempt.target, gateway.counting);
+  const tools = facts & HOSTED ? hostedToolsAt(where, inference) : undefined;
   const prepareFor = (lessons: Lessons): Input<K> => {
     if (!("messages" in input)) return withBudgetOnly(input, attempt, target, note) as Input<K>;
-    const facts: TargetFacts = {
-      facts: held,
+    const targetFacts: TargetFacts = {
+      facts,
       target: attempt.target,
       clientWire,
       systemMessages: target.systemMessages,
@@ -98,7 +100,7 @@ function createAttempt<K extends ModelOperation>(
       answerLimit: attempt.answerLimit,
       answerRoom: target.answerRoom,
     };
-    return prepareForTarget(input, facts, note, steps) as Input<K>;
+    return prepareForTarget(input, targetFacts, note, steps) as Input<K>;
   };
   const wayBack: WayBack<K> | undefined = gateway.stages.length > 0 ? { events: [], back: [] } : undefined;
   return {
@@ -108,7 +110,7 @@ function createAttempt<K extends ModelOperation>(
     largeFor: requestLog.isLarge ? caller.owner : undefined,
     target,
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
-    context: answerContext(clientWire, attempt, hide),
+    context: answer,
     signal,
     wayBack,
     prepare(lessons) {
@@ -182,7 +184,10 @@ function withCapture(
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 
-/** Lives as long as the answer, so it is given nothing of the request. */
+/**
+ * Lives as long as the answer, so it is given nothing of the request. An attempt that serves has other `notes` from then
+ * on.
+ */
 function answerContext(clientWire: string, attempt: AttemptRecord, hide: Hide): AnswerContext {
   return {
     clientWire,

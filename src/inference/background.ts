@@ -1,37 +1,38 @@
 /** Answers in the background. Each is a streamed answer that the gateway itself reads. */
 import type { GenerateEvent, GenerateRequest, Message } from "../canonical/generate.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
-import { RequestLog } from "../context/request_log.ts";
 import { clientClosed, type RequestContext, shuttingDown } from "../context/request_context.ts";
+import { RequestLog } from "../context/request_log.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { MEDIA_TYPE } from "../http/framing.ts";
 import { streamResponse } from "../http/respond.ts";
-import type { EventSeries } from "../state/stored_events.ts";
 import type { Run } from "../state/runs.ts";
+import type { EventSeries } from "../state/stored_events.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
 import type { Incoming } from "./incoming.ts";
 import type { Stage } from "./inference.ts";
 
-type Answer = (asked: Incoming<"generate">) => Promise<Response>;
-
 /**
  * Starts the answer in the background. The client gets the queued response at once, or its events if it asked for a
  * stream.
  */
-export async function runInBackground(asked: Incoming<"generate">, answer: Answer): Promise<Response> {
-  const { context, input } = asked;
+export async function runInBackground(
+  incoming: Incoming<"generate">,
+  serve: (incoming: Incoming<"generate">) => Promise<Response>,
+): Promise<Response> {
+  const { context, input } = incoming;
   const { gateway } = context;
   if (gateway.process.draining.aborted) throw shuttingDown();
   gateway.state.runs.checkRoom(context.caller.owner, gateway.guards);
   const apart = detach(context);
   const begun = Promise.withResolvers<{ exchange: Exchange<"generate">; run: Run }>();
-  const answering = answer({
-    ...asked,
-    protocol: withoutKeepAlive(asked.protocol),
+  const answering = serve({
+    ...incoming,
+    protocol: withoutKeepAlive(incoming.protocol),
     input: { ...input, stream: true },
     context: apart.context,
     async begin(exchange, messages) {
@@ -52,7 +53,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   const { exchange, run } = started;
   void finishRun(answering, run, exchange, apart.context);
   if (input.stream) return follow(run.log!, 0, context);
-  return asked.protocol.serializeQueued!(pending(exchange, input), exchange);
+  return incoming.protocol.serializeQueued!(pending(exchange, input), exchange);
 }
 
 /** A context for work that outlives the request. It has its own log line, signal and end. */

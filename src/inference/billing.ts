@@ -5,8 +5,8 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import type { Bill, Reserved } from "../context/bill.ts";
 import type { Payer } from "../context/guards.ts";
-import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import type { RequestContext } from "../context/request_context.ts";
+import type { AttemptRecord, RequestLog } from "../context/request_log.ts";
 import { type PlannedTarget, type Price, targetName } from "../contract/planned_target.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { PricedTarget } from "../lanes/prices.ts";
@@ -15,9 +15,8 @@ import type { Reservation } from "../state/budget/period_ledger.ts";
 import type { Wanted } from "../state/budget/wanted.ts";
 import type { AnswerBill, Attempt } from "../upstream/attempt.ts";
 import { settleWithin } from "../util/timeout.ts";
+import { CHARACTERS_PER_TOKEN } from "./counting.ts";
 import { weighRelayed } from "./mask_secrets.ts";
-
-const CHARACTERS_PER_TOKEN = 4;
 
 /** The bill of one answer, as the code that makes the attempt sees it. */
 function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {

@@ -7,13 +7,13 @@ import { GatewayError } from "../errors.ts";
 import { askForSummary, goOnFrom, summaryIn } from "../transforms/compaction.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
-import type { Answer, Ask, Inference, Stage } from "./inference.ts";
 import { intakeAt } from "./attempt.ts";
 import { count } from "./counting.ts";
 import { FACT } from "./facts.ts";
-import { withTargets } from "./failover_plan.ts";
+import type { Answer, Ask, Inference, Stage } from "./inference.ts";
 import { asking, fitLength } from "./model_limits.ts";
 import { summarySealer, summaryWire } from "./recall.ts";
+import { withTargets } from "./resolve.ts";
 
 /** An inference whose conversation the gateway may have to shorten. */
 type Shortened = Inference<"generate"> & { readonly compaction: CompactionRequest };

@@ -6,6 +6,9 @@ import type { Counting } from "../context/gateway.ts";
 import type { AttemptRecord, Counted } from "../context/request_log.ts";
 import { FACT, type Facts } from "./facts.ts";
 
+/** The length of a token in a text whose exact count comes later, if at all. */
+export const CHARACTERS_PER_TOKEN = 4;
+
 /** Counts without waiting. A conversation that was just counted for a client gets the same count here. */
 export function count(
   input: Input<"countTokens">,

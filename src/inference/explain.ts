@@ -1,11 +1,11 @@
 /** Requests whose client wants them explained instead of served. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
+import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { refusalOf } from "../routing/failover.ts";
 import { openAttempt } from "./attempt.ts";
-import { differences } from "./differences.ts";
-import type { Inference, Stage, Step } from "./inference.ts";
+import type { Inference, Stage } from "./inference.ts";
+import { beginStep, type Step } from "./steps.ts";
 
 export function wantsExplanation({ headers }: { headers: Headers }): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
@@ -14,22 +14,16 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
 /** Runs one stage, and records what it did. */
 export async function explainStage(stage: Stage, inference: Inference, steps: Step[]): Promise<Inference> {
   const { note } = inference;
-  const notes = new Set<string>();
-  const passed = await stage.request!({
-    ...inference,
-    note(text) {
-      notes.add(text);
-      note(text);
-    },
-  });
-  const changes = passed.operation === inference.operation ? differences(inference.input, passed.input) : [];
-  if (changes.length + notes.size > 0) steps.push({ step: stage.name, notes: [...notes], changes });
+  const step = beginStep(stage.name, note, steps);
+  const passed = await stage.request!({ ...inference, note: step.note });
+  // A relay is another operation. Its input is the client's own body.
+  step.end(inference.input, passed.operation === inference.operation ? passed.input : inference.input);
   return { ...passed, note };
 }
 
 /**
- * Explains a request: what each stage changed and, for each target in order, the changes for it, the calls that would be
- * made, and what they leave out. Throws the error that a strict request would get if no target would serve it.
+ * Explains a request: what each stage changed and, for each target in order, the changes for it, the calls that would
+ * be made, and what they leave out. Throws the error that a strict request would get if no target would serve it.
  */
 export async function explainInference<K extends ModelOperation>(
   inference: Inference<K>,

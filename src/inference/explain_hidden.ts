@@ -9,7 +9,7 @@ const FEW_CHARACTERS = 10_000;
 /** Finding many credentials takes much memory, so only one request does so at a time. */
 const slots = new Slots(1);
 
-/** The explanation without the credentials that the request brought. Throws `request_too_large` if they are too many. */
+/** The explanation without the credentials of the request. Throws `request_too_large` if they are too many. */
 export async function withoutCredentials(
   text: string,
   credentials: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The facts about a request, as a set of bits: computed in one pass once it is parsed, and again where a stage adds turns. A
- * stage that `needs` none of them is not called.
+ * The facts about a request, as a set of bits: computed in one pass once it is parsed, and again where a stage changes
+ * its turns. A stage is called only if the request has one of the facts that the stage `needs`.
  */
 import type { GenerateRequest, OutputPart, ToolResultPart } from "../canonical/generate.ts";
 
@@ -84,7 +84,7 @@ const OF_PART: Record<PartType, Facts> = {
 /** The bits that the turns of a conversation set. */
 const OF_TURNS = Object.values(OF_PART).reduce((all, one) => all | one, 0);
 
-/** The facts about a conversation. Those about its model, its targets and its client are added where they become known. */
+/** The facts about a conversation. Those about its model, targets and client are added where they become known. */
 export function factsOf(request: GenerateRequest): Facts {
   const { tools, outputSchema, recall, compaction, relay } = request;
   let facts = factsOfTurns(request);

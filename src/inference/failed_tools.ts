@@ -1,13 +1,16 @@
-/** Requests whose answer needs a tool that no upstream of the model runs. The answer reports the failure; no upstream is asked. */
-import type { FailedTools } from "../canonical/hosted_tools.ts";
-import { neededTools } from "../transforms/hosted_tools.ts";
+/** Requests whose answer needs a tool that no upstream of the model runs. The gateway says so; no upstream is asked. */
 import type { GenerateResponse } from "../canonical/generate.ts";
+import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { refuseIfStrict } from "../context/request_context.ts";
+import { neededTools } from "../transforms/hosted_tools.ts";
 import { wholeAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
-import { withTargets } from "./failover_plan.ts";
 import { runsAt } from "./hosted_tool_policy.ts";
 import type { Inference, Stage } from "./inference.ts";
+import { withTargets } from "./resolve.ts";
+
+/** The facts that matter to an answer which no model gives. */
+const KEPT = FACT.kept | FACT.background | FACT.hostedTools;
 
 /** Chooses the targets that run one of the tools which the answer needs. If there are none, the answer says so. */
 export const NEEDED_TOOLS: Stage<"generate"> = {
@@ -25,7 +28,7 @@ export const NEEDED_TOOLS: Stage<"generate"> = {
     if (!failed) return inference;
     for (const { name } of needed) inference.note(`dropped tool ${name}`);
     refuseIfStrict(context);
-    return { ...inference, failed, plan: withTargets(plan, []), facts: inference.facts & FACT.kept | FACT.hostedTools };
+    return { ...inference, failed, plan: withTargets(plan, []), facts: inference.facts & KEPT };
   },
   around: (inference, ask) =>
     inference.failed ? wholeAnswer(() => Promise.resolve(responseOf(inference, inference.failed!))) : ask(inference),

@@ -44,8 +44,8 @@ export class HeldTexts {
   }
 }
 
-/** Joins the events of several attempts, and parts that were held back, into one stream. */
-export class Renumbered {
+/** Joins the events of several tries, and parts that were held back, into one stream. */
+export class JoinedTries {
   #start: GenerateEvent | undefined;
   #started = false;
   #index = -1;

@@ -1,30 +1,30 @@
 /** Hosted tools in a conversation, and what the gateway does for those that it runs. */
 import type { GenerateEvent, HostedPart, HostedTool, Message, Tool } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, SearchHit } from "../canonical/hosted.ts";
+import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import type { CallFacts } from "../hosted/runner.ts";
+import { transformed } from "../transforms/apply.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
-import type { CallFacts } from "../hosted/runner.ts";
-import { transformed } from "../transforms/apply.ts";
 import { markThoughts } from "../transforms/reasoning.ts";
-import { GatewayError } from "../errors.ts";
-import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
-import { billSearch, isUnpaid } from "./billing.ts";
 import { streamedAnswer } from "./answer.ts";
+import { billSearch, isUnpaid } from "./billing.ts";
 import { FACT } from "./facts.ts";
-import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
-import { asking } from "./model_limits.ts";
 import { type Lists, listsIn, listTools } from "./hosted_lists.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
+import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
+import { asking } from "./model_limits.ts";
 import { runTraced } from "./traced.ts";
 
 /** A request, and the hosted tools that the gateway runs for it. */
-interface Planned {
+interface Chosen {
   input: Input<"generate">;
   hosted: Hosted;
 }
@@ -35,17 +35,17 @@ export const HOSTED_TOOLS: Stage<"generate"> = {
   operations: ["generate"],
   needs: FACT.hostedTools,
   request(inference) {
-    const planned = planHosted(inference);
-    return planned ? { ...inference, ...planned } : inference;
+    const chosen = chooseTools(inference);
+    return chosen ? { ...inference, ...chosen } : inference;
   },
   around: (inference, ask) =>
     inference.hosted ? streamedAnswer(hostedAnswer(inference.hosted, inference, ask)) : ask(inference),
 };
 
 /** The hosted tools that the gateway runs, and the request without their fields. `undefined` if it runs none. */
-function planHosted(
+function chooseTools(
   { protocol, input, plan: { targets }, compaction, beside, context }: Inference<"generate">,
-): Planned | undefined {
+): Chosen | undefined {
   const asked = [...input.tools ?? [], ...beside].filter(isHosted);
   const [first] = targets;
   if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
@@ -57,20 +57,20 @@ function planHosted(
     const message = `Cannot serve "${field}" together with "${one.name}", which the gateway runs`;
     throw new GatewayError("invalid_request", message, { param: field });
   }
-  const planned = plan(protocol, input, own, beside, context);
-  return compaction?.when === "now" ? { ...planned, hosted: withNothingBefore(planned.hosted) } : planned;
+  const chosen = withOwnTools(protocol, input, own, beside, context);
+  return compaction?.when === "now" ? { ...chosen, hosted: withNothingBefore(chosen.hosted) } : chosen;
 }
 
 /** The most remote servers of one request. All are asked for their tools at once. */
 const MOST_SERVERS = 32;
 
-function plan(
+function withOwnTools(
   { canPause = false }: Protocol<"generate">,
   input: Input<"generate">,
   own: readonly RunnableTool[],
   beside: readonly HostedTool[],
   context: RequestContext,
-): Planned {
+): Chosen {
   const added = beside.filter((tool) => own.some((one) => one === tool));
   const tools = [...input.tools ?? [], ...added];
   const run = tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool));
@@ -117,7 +117,7 @@ async function permitted(
   return permission === "no" ? [] : [{ ...rest, remote: { ...remote, needsApproval: permission === "with approval" } }];
 }
 
-/** The plan for a request that only wants a summary: no tool runs before the model. */
+/** The hosted tools of a request that only wants a summary: none runs before the model. */
 function withNothingBefore(hosted: Hosted): Hosted {
   const offer = async () => ({ ...await hosted.offer(), before: [] });
   return { ...hosted, isBegun: false, offer };

@@ -8,7 +8,7 @@ import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.t
 import { GatewayError } from "../errors.ts";
 import { emptyCall, type HostedFunction, isCallOf, needsApproval } from "../transforms/hosted_functions.ts";
 import type { EventSource } from "../util/event_source.ts";
-import { type ReadCall, Renumbered, type Running, Turn, Uses } from "./hosted_turn.ts";
+import { JoinedRounds, type ReadCall, type Running, Turn, Uses } from "./hosted_turn.ts";
 
 export interface HostedRoundsOptions {
   /** The answer's id without a prefix. The ids of its hosted calls begin with it. */
@@ -58,7 +58,7 @@ export function hostedRounds(options: HostedRoundsOptions): EventSource<Generate
 class HostedAnswer {
   readonly #options: HostedRoundsOptions;
   readonly #uses: Uses;
-  readonly #out = new Renumbered();
+  readonly #out = new JoinedRounds();
   readonly #stop = new AbortController();
   #asked: EventSource<GenerateEvent> | undefined;
   #lastHit: number;

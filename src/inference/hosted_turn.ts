@@ -1,9 +1,8 @@
-/** The pieces of an answer in which hosted tools run: one round, its calls, and the renumbering of its events. */
+/** The pieces of an answer in which hosted tools run: one round, its calls, and how the events of all rounds are joined. */
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, HostedPart, OutputPart, ToolCallPart } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
-import type { HostedUses } from "../canonical/usage.ts";
-import { addUsage, type Usage } from "../canonical/usage.ts";
+import { addUsage, type HostedUses, type Usage } from "../canonical/usage.ts";
 import { type HostedFunction, needsApproval, readCall } from "../transforms/hosted_functions.ts";
 
 type Finish = GenerateEvent & { type: "finish" };
@@ -147,7 +146,7 @@ export class Uses {
 const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp" } as const;
 
 /** Turns the events of several rounds into those of one answer. */
-export class Renumbered {
+export class JoinedRounds {
   #hasBegun = false;
   #index = -1;
   #usage: Usage | undefined;

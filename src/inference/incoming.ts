@@ -1,12 +1,12 @@
 /** A request that has been read, on its way to its operation. */
+import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
-import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
-import type { Recalled } from "../state/continuity.ts";
 import type { Lane } from "../lanes/lane.ts";
+import type { Recalled } from "../state/continuity.ts";
 
 /** The operations that clients can ask for. */
 export type ServedOperation = AnyProtocol["operation"];

@@ -1,40 +1,33 @@
 /** One request to a model on its way, and the stages that it passes. */
 import type { CompactionRequest } from "../canonical/compaction.ts";
-import type { FailedTools } from "../canonical/hosted_tools.ts";
-import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
+import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { FailedTools } from "../canonical/hosted_tools.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import type { Resolution } from "../lanes/resolution.ts";
-import type { HostedOffer } from "../transforms/hosted_history.ts";
-import type { HostedFunction } from "../transforms/hosted_functions.ts";
-import type { EventSource } from "../util/event_source.ts";
 import type { AddedTurn } from "../state/continuity.ts";
+import type { HostedFunction } from "../transforms/hosted_functions.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import type { Difference } from "./differences.ts";
+import type { EventSource } from "../util/event_source.ts";
 import type { Facts } from "./facts.ts";
 import type { Incoming } from "./incoming.ts";
+import type { Step } from "./steps.ts";
 
 export type Note = (text: string) => void;
 
-/** The changes that one stage made to a request, for an explanation. */
-export interface Step {
-  step: string;
-  notes: string[];
-  changes: Difference[];
-}
-
-/** A request to a model on its way. A stage returns another one and changes none. */
+/** A request to a model on its way. Stages never change one: they return another. */
 export interface Inference<K extends ModelOperation = ModelOperation> extends Incoming<K> {
   readonly operation: K;
   /** Its `input` becomes the request as the model is asked. */
   readonly exchange: Exchange<K>;
   readonly facts: Facts;
   readonly note: Note;
-  /** The targets in the order in which they are tried, and the limits of the model. Without targets until it is resolved. */
-  readonly plan: Affinity;
+  /** Without targets until the model is found. */
+  readonly plan: Plan;
   /** The turn that this request adds to the conversation. */
   readonly added: AddedTurn;
   /** Hosted tools that the request asks for by fields of their own. */
@@ -63,8 +56,8 @@ export interface Inference<K extends ModelOperation = ModelOperation> extends In
 export type Ask<K extends ModelOperation> = (inference: Inference<K>) => Answer<K>;
 
 /**
- * One thing that happens to a request or to its answer. Requests pass the list of stages from the top down, answers from
- * the bottom up.
+ * One thing that happens to a request or to its answer. Requests pass the list of stages from the top down, answers
+ * from the bottom up.
  */
 export interface Stage<K extends ModelOperation = ModelOperation> {
   /** Its name in explanations. */
@@ -95,8 +88,8 @@ export interface AnswerPass<K extends ModelOperation> {
   watch?(held: Held): void;
   transforms?: readonly StreamTransform<StreamEvent<K>>[];
   /**
-   * Whether the transforms have anything to do for a whole answer or one of its parts. A whole answer that no stage sees
-   * anything in is never replayed.
+   * Whether the transforms have anything to do for a whole answer or one of its parts; absent: always. A whole answer
+   * is replayed only for stages that see something in it.
    */
   sees?(held: Held): boolean;
   /** Returns what must be done before a part of the answer goes on, if anything. */
@@ -105,13 +98,17 @@ export interface AnswerPass<K extends ModelOperation> {
   completed?(output: Output<K>): Promise<void> | undefined;
 }
 
-/** The answer of a model. It is read in one of both ways, and once. */
+/** The answer of a model. It is read once: whole, or as events. */
 export interface Answer<K extends ModelOperation> extends EventSource<StreamEvent<K>> {
-  /** The whole answer. Only conversations can be read whole if they come as events, and as events if they come whole. */
+  /**
+   * The whole answer. Only answers of conversations can be read in the other way than the one in which they come.
+   */
   whole(): Promise<Output<K>>;
 }
 
-export interface Affinity extends Resolution {
+/** The targets of a request in the order in which they are tried, and the limits of its model. */
+export interface Plan extends Resolution {
+  /** Identifies the conversation, if its targets depend on that. */
   conversation?: string;
 }
 

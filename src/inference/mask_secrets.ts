@@ -1,7 +1,7 @@
 /** Hides secrets in everything of an answer but the model's own words: a server in between may have put one there. */
+import { weighText } from "../canonical/estimate.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { weighText } from "../canonical/estimate.ts";
 import type { Hide } from "../context/secrets.ts";
 
 /** The positions of the model's own words, as a tree of keys. Lists add no level. */

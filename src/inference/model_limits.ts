@@ -22,9 +22,18 @@ export const FILES: Stage<"generate"> = {
   name: "files",
   operations: ["generate", "countTokens"],
   needs: FACT.modalities,
-  request: (inference) =>
-    withInput(inference, clampFiles(inference.input, inference.plan.inputModalities, inference.note)),
+  request: (inference) => withInput(inference, filesTaken(inference)),
 };
+
+/** A conversation that would be refused is counted unchanged: a count is no answer about its files. */
+function filesTaken({ operation, input, plan, note }: Inference<"generate" | "countTokens">): GenerateRequest {
+  try {
+    return clampFiles(input, plan.inputModalities, note);
+  } catch (refusal) {
+    if (operation === "countTokens") return input;
+    throw refusal;
+  }
+}
 
 /** Estimates the tokens of the input, which the limits of keys, the length of the answer and bills depend on. */
 export const ESTIMATE: Stage = {
@@ -46,8 +55,8 @@ function estimateOf(input: Input<ModelOperation>): number {
 }
 
 /**
- * Limits the answer to what the model can write and its context leaves. It is done later if the conversation may still be
- * shortened, because the room for the answer is not known yet.
+ * Limits the answer to what the model can write and its context leaves. If the conversation may still be shortened,
+ * that is done later, because the room for the answer is not known yet.
  */
 export const LENGTH: Stage<"generate"> = {
   name: "length of the answer",
@@ -76,5 +85,8 @@ export function asking(inference: Conversation, input: GenerateRequest, more?: P
 }
 
 function withInput(inference: Conversation, input: GenerateRequest): Conversation {
-  return input === inference.input ? inference : { ...inference, input };
+  if (input === inference.input) return inference;
+  const { messages } = inference.input;
+  const facts = input.messages === messages ? inference.facts : withTurnsOf(inference.facts, input);
+  return { ...inference, input, facts };
 }

@@ -1,21 +1,21 @@
 /** How answers leave: whole or as a stream, written by the protocol of their operation. */
+import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
-import { collectFrom } from "../canonical/collect.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { watching } from "./answer.ts";
-import type { Answer, AnswerPass, Inference } from "./inference.ts";
 import type { Passage } from "./answer_loop.ts";
 import { learn } from "./counting.ts";
 import { FACT } from "./facts.ts";
+import type { Answer, AnswerPass, Inference } from "./inference.ts";
 import { maskAnswer, weighRelayed } from "./mask_secrets.ts";
-import { respondWithStream } from "./stream_response.ts";
 import { serveSpeech } from "./speech.ts";
 import { storing } from "./storage.ts";
+import { respondWithStream } from "./stream_response.ts";
 
 export type Serve<K extends ModelOperation> = (
   inference: Inference<K>,
@@ -49,6 +49,11 @@ async function serveConversation(
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
   learn(output.usage, requestLog.attempt, gateway.counting);
+  // What is lost of the answer depends on whether it is stored.
+  for (const { completed } of passes) {
+    const storing = completed?.(output);
+    if (storing) await storing;
+  }
   const passing = passed(output, passes, signal);
   return protocol.serialize(passing instanceof Promise ? await passing : passing, exchange);
 }
@@ -86,9 +91,7 @@ function passed(
   for (const pass of passes) {
     pass.watch?.(output);
     if (pass.watch) { for (const part of output.content) pass.watch(part); }
-    if (pass.completed || pass.transforms && (pass.sees?.(output) || output.content.some(pass.sees ?? isAny))) {
-      seeing.push(pass);
-    }
+    if (pass.transforms && (pass.sees?.(output) || output.content.some(pass.sees ?? isAny))) seeing.push(pass);
   }
   return seeing.length === 0 ? output : passThrough(output, seeing, signal);
 }
@@ -101,9 +104,7 @@ async function passThrough(
   signal: AbortSignal,
 ): Promise<GenerateResponse> {
   let source: EventSource<GenerateEvent> | undefined;
-  for (const { transforms = [], opens, completed } of passes) {
-    await completed?.(output);
-    if (transforms.length === 0) continue;
+  for (const { transforms = [], opens } of passes) {
     for (const part of opens ? output.content : []) await opens!(part)?.();
     source ??= sourceOf(replayAtOnce(output));
     for (const transform of transforms) source = transformed(source, transform, signal);

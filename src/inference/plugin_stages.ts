@@ -1,4 +1,4 @@
-/** Stages of plugins: they stand at the target, inside everything that asks again, and before the call. */
+/** Stages of plugins: each request to a target passes them directly before the call, and its answer directly after. */
 import { collectFrom } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
 import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
@@ -10,11 +10,14 @@ import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
 import type { WayBack } from "../upstream/attempt.ts";
 import { untilAborted } from "../util/abort.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
-import { differences } from "./differences.ts";
 import { FACT } from "./facts.ts";
-import type { Inference, Note, Stage, Step } from "./inference.ts";
+import type { Inference, Note, Stage } from "./inference.ts";
+import { beginStep, type Step } from "./steps.ts";
 
-/** Takes the changes of the plugins' stages back in the answer. The request passes them once it is prepared for the target. */
+/**
+ * Takes the changes of the plugins' stages back in the answer. The request passes them by `passPlugins`, once it is
+ * prepared for the target.
+ */
 export const PLUGIN_STAGES: Stage = {
   name: "stages of plugins",
   operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
@@ -111,14 +114,9 @@ async function passExplained<K extends ModelOperation>(
 ): Promise<PassedAll<K>> {
   let input = prepared;
   for (const stage of gateway.stages) {
-    const notes = new Set<string>();
-    const note = (text: string) => {
-      notes.add(text);
-      about.note(text);
-    };
-    const passed = await passStages([stage], input, { ...about, note });
-    const changes = differences(input, passed.input);
-    if (changes.length + notes.size > 0) steps.push({ step: stage.name, notes: [...notes], changes });
+    const step = beginStep(stage.name, about.note, steps);
+    const passed = await passStages([stage], input, { ...about, note: step.note });
+    step.end(input, passed.input);
     input = passed.input;
   }
   return { input, events: [], back: [] };

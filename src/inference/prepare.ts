@@ -7,15 +7,15 @@ import { withinBudget, withinControls, withLeastOutput } from "../transforms/con
 import { type HostedOffer, withHostedFunctions, withHostedHistory } from "../transforms/hosted_history.ts";
 import { withoutHosted } from "../transforms/hosted_tools.ts";
 import { withOfferedTools } from "../transforms/offered_tools.ts";
-import { withFormInWords } from "../transforms/schema_prompt.ts";
-import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
 import { withPlaceholders } from "../transforms/placeholder.ts";
+import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
+import { withFormInWords } from "../transforms/schema_prompt.ts";
 import { withUpstreamNames } from "../transforms/tool_names.ts";
 import { arrangeTurns, mendTurns } from "../transforms/turns.ts";
 import { mendItems } from "../transforms/unpaired_items.ts";
-import { differences } from "./differences.ts";
 import { FACT, type Facts } from "./facts.ts";
-import type { Note, Stage, Step } from "./inference.ts";
+import type { Note, Stage } from "./inference.ts";
+import { beginStep, type Step } from "./steps.ts";
 
 export interface TargetFacts {
   /** The facts about the request. */
@@ -46,13 +46,10 @@ export interface TargetFacts {
   answerRoom?: number;
 }
 
-/**
- * The stages for one target, in order. Each is a pure function from request to request that reports
- * what it changed.
- */
+/** The stages for one target, in order. Each is a pure function from request to request that notes what it changed. */
 export const TARGET_STAGES: readonly Preparing[] = [
   preparing("hosted tools as functions", FACT.hostedSteps | FACT.offered, offerHosted),
-  preparing("hosted tools", FACT.hostedTools, refuseHosted),
+  preparing("refused hosted tools", FACT.hostedTools, refuseHosted),
   preparing(
     "reasoning of other models",
     FACT.reasoning,
@@ -90,8 +87,8 @@ export const TARGET_STAGES: readonly Preparing[] = [
   preparing("limit of the answer", FACT.limitedAnswer, limitAnswer),
 ];
 
-/** A stage that changes conversations for one target. */
-export interface Preparing extends Stage {
+/** A stage that changes conversations for one target. It is called by each attempt. */
+interface Preparing extends Stage {
   needs: Facts;
   prepare(request: GenerateRequest, facts: TargetFacts, note: Note): GenerateRequest;
 }
@@ -100,22 +97,26 @@ function preparing(name: string, needs: Facts, prepare: Preparing["prepare"]): P
   return { name, operations: ["generate", "countTokens"], needs, prepare };
 }
 
-/** The request as the target needs it. Returns the same object if nothing has to change. `steps` receives what changed. */
+/**
+ * The request as the target needs it. Returns the same object if nothing has to change. `steps` receives what each
+ * stage changed.
+ */
 export function prepareForTarget(
   request: GenerateRequest,
   facts: TargetFacts,
   note: Note,
   steps?: Step[],
 ): GenerateRequest {
-  let held = facts.facts | factsOfTarget(request, facts);
+  let bits = facts.facts | factsOfTarget(request, facts);
   // Their steps are written as calls.
-  if (held & (FACT.hostedSteps | FACT.offered)) held |= FACT.calls | FACT.tools;
+  if (bits & (FACT.hostedSteps | FACT.offered)) bits |= FACT.calls | FACT.tools;
   let prepared = request;
   for (const { name, needs, prepare } of TARGET_STAGES) {
-    if (!(needs & held)) continue;
-    prepared = steps
-      ? recordStep(name, prepared, (own) => prepare(prepared, facts, own), note, steps)
-      : prepare(prepared, facts, note);
+    if (!(needs & bits)) continue;
+    const before = prepared;
+    const step = steps && beginStep(name, note, steps);
+    prepared = prepare(before, facts, step?.note ?? note);
+    step?.end(before, prepared);
   }
   return prepared;
 }
@@ -134,24 +135,6 @@ function factsOfTarget({ maxOutputTokens }: GenerateRequest, facts: TargetFacts)
   if (results === "anywhere") bits |= FACT.arranged;
   if (lacks) bits |= FACT.lackedControls;
   return leastOutputTokens !== undefined && maxOutputTokens !== undefined ? bits | FACT.limitedAnswer : bits;
-}
-
-/** Runs one stage for an explanation. */
-export function recordStep<T>(
-  step: string,
-  before: T,
-  change: (note: Note) => T,
-  note: Note,
-  steps: Step[],
-): T {
-  const notes = new Set<string>();
-  const after = change((text) => {
-    notes.add(text);
-    note(text);
-  });
-  const changes = differences(before, after);
-  if (changes.length + notes.size > 0) steps.push({ step, notes: [...notes], changes });
-  return after;
 }
 
 function refuseHosted(request: GenerateRequest, { refusedTools, refusesTool }: TargetFacts, note: Note) {

@@ -1,6 +1,12 @@
 /** The state of a conversation from turn to turn: stored by the gateway, or sealed and kept by the client. */
 import type { Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import type { Recalled } from "../state/continuity.ts";
+import type { Sealer } from "../state/seal.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
 import {
   holdsResult,
@@ -18,15 +24,9 @@ import {
   sealStream,
   type Thought,
 } from "../transforms/sealing.ts";
-import { GatewayError } from "../errors.ts";
 import { runSliced, sliced } from "../util/sliced_work.ts";
-import type { RequestContext } from "../context/request_context.ts";
-import type { Exchange } from "../contract/context.ts";
-import type { Protocol } from "../contract/protocol.ts";
-import type { ConversationCache } from "./incoming.ts";
-import type { Recalled } from "../state/continuity.ts";
-import type { Sealer } from "../state/seal.ts";
 import { FACT, withTurnsOf } from "./facts.ts";
+import type { ConversationCache } from "./incoming.ts";
 import type { Stage } from "./inference.ts";
 
 /** Adds what the request builds on: stored turns, and the content that the client keeps sealed. */
@@ -130,7 +130,7 @@ export const SEALING: Stage<"generate"> = {
 };
 
 /** How the answer's reasoning is sealed, if the protocol has a field for it. */
-export function sealingFor(
+function sealingFor(
   { reasoning }: Protocol<"generate">,
   { wire }: Exchange<"generate">,
   context: RequestContext,

@@ -1,6 +1,6 @@
 import { estimateInputTokens } from "../canonical/estimate.ts";
-import { withoutConversation } from "../canonical/relay.ts";
 import type { Input } from "../canonical/operations.ts";
+import { withoutConversation } from "../canonical/relay.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import { answerRoom } from "../lanes/clamp.ts";
@@ -45,7 +45,8 @@ function relayed(inference: Inference<"generate">, relayable: Input<"relay">): I
     operation: "relay",
     protocol: asRelay(protocol, protocol.relay, answered),
     input,
-    facts: 0,
+    // All others are about a conversation in canonical form.
+    facts: inference.facts & FACT.strict,
     beside: [],
     exchange: { ...exchange, wire: withoutField(wire, input.conversation), input: answered },
     estimate,

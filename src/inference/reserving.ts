@@ -1,10 +1,10 @@
 /** How much of a budget to reserve for an answer, and how long the answer may be for that. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Price } from "../contract/planned_target.ts";
 import type { Target } from "../contract/driver.ts";
+import type { Price } from "../contract/planned_target.ts";
 import { costOfSound, priceOf } from "../observe/cost.ts";
-import { limitOf } from "../upstream/call_fields.ts";
 import type { Reserving } from "../state/budget/wanted.ts";
+import { limitOf } from "../upstream/call_fields.ts";
 
 /** The longest answer for which is reserved if the request sets no limit, in tokens. It leaves room for thinking. */
 const USUAL_ANSWER = 32_768;

@@ -7,12 +7,12 @@ import { GatewayError } from "../errors.ts";
 import type { Caller } from "../http/auth.ts";
 import type { LostPath } from "../http/lost_path.ts";
 import type { Lane } from "../lanes/lane.ts";
+import { matchesAny } from "../lanes/patterns.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
-import { matchesAny } from "../lanes/patterns.ts";
-import { FACT } from "./facts.ts";
-import type { Inference, Stage } from "./inference.ts";
 import { runExclusively, runSliced, yieldToEventLoop } from "../util/sliced_work.ts";
+import { FACT } from "./facts.ts";
+import type { Inference, Plan, Stage } from "./inference.ts";
 
 /** The lane that a path names. Throws `not_found`, or `permission` if the caller may not use it. */
 export function findLane(name: string | undefined, { caller, gateway: { lanes } }: RequestContext): Lane {
@@ -91,6 +91,11 @@ function withPlan(inference: Inference, plan: Resolution): Inference {
   const { upstreams } = inference.context.gateway;
   for (const { upstream } of targets) if (upstreams.get(upstream)?.providers?.policies) facts |= FACT.choice;
   return { ...inference, plan, facts };
+}
+
+/** The plan with other targets, or the same in another order. */
+export function withTargets(plan: Plan, targets: Plan["targets"]): Plan {
+  return targets === plan.targets ? plan : { ...plan, targets };
 }
 
 /**

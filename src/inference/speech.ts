@@ -1,3 +1,4 @@
+/** Speech: which targets make its format, and how it leaves. */
 import type { Speech, SpeechEvent, SpeechFormat } from "../canonical/audio.ts";
 import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Quirks } from "../contract/quirks.ts";
@@ -5,7 +6,7 @@ import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import type { Answer, Inference, Stage } from "./inference.ts";
-import { withTargets } from "./failover_plan.ts";
+import { withTargets } from "./resolve.ts";
 import { respondWithStream } from "./stream_response.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];

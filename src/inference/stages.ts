@@ -1,29 +1,31 @@
 /**
- * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else changes
- * a request on its way from its client's wire to an upstream's, or an answer on its way back.
+ * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else
+ * changes a request on its way from its client's wire to an upstream's. An answer on its way back is changed
+ * nowhere else either, except that secrets in it are masked as it leaves.
  */
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { isStrict } from "../context/request_context.ts";
-import type { AddedTurn } from "../state/continuity.ts";
-import type { Attempt } from "../upstream/attempt.ts";
 import { checkSize } from "../http/size.ts";
+import type { AddedTurn } from "../state/continuity.ts";
 import { noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls } from "../transforms/repair_calls.ts";
+import type { Attempt } from "../upstream/attempt.ts";
 import { answer } from "../upstream/run.ts";
 import { speak } from "../upstream/speak.ts";
 import { stream } from "../upstream/stream.ts";
 import { ADMISSION } from "./admit.ts";
+import { AFFINITY } from "./affinity.ts";
 import { changedAnswer, streamedAnswer, wholeAnswer } from "./answer.ts";
-import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
 import { BACKGROUND, runInBackground } from "./background.ts";
 import { COMPACTION } from "./compact.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
-import { AFFINITY, FAILOVER, isStreamed } from "./failover_plan.ts";
-import { NEEDED_TOOLS } from "./failed_tools.ts";
 import { FACT, type Facts, factsOf } from "./facts.ts";
+import { NEEDED_TOOLS } from "./failed_tools.ts";
+import { FAILOVER, isStreamed } from "./failover.ts";
 import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
+import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";
@@ -51,9 +53,9 @@ const LOST_FIELDS: Stage<"generate"> = {
   name: "lost fields",
   operations: ["generate"],
   answer({ protocol, exchange, context }) {
-    const isKept = exchange.stored || protocol.reasoning?.(exchange.wire) !== undefined;
+    const isSealed = protocol.reasoning?.(exchange.wire) !== undefined;
     return {
-      watch: (held) => noteLostFields(held, protocol.wire, isKept, context.note),
+      watch: (held) => noteLostFields(held, protocol.wire, isSealed || exchange.stored, context.note),
     };
   },
 };
@@ -98,7 +100,7 @@ export const STAGES: readonly Stage[] = [
   ESTIMATE,
   LENGTH,
   FAILOVER,
-  // Once for each target that is asked
+  // At a target: once for each attempt
   TRACING,
   REPAIR,
   STRUCTURED_OUTPUT,
@@ -133,6 +135,7 @@ async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promis
   const inference = passing instanceof Promise ? await passing : passing;
   if (inference.steps) return explainInference(inference, inference.steps);
   inference.context.requestLog.capture?.asks(inference.input);
+  // A relay has become another operation, with stages of its own.
   const stages = BY_OPERATION[inference.operation];
   const passes: AnswerPass<ModelOperation>[] = [];
   for (const stage of stages) {
@@ -146,29 +149,7 @@ async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promis
   return serveAs(inference, askFrom(inference, 0), passes);
 }
 
-/** The inference once its request has passed all stages that change it. */
-export function passDown<K extends ModelOperation>(incoming: Incoming<K>): Inference | Promise<Inference> {
-  return passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
-}
-
-function passFrom(from: number, stages: readonly Stage[], inference: Inference): Inference | Promise<Inference> {
-  let passed = inference;
-  for (let at = from; at < stages.length; at++) {
-    const stage = stages[at]!;
-    if (!stage.request || isNeedless(stage, passed)) continue;
-    const changed = passed.steps ? explainStage(stage, passed, passed.steps) : stage.request(passed);
-    if (changed instanceof Promise) return changed.then((one) => passFrom(at + 1, stages, one));
-    passed = changed;
-  }
-  if (passed.operation !== "relay") passed.exchange.input = passed.input;
-  return passed;
-}
-
-function isNeedless({ needs }: Stage, { facts }: Inference): boolean {
-  return needs !== undefined && (needs & facts) === 0;
-}
-
-/** Nothing is known about the model yet. */
+/** The plan before the model is found. */
 const UNPLANNED = { targets: [] };
 const NO_TOOLS: readonly HostedTool[] = [];
 
@@ -205,6 +186,8 @@ function factsOfRequest<K extends ModelOperation>(
   return context.gateway.secrets.length > 0 || context.caller.token !== undefined ? facts | FACT.secrets : facts;
 }
 
+const NOTHING: AddedTurn = { messages: [] };
+
 /** The turn that the client added. */
 function addedIn<K extends ModelOperation>(input: Input<K>): AddedTurn {
   if (!("messages" in input)) return NOTHING;
@@ -212,9 +195,30 @@ function addedIn<K extends ModelOperation>(input: Input<K>): AddedTurn {
   return { messages: recall ? messages.slice(recall.at) : messages };
 }
 
-const NOTHING: AddedTurn = { messages: [] };
+/** The inference once its request has passed all stages that change it. */
+export function passDown<K extends ModelOperation>(incoming: Incoming<K>): Inference | Promise<Inference> {
+  return passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
+}
 
-/** The answer of the stages from number `from` on. */
+/** Passes the request through the stages from number `from` on. It waits only for those that have to wait. */
+function passFrom(from: number, stages: readonly Stage[], inference: Inference): Inference | Promise<Inference> {
+  let passed = inference;
+  for (let at = from; at < stages.length; at++) {
+    const stage = stages[at]!;
+    if (!stage.request || isNeedless(stage, passed)) continue;
+    const changed = passed.steps ? explainStage(stage, passed, passed.steps) : stage.request(passed);
+    if (changed instanceof Promise) return changed.then((one) => passFrom(at + 1, stages, one));
+    passed = changed;
+  }
+  if (passed.operation !== "relay") passed.exchange.input = passed.input;
+  return passed;
+}
+
+function isNeedless({ needs }: Stage, { facts }: Inference): boolean {
+  return needs !== undefined && (needs & facts) === 0;
+}
+
+/** Asks the stages from number `from` on for their answer. Below the last one, the upstream is called. */
 function askFrom(inference: Inference, from: number): Answer<ModelOperation> {
   const stages = BY_OPERATION[inference.operation];
   for (let at = from; at < stages.length; at++) {

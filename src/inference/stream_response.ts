@@ -8,14 +8,14 @@ import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatFrames, FRAME_TEXT, MEDIA_TYPE } from "../http/framing.ts";
 import { formatNotes } from "../http/notes.ts";
-import { formatCost } from "../observe/cost.ts";
 import { streamResponse } from "../http/respond.ts";
+import { formatCost } from "../observe/cost.ts";
 import { guard } from "../upstream/guard.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { AnswerLoop, type Passage } from "./answer_loop.ts";
+import { CHARACTERS_PER_TOKEN, learn } from "./counting.ts";
 import { maskEvent, weighRelayed } from "./mask_secrets.ts";
-import { learn } from "./counting.ts";
 
 /** The operations whose answers can be streamed. */
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
@@ -137,8 +137,6 @@ function tokensOf(event: StreamEvent<Streamed>): number {
       return 0;
   }
 }
-
-const CHARACTERS_PER_TOKEN = 4;
 
 function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsage | undefined {
   if ("usage" in event) return event.usage;

@@ -1,11 +1,11 @@
 /** Answers that match the requested output schema, from upstreams that do not enforce it. */
 import { Collector } from "../canonical/collect.ts";
-import { addUsage, type Usage } from "../canonical/usage.ts";
 import type { Finish, GenerateEvent, GenerateResponse, Message, OutputPart, TextPart } from "../canonical/generate.ts";
 import { isJsonText } from "../canonical/json.ts";
-import { correction, readForm } from "../transforms/schema_prompt.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
+import { addUsage, type Usage } from "../canonical/usage.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { correction, readForm } from "../transforms/schema_prompt.ts";
 import { wayOf } from "../upstream/attempt.ts";
 import {
   type FormRequest,
@@ -17,7 +17,7 @@ import {
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { streamedAnswer } from "./answer.ts";
 import { FACT } from "./facts.ts";
-import { HeldTexts, Renumbered } from "./held_texts.ts";
+import { HeldTexts, JoinedTries } from "./held_texts.ts";
 import type { Stage } from "./inference.ts";
 
 /** Has the answer match the requested schema, from upstreams that do not enforce it. */
@@ -27,8 +27,8 @@ export const STRUCTURED_OUTPUT: Stage<"generate"> = {
   needs: FACT.outputSchema,
   around(inference, ask) {
     const { attempt, input } = inference;
-    // The embedded upstream always follows the schema.
-    if (!attempt || "local" in wayOf(attempt)) return ask(inference);
+    // A summary of the conversation follows no schema. The embedded upstream always follows it.
+    if (!attempt || !input.outputSchema || "local" in wayOf(attempt)) return ask(inference);
     const again: AskAgain = (corrections) => ask({ ...inference, attempt: { ...attempt, corrections } });
     const form = formRequestOf(attempt);
     return streamedAnswer(
@@ -43,9 +43,9 @@ export const STRUCTURED_OUTPUT: Stage<"generate"> = {
 type AskAgain = (corrections: readonly Message[]) => EventSource<GenerateEvent>;
 
 /**
- * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema in the
- * prompt. An answer that ignores the schema is asked for again, too, if nothing of it was sent. A streamed one cannot be taken
- * back: the mismatch is noted, and the next request has the schema in the prompt.
+ * An answer whose schema the upstream was given. If the upstream refuses the schema, it is asked again, with the schema
+ * in the prompt. An answer that ignores the schema is asked for again, too, if nothing of it was sent. A streamed one
+ * cannot be taken back: the mismatch is noted, and the next request has the schema in the prompt.
  */
 class WatchedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
@@ -152,7 +152,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   readonly #asked: FormRequest;
   /** Absent once the answer is not asked for again: the attempt holds the whole conversation. */
   #again: AskAgain | undefined;
-  readonly #out = new Renumbered();
+  readonly #out = new JoinedTries();
   #source: EventSource<GenerateEvent>;
   #held = new HeldTexts();
   #tries = 1;

@@ -12,8 +12,8 @@ import type { Transport } from "../platform/transport.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { Steps } from "../util/event_source.ts";
-import type { Answer, Stage } from "./inference.ts";
 import { FACT } from "./facts.ts";
+import type { Answer, Stage } from "./inference.ts";
 import { runOutgoing } from "./outgoing.ts";
 
 /** The span of an attempt, if the request is traced. */

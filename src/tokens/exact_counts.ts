@@ -115,7 +115,8 @@ export class ExactCounts {
       // Requests that waited behind a failure would fail as well.
       return this.#now() < place.restUntil ? undefined : await ask().catch((thrown) => again(thrown, ask));
     } catch (thrown) {
-      if (!REFUSALS.has(toGatewayError(thrown).code)) place.restUntil = this.#now() + restMs;
+      const { code, details } = toGatewayError(thrown);
+      if (!REFUSALS.has(code) && !details.own) place.restUntil = this.#now() + restMs;
       return undefined;
     } finally {
       const next = place.waiting.shift();

@@ -10,6 +10,7 @@ import {
   stageError,
 } from "../contract/stage.ts";
 import type { Emit, StreamTransform } from "../contract/stream.ts";
+import { GatewayError } from "../errors.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
 
 /** A request as it goes to the driver. The answer passes `events` in their order, or `output`. */
@@ -66,12 +67,17 @@ function requestOf<K extends ModelOperation>(stage: Stage, input: Input<K>, abou
   }
 }
 
-/** Keeps only what the answer needs, and no earlier input. */
+/** Keeps only what the answer needs, and no earlier input. Stages of programs that nobody type-checked may return anything. */
 function joined<K extends ModelOperation>(
   name: string,
-  { input, events, output }: Passed<K>,
+  passed: Passed<K>,
   { events: others, output: outer, back }: PassedAll<K>,
 ): PassedAll<K> {
+  if (!passed?.input) {
+    const message = `The stage "${name}" failed: "request" must return an object with the "input"`;
+    throw new GatewayError("internal", message, { own: true, tryNextTarget: false });
+  }
+  const { input, events, output } = passed;
   if (!events && !output) return { input, events: others, output: outer, back };
   const own: Back<K> = {
     events: events && guarded(name, events),

@@ -42,9 +42,10 @@ function described<K extends ModelOperation>(
   refused: readonly string[],
 ): Call[] {
   const made = way.request(input, targetWithout(refused, attempt.target), attempt.context);
+  let calls = Array.isArray(made) ? made : [made];
+  if (refused.length > 0) calls = calls.map((call) => without(call, refused, attempt));
   attempt.onDescribed?.();
-  const calls = Array.isArray(made) ? made : [made];
-  return refused.length === 0 ? calls : calls.map((call) => without(call, refused, attempt));
+  return calls;
 }
 
 const NOTHING: readonly string[] = [];

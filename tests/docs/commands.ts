@@ -63,6 +63,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it takes half an hour, or engines that run here",
   }],
+  [/^deno task path$/, { how: "ends", prints: /^\| whole chat +\| +\d/m }],
   [/^deno task scale --requests=\d+ --streams=\d+/, { how: "ends", prints: /^Cores +\d/m }],
   [/^deno task bench(:\w+)?( --only=\w+)?$/, {
     how: "not",

@@ -3,8 +3,9 @@ import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { catalogs, drivers, protocols } from "../../plugins/mod.ts";
 import { configSchema } from "../../src/config/schema.ts";
-import { PAGES } from "../../src/pages/mod.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
+import { STAGES } from "../../src/inference/stages.ts";
+import { PAGES } from "../../src/pages/mod.ts";
 import { readDocument, ROOT, sourcesBelow, tableBelow } from "./documents.ts";
 
 const REFERENCE = "docs/reference.md";
@@ -64,6 +65,20 @@ Deno.test("reference: every header of the gateway's own is in the tables", () =>
   const sessions = protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders);
   assert(headers.size > 3 && sessions.length > 3);
   assertEquals([...headers, ...sessions].filter((name) => !page.includes(`\`${name}`)), []);
+});
+
+/** Stages that change nothing of what is asked: they check it, choose its targets, or send it on as it came. */
+const WITHOUT_STEPS = ["size", "model", "session affinity", "speech format", "relay", "estimate of tokens"];
+
+Deno.test("reference: every step of an explanation is in the table, in the order of the stages", () => {
+  const changing = STAGES.filter((stage) => stage.request || "prepare" in stage).map(({ name }) => name);
+  const rows = tableBelow(REFERENCE, "Explanations");
+  assertEquals(new Set(STAGES.map(({ name }) => name)).size, STAGES.length);
+  assertEquals(WITHOUT_STEPS.filter((name) => !changing.includes(name)), []);
+  assertEquals(rows.map(([step]) => step), changing.filter((name) => !WITHOUT_STEPS.includes(name)));
+  for (const [step, , file] of rows) {
+    assert(Deno.readTextFileSync(new URL(`src/inference/${file}`, ROOT)).includes(`"${step}"`), step);
+  }
 });
 
 /** The names of all settings, however deep. */

@@ -155,6 +155,24 @@ for (const stream of [false, true]) {
     const other = await ask(openai, short as never, stream);
     assertEquals(other.output.map(({ type }) => type), ["message"]);
   });
+
+  Deno.test(`compact: the summary follows no schema, the answer does, ${way}`, async () => {
+    const JSON_ANSWER = '{"line":"three"}';
+    const { openai, sent, app } = newRig(SUMMARY, JSON_ANSWER);
+    const schema = { type: "object", properties: { line: { type: "string" } }, required: ["line"] };
+    const body = {
+      model: "model",
+      input: HISTORY,
+      context_management: [{ type: "compaction", compact_threshold: 10 }],
+      text: { format: { type: "json_schema", name: "poem", schema } },
+      store: false,
+    };
+    const answer = await ask(openai, body as OpenAI.Responses.ResponseCreateParamsNonStreaming, stream);
+    assertEquals(answer.output.map(({ type }) => type), ["compaction", "message"]);
+    assertEquals([answer.output_text, sent().length], [JSON_ANSWER, 2]);
+    assertEquals(sent().map(({ response_format }) => response_format !== undefined), [false, true]);
+    assertEquals(app.logs[0]!.notes, undefined);
+  });
 }
 
 async function ask(

@@ -1,5 +1,6 @@
 /** `x-laneway-explain`: what a request would become, with nobody called. */
 import { assert, assertEquals, assertObjectMatch } from "@std/assert";
+import { createApp, parseConfig } from "../../src/app.ts";
 import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
 
 const EXPLAIN = { "x-laneway-explain": "true" };
@@ -200,4 +201,35 @@ Deno.test("explain: a request that goes as it is has no steps", async () => {
   const { app } = newExplained();
   const { steps, targets } = await (await app.post(CHAT_PATH, { ...HI, model: "both" }, EXPLAIN)).json();
   assertEquals([steps, targets[0].steps], [[], []]);
+});
+
+Deno.test("explain: also what the gateway puts in, what it does itself, and what a plugin takes out is a step", async () => {
+  const config = parseConfig({
+    ...CONFIG,
+    hostedTools: { webSearch: { backend: "searxng", baseUrl: "http://search.test" } },
+    store: { kind: "memory" },
+    redact: { emails: true },
+  });
+  const app = createApp({ config, env: (name) => ENV[name], log() {} });
+  const post = async (body: object, headers?: HeadersInit) => {
+    const request = { method: "POST", headers, body: JSON.stringify(body) };
+    return await (await app.fetch(new Request("http://gateway/oss/v1/responses", request))).json();
+  };
+  const first = await post({ model: "sandbox", input: "Ask ada@example.com" });
+  const body = {
+    model: "model",
+    input: "Now search",
+    previous_response_id: first.id,
+    tools: [{ type: "web_search" }],
+    context_management: [{ type: "compaction", compact_threshold: 90_000 }],
+  };
+  const { steps, targets: [target] } = await post(body, EXPLAIN) as {
+    steps: ExplainedStep[];
+    targets: { steps: ExplainedStep[] }[];
+  };
+  assertEquals(steps.map(({ step }) => step), ["recall", "compaction"]);
+  assertEquals(target!.steps.map(({ step }) => step), ["hosted tools as functions", "redact"]);
+  const [recalled] = steps;
+  assert(recalled!.changes.some(({ path }) => path === "messages[0]"), JSON.stringify(recalled));
+  assert(!JSON.stringify(target!.steps.at(-1)!.changes.map(({ after }) => after)).includes("ada@example.com"));
 });

@@ -257,6 +257,24 @@ Deno.test("responses: the stream tells the failing search as the vendor tells on
   assertEquals(next.status, 200);
 });
 
+Deno.test("responses: in the background, a tool that nobody runs fails as it does at once", async () => {
+  const { app, sent } = newRig(["chat"]);
+  const body = { model: "model", input: "Hello", tools: [{ type: "web_search" }], background: true };
+  for (const stream of [false, true]) {
+    const response = await app.post(RESPONSES, { ...body, stream });
+    assertEquals(response.status, 200);
+    const text = await response.text();
+    const { id } = stream ? eventsIn(text)[0]!.response as { id: string } : JSON.parse(text);
+    let found = await (await app.get(`${RESPONSES}/${id}`)).json();
+    while (found.status === "queued" || found.status === "in_progress") {
+      await new Promise((resolve) => setTimeout(resolve));
+      found = await (await app.get(`${RESPONSES}/${id}`)).json();
+    }
+    assertEquals([found.status, found.output.map(({ type }: JsonObject) => type)], ["completed", ["web_search_call"]]);
+  }
+  assertEquals(sent, []);
+});
+
 Deno.test("responses: a hosted tool among others is noted, and one that the client runs is no failed one", async () => {
   for (
     const [fields, note] of [

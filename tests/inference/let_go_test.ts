@@ -1,7 +1,9 @@
 /** What is still held of a request while its answer goes out: nothing that nobody reads again. */
 import { assertEquals } from "@std/assert";
+import { z } from "zod";
 import { builtIn } from "../../src/app.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
+import type { StagePlugin } from "../../src/contract/stage.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Platform, Telemetry } from "../../src/platform/platform.ts";
 import { collectGarbage } from "../../src/util/collect_garbage.ts";
@@ -55,12 +57,56 @@ const BEGINNINGS: Record<string, string> = {
   ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
 };
 
+/** A stage that may note something until the answer ends. It stands in place of the gateway's own, whose section it has. */
+const NOTING: StagePlugin = {
+  name: "redact",
+  description: "Notes how the answer ends.",
+  options: z.any(),
+  create: () => ({
+    name: "redact",
+    request: (input, about) => ({
+      input,
+      events: {
+        push(event, emit) {
+          if (event.type === "finish") about.note(`ended for ${about.caller.name} at ${about.target}`);
+          emit(event);
+        },
+      },
+    }),
+  }),
+};
+
+/** Of each of these nothing may hold a conversation. */
+const FEATURES: Record<string, ConfigInput & Record<string, unknown>> = {
+  "has it pass a stage that may still note something": { redact: { secrets: true } },
+  "has texts redacted": { redact: { emails: true, secrets: true } },
+  "has arguments repaired": {
+    upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", repairArguments: true } },
+  },
+  "asks a model whose limits are known": {
+    lanes: {
+      oss: {
+        models: {
+          model: {
+            task: "chat",
+            targets: [{ upstream: "fake", model: "m" }],
+            inputModalities: ["text"],
+            contextLength: 100_000,
+            efforts: ["low"],
+          },
+        },
+      },
+    },
+  },
+};
+
 /** An app that knows, of each request, whether its conversation is held, in its own form or in the client's. */
 function watchedApp(
   driver: string,
   upstream: (pull: number) => string | undefined,
   more: ConfigInput = {},
   platform?: Platform,
+  stage?: StagePlugin,
 ) {
   const parsed: WeakRef<object>[] = [];
   const watch = (protocol: Protocol<"generate">): Protocol<"generate"> => ({
@@ -84,6 +130,7 @@ function watchedApp(
       protocols: builtIn.protocols.map((one) =>
         one.operation === "generate" && one.stream ? watch(one as Protocol<"generate">) : one
       ) as typeof builtIn.protocols,
+      ...(stage && { stages: [stage] }),
     },
     fetch: async (input, init) => {
       await new Request(input, init).body?.cancel();
@@ -167,6 +214,29 @@ for (const client of Object.keys(ASKED)) {
       await reader.leave();
     });
   }
+}
+
+for (const [name, config] of Object.entries(FEATURES)) {
+  Deno.test(`a conversation is let go once its answer has begun, by who ${name}`, async () => {
+    const stage = name.includes("may still note") ? NOTING : undefined;
+    for (const strict of ["false", "true"]) {
+      const { app, held } = watchedApp(
+        "chat",
+        (pull) => pull === 0 ? BEGINNINGS.chat : undefined,
+        config,
+        undefined,
+        stage,
+      );
+      for (const client of ["chat", "messages", "responses"]) {
+        const { path, body } = ASKED[client]!;
+        const asked = { model: "model", stream: true, ...body };
+        const reader = new EventReader(await app.post(path, asked, { "x-laneway-strict": strict }));
+        await reader.until("Word");
+        assertEquals(new Set(await held()), new Set([false]));
+        await reader.leave();
+      }
+    }
+  });
 }
 
 const SCHEMA = { type: "object", properties: { title: { type: "string" } } };

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { OutputPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { type TestApp } from "../support/app.ts";
+import type { TestApp } from "../support/app.ts";
 import {
   type Answering,
   assertReceivedClean,
@@ -80,9 +80,13 @@ Deno.test("redaction: services that the configuration names receive originals, n
   const restoreFor = ["docs", "searxng", "other", "named.test", "web-search"];
   const { app, received } = newRedactionRig({ answers: telling(), config, redact: { restoreFor } });
   await (await app.post(responses!.path(false), responses!.body(SAID, false, { tools: TOOLS }))).text();
-  const isTold = ({ host }: { host: string }) => host === "docs.test" || host === "search.test";
-  assertReceivedClean(received.filter((one) => !isTold(one)));
-  for (const { path, text } of received.filter(isTold).filter(({ path, text }) => /q=|tools\/call/.test(path + text))) {
+  const receivesOriginals = ({ host }: { host: string }) => host === "docs.test" || host === "search.test";
+  assertReceivedClean(received.filter((one) => !receivesOriginals(one)));
+  for (
+    const { path, text } of received.filter(receivesOriginals).filter(({ path, text }) =>
+      /q=|tools\/call/.test(path + text)
+    )
+  ) {
     for (const original of [EMAIL, PASSWORD]) assertStringIncludes(decodeURIComponent(path) + text, original);
   }
   // The page has told the token by then.

@@ -17,7 +17,7 @@ say(list === undefined ? table() : linesOf(namesOf(paths[list as Name])).join("\
 function table(): string {
   const head = ["", "functions", "files", "calls", "promises", "of bare", "calls a chunk", "promises a chunk"];
   const rows = NAMES.map((name) => {
-    const { functions, files, calls, promises, callsPerChunk, promisesPerChunk } = countsOf(paths[name]);
+    const { functions, files, calls, promises, callsPerChunk, promisesPerChunk } = countsOf(paths, name);
     const perChunk = name.startsWith("stream") ? [callsPerChunk.toFixed(1), promisesPerChunk.toFixed(1)] : ["", ""];
     return [name, ...[functions, files, calls, promises, paths[name].barePromises].map(String), ...perChunk];
   });

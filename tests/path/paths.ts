@@ -34,10 +34,12 @@ export async function measurePaths(): Promise<Paths> {
   return JSON.parse(out!);
 }
 
-/** A request's own part is spread over its chunks, as in the figures of a whole stream. */
-export function countsOf({ functions, calls, promises }: Path): Counts {
+/** The counts of one request. What a stream makes beyond a whole answer to the same client is spread over its chunks. */
+export function countsOf(paths: Paths, name: Name): Counts {
+  const { functions, calls, promises } = paths[name];
+  const whole = paths[name.replace("stream", "whole") as Name];
   const files = new Set(functions.map(({ file }) => file)).size;
-  const [callsPerChunk, promisesPerChunk] = [calls / CHUNKS, promises / CHUNKS];
+  const [callsPerChunk, promisesPerChunk] = [(calls - whole.calls) / CHUNKS, (promises - whole.promises) / CHUNKS];
   return { functions: functions.length, files, calls, promises, callsPerChunk, promisesPerChunk };
 }
 

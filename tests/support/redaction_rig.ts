@@ -8,7 +8,7 @@ import { CHAT, type Wire } from "./wires.ts";
 
 export const EMAIL = "ada@example.com";
 export const PASSWORD = "hunter2-x9q";
-/** What clients write. Afterwards, the password is one wherever it stands. */
+/** The text of clients. It shows the password to be one, wherever it stands. */
 export const SAID = `Mail ${EMAIL} that PASSWORD=${PASSWORD} is out`;
 export const HELD = /redacted-(?:secret-\w{16}|email-\w{16}@mail\.invalid)/g;
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { newApp, type TestApp } from "../support/app.ts";
+import { CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 
@@ -77,6 +77,32 @@ Deno.test("answers about pictures move nothing, because what those cost says not
   const messages = [{ role: "user", content: [image, { type: "text", text: TEXT }] }];
   await (await app.post("/oss/v1/messages", body({ messages }))).text();
   assertEquals((await counted(app)).by, "estimated");
+});
+
+Deno.test("an answer to a conversation whose files the model was not sent teaches as one to a text", async () => {
+  const image = { type: "image", source: { type: "url", url: "https://example.org/a.png" } };
+  const messages = [
+    { role: "user", content: [image, { type: "text", text: TEXT }] },
+    { role: "assistant", content: "Yes?" },
+    { role: "user", content: "Go on" },
+  ];
+  const { model } = CONFIG.lanes.oss.models as Record<string, object>;
+  const models = { model: { ...model, inputModalities: ["text"] } };
+  const config = { ...CONFIG, lanes: { oss: { models } } } as unknown as ConfigInput;
+  const app = newApp({ config, fetch: telling(30_000).fetch });
+  await (await app.post("/oss/v1/messages", body({ messages }))).text();
+  assertEquals((await counted(app)).by, "calibrated");
+});
+
+Deno.test("a conversation whose files the model refuses is counted as it is", async () => {
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } };
+  const messages = [{ role: "user", content: [image, { type: "text", text: TEXT }] }];
+  const { model } = CONFIG.lanes.oss.models as Record<string, object>;
+  const models = { model: { ...model, inputModalities: ["text"] } };
+  const app = newApp({ config: { ...CONFIG, lanes: { oss: { models } } } as unknown as ConfigInput });
+  assertEquals((await app.post("/oss/v1/messages", body({ messages }))).status, 400);
+  const [text, all] = [await counted(app), await counted(app, { messages })];
+  assert(all.tokens > text.tokens, `${all.tokens} > ${text.tokens}`);
 });
 
 Deno.test("an answer without usage is given the calibrated count", async () => {

@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
 import { ExactCounts, type ExactPace } from "../../src/tokens/exact_counts.ts";
 
 function newCounts(pace: Partial<ExactPace> = {}) {
@@ -92,4 +93,11 @@ Deno.test("places are forgotten that nobody asks any more: clients name as many 
   assertEquals(failures, 2);
   open.resolve(7);
   assertEquals(await running, 7);
+});
+
+Deno.test("a failure of the gateway's own, such as of a stage, does not stop the counts of others at the place", async () => {
+  const { counts } = newCounts({ restMs: 1_000 });
+  const fail = () => Promise.reject(new GatewayError("internal", "The stage failed", { own: true }));
+  assertEquals(await counts.of("a", "x", fail), undefined);
+  assertEquals(await counts.of("a", "y", () => Promise.resolve(7)), 7);
 });

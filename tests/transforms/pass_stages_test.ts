@@ -121,3 +121,18 @@ Deno.test("stages: an error on the way back names its stage, too", () => {
   const work = passed.events[0]!.push({ type: "start", model: "", inputTokens: 1 }, () => {});
   assertThrows(() => [...work!], GatewayError, 'The stage "mine" failed');
 });
+
+for (
+  const [what, returned] of [["nothing", undefined], ["the input by itself", INPUT], [
+    "a promise of nothing",
+    null,
+  ]] as const
+) {
+  Deno.test(`stages: one that returns ${what} is named, and what it must return`, async () => {
+    const request = () => returned === null ? Promise.resolve() : returned;
+    const stages = [{ name: "careless", request }] as unknown as Stage[];
+    const message = 'The stage "careless" failed: "request" must return an object with the "input"';
+    const error = await assertRejects(async () => await passStages(stages, INPUT, about), GatewayError, message);
+    assertEquals([error.status, error.details.tryNextTarget], [500, false]);
+  });
+}

@@ -85,6 +85,25 @@ Deno.test("a store that does not take it is told before the terminal event of a 
   assertMatch(await response.text(), /^: notes: .*could not store the response\n\nevent: response\.completed\n/m);
 });
 
+Deno.test("of reasoning that only its vendor can read, a client learns that it is lost once it is not stored", async () => {
+  const reasoned = {
+    type: "message",
+    role: "assistant",
+    content: [{ type: "thinking", thinking: "Hm", signature: "signed" }, { type: "text", text: "Hello" }],
+    stop_reason: "end_turn",
+    usage: { input_tokens: 3, output_tokens: 4 },
+  };
+  const fake = { driver: "messages" as const, baseUrl: "http://upstream.test/v1" };
+  const config = { ...CONFIG, upstreams: { ...CONFIG.upstreams, fake } };
+  const { fetch } = fakeUpstream(() => Response.json(reasoned), () => Response.json(reasoned));
+  const notesOf = async (store: Store) =>
+    (await respond(appOn(store, { config, fetch }), { input: "a" })).headers
+      .get("x-laneway-notes");
+  assertEquals(await notesOf(memory()), null);
+  const lost = "could not store the response; dropped reasoning that only its vendor can read";
+  assertEquals(await notesOf({ ...memory(), add: fails }), lost);
+});
+
 Deno.test("a store that takes it too late has not taken it", async () => {
   const store = memory();
   const late = Promise.withResolvers<void>();

@@ -1,26 +1,49 @@
-/** Which targets a request tries, in which order, and what is learned about them on the way. */
-import type { GenerateRequest } from "../canonical/generate.ts";
+/** Tries the targets of a request one after the other, and records what is learned about them on the way. */
+import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange } from "../contract/context.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
+import type { Protocol } from "../contract/protocol.ts";
 import { toGatewayError } from "../errors.ts";
-import type { Lane } from "../lanes/lane.ts";
-import type { Resolution } from "../lanes/resolution.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
-import { drawsOf, orderByDraw } from "../routing/rendezvous.ts";
-import { conversationKey, orderByAffinity } from "../routing/session_affinity.ts";
-import type { Exchange } from "../contract/context.ts";
-import type { Protocol } from "../contract/protocol.ts";
-import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { streamedAnswer, wholeAnswer } from "./answer.ts";
 import { openAttempt } from "./attempt.ts";
 import { FACT } from "./facts.ts";
 import { forgetConversation } from "./incoming.ts";
-import type { Affinity, Ask, Inference, Stage } from "./inference.ts";
+import type { Ask, Inference, Stage } from "./inference.ts";
 
-export interface PlanOptions {
+/**
+ * Tries the targets until one answers. A streamed answer has begun with its first content; until a whole answer is
+ * complete, the client has been sent nothing.
+ */
+export const FAILOVER: Stage = {
+  name: "failover",
+  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  around(inference, ask) {
+    const { operation, input, plan, context } = inference;
+    const { conversation, hedgeAfterMs } = plan;
+    if (!isStreamed(operation, input)) {
+      const failover = planFailover(plan.targets, context, { conversation });
+      return wholeAnswer(() => firstAnswer(failover, (target, signal) => askWhole(inference, target, signal, ask)));
+    }
+    const failover = planFailover(
+      plan.targets,
+      context,
+      operation === "generate" ? { conversation, hedgeAfterMs } : { conversation },
+    );
+    return streamedAnswer(firstStream(
+      "messages" in input && !inference.asksAgain
+        ? forgetting(failover, inference.exchange as Exchange<"generate">, inference.protocol as Protocol<"generate">)
+        : failover,
+      (target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
+    ));
+  },
+};
+
+interface PlanOptions {
   /** How long a stream may be silent before the next target is tried as well, in milliseconds. */
   hedgeAfterMs?: number;
   /** Identifies the conversation, if its targets depend on that. */
@@ -28,7 +51,7 @@ export interface PlanOptions {
 }
 
 /** The plan for a request's targets. It counts and records each attempt, and keeps the session affinity. */
-export function planFailover(
+function planFailover(
   targets: readonly PlannedTarget[],
   { gateway, signal, caller, requestLog }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
@@ -78,64 +101,6 @@ export function planFailover(
   };
 }
 
-export function withTargets(plan: Affinity, targets: Affinity["targets"]): Affinity {
-  return targets === plan.targets ? plan : { ...plan, targets };
-}
-
-/** Puts the targets in the order in which this conversation tries them. */
-export const AFFINITY: Stage<"generate"> = {
-  name: "session affinity",
-  operations: ["generate", "countTokens"],
-  needs: FACT.choice,
-  request(inference) {
-    const { plan, input, lane, context } = inference;
-    return runStep(() => ({ ...inference, plan: withAffinity(plan, input, lane, context) }));
-  },
-};
-
-function withAffinity(
-  resolution: Resolution,
-  input: Pick<GenerateRequest, "model" | "cacheKey" | "messages">,
-  lane: Lane,
-  { gateway, caller: { owner }, request }: RequestContext,
-): Affinity {
-  const { targets } = resolution;
-  const policiesOf = (upstream: string) => gateway.upstreams.get(upstream)?.providers?.policies;
-  const scope = [owner, lane.name, input.model];
-  const conversation = conversationKey(scope, input, request.headers, gateway.routing.sessionHeaders);
-  const ordered = orderByDraw(targets, drawsOf(conversation));
-  const last = gateway.routing.affinity.of(conversation, targetName(ordered[0]!));
-  return { ...resolution, conversation, targets: orderByAffinity(ordered, last, policiesOf) };
-}
-
-/**
- * Tries the targets until one answers. A streamed answer has begun with its first content; until a whole answer is
- * complete, the client has been sent nothing.
- */
-export const FAILOVER: Stage = {
-  name: "failover",
-  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
-  around(inference, ask) {
-    const { operation, input, plan, context } = inference;
-    const { conversation, hedgeAfterMs } = plan;
-    if (!isStreamed(operation, input)) {
-      const failover = planFailover(plan.targets, context, { conversation });
-      return wholeAnswer(() => firstAnswer(failover, (target, signal) => askWhole(inference, target, signal, ask)));
-    }
-    const failover = planFailover(
-      plan.targets,
-      context,
-      operation === "generate" ? { conversation, hedgeAfterMs } : { conversation },
-    );
-    return streamedAnswer(firstStream(
-      "messages" in input && !inference.asksAgain
-        ? forgetting(failover, inference.exchange as Exchange<"generate">, inference.protocol as Protocol<"generate">)
-        : failover,
-      (target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
-    ));
-  },
-};
-
 /** Speech is passed on as bytes, even if the client gets it as events. */
 export function isStreamed(operation: ModelOperation, input: Input<ModelOperation>): boolean {
   return "stream" in input && input.stream === true && operation !== "speak";
@@ -153,6 +118,7 @@ function askWhole<K extends ModelOperation>(
   return Promise.resolve(opening).then((attempt) => ask(at(inference, target, attempt)).whole());
 }
 
+/** The inference at one of its targets, with the facts about that target. */
 function at<K extends ModelOperation>(
   inference: Inference<K>,
   target: PlannedTarget,
