@@ -215,10 +215,7 @@ function dispatch<K extends ServedOperation>(
   const { request: { headers }, url, requestLog } = context;
   requestLog.isLarge = isLarge;
   if (release) requestLog.atEnd(release);
-  const capturing = requestLog.capture?.receive(protocol.body, body);
-  if (capturing) {
-    return capturing.then(() => dispatch(protocol, params, named, { body, isShort: false, isLarge }, context));
-  }
+  requestLog.capture?.receive(protocol.body, body);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   if (isShort) return operate(protocol, wire, protocol.parse(wire, context), named, context);
   const parsed = runStep(() => protocol.parse(wire, context));

@@ -32,8 +32,9 @@ const shape = {
   }),
   restoreFor: z.array(z.string().min(1)).default([]).meta({
     description:
-      "Search services and tool servers of this configuration, by name, that receive the originals. Others receive " +
-      "placeholders.",
+      "Search services (by their backend, or server) and tool servers of this configuration that receive the originals. " +
+      "Others receive placeholders.",
+    examples: [["searxng"]],
   }),
 };
 

@@ -33,25 +33,25 @@ export function recognitionOf(options: RedactOptions): Recognition {
 /** Words by their text, with the kind that each is. */
 type Words = Map<string, Kind>;
 
-/** The value with placeholders. Each text is searched once, and once more for secrets that other texts have shown to be ones. */
+/**
+ * The value with placeholders. Each text is searched once, and once more for secrets that other texts have shown to be ones.
+ * `within`: others whose secrets are also ones here.
+ */
 export function* redactValue(
   value: unknown,
   recognition: Recognition,
   placeholders: Placeholders,
+  within?: unknown,
 ): SlicedWork<unknown> {
   const words: Words = new Map();
   const found: Match[][] = [];
   const unreadable = (medium: Medium) => refuseUnreadable(medium, recognition.unreadable);
-  let hasFound = false;
-  yield* new Walk({
-    unreadable,
-    text: inJson(function* (text, { name }) {
-      const matches = yield* matchesIn(text, name, recognition, words);
-      if (matches.length > 0) hasFound = true;
-      found.push(matches);
-      return text;
-    }),
-  }).value(value);
+  if (within !== undefined && recognition.hasSecrets) yield* search(within, recognition, words, () => {}, () => {});
+  let hasFound = words.size > 0;
+  yield* search(value, recognition, words, unreadable, (matches) => {
+    if (matches.length > 0) hasFound = true;
+    found.push(matches);
+  });
   if (!hasFound) return value;
   const finder = words.size === 0 ? undefined : yield* finderOf(words);
   let next = 0;
@@ -62,6 +62,23 @@ export function* redactValue(
       const more = finder && !isKeyword ? yield* wordsIn(text, finder, words) : [];
       if (matches.length + more.length === 0) return text;
       return replaced(text, more.length === 0 ? matches : merged([...matches, ...more]), placeholders);
+    }),
+  }).value(value);
+}
+
+/** Finds what each text shows. Secrets among it are added to `words`. */
+function* search(
+  value: unknown,
+  recognition: Recognition,
+  words: Words,
+  unreadable: (medium: Medium) => void,
+  onText: (matches: Match[]) => void,
+): SlicedWork<void> {
+  yield* new Walk({
+    unreadable,
+    text: inJson(function* (text, { name }) {
+      onText(yield* matchesIn(text, name, recognition, words));
+      return text;
     }),
   }).value(value);
 }

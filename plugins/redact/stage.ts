@@ -23,12 +23,13 @@ export function createRedaction(options: RedactOptions, key: Uint8Array): Redact
   const recognition = recognitionOf(options);
   return {
     request: (input, about) => runSliced(pass(input, about, recognition, key), about.signal),
-    outgoing(value, { caller, signal }, to) {
+    outgoing(value, { caller, signal, within }, to) {
       if (receivesOriginals(to, options)) return value;
       // A recording of a file that passed is no further loss.
       const isRecording = to.kind === "capture" || to.kind === "trace";
       const wanted = isRecording ? { ...recognition, unreadable: MEDIA } : recognition;
-      return runSliced(redactValue(value, wanted, new Placeholders(key, caller.owner)), signal) as JsonValue;
+      const placeholders = new Placeholders(key, caller.owner);
+      return runSliced(redactValue(value, wanted, placeholders, within), signal) as JsonValue;
     },
   };
 }

@@ -93,7 +93,11 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     hide: hiderFor(secrets),
     guards,
     routing: createRouting(world),
-    hosted: { runner: createHosted(world), limits: config.hostedTools },
+    hosted: {
+      runner: createHosted(world),
+      searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
+      limits: config.hostedTools,
+    },
     stages: createStages(world),
     state: createStoredState(world),
     counting: createCounting(world, sources),

@@ -6,7 +6,7 @@ import type { ByteSource, Transport, TransportRequest, TransportResponse } from 
 import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { CapturedBytes, type Room } from "./captured_bytes.ts";
+import { captureBody, CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
 import { jsonIn, leaveOut, type Redact, redactionFor } from "./redacted_capture.ts";
@@ -26,7 +26,6 @@ export interface CaptureOptions {
   request: Request;
   url: URL | undefined;
   caller: Caller;
-  signal: AbortSignal;
   gateway: { secrets: readonly string[]; stages: readonly Stage[] };
   /** `elapsedMs`: the milliseconds since the request arrived. */
   requestLog: { elapsedMs(): number; isFromConsole: boolean };
@@ -95,11 +94,13 @@ export class Capture {
   readonly #elapsedMs: () => number;
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
-  #hasBody = false;
   /** Present if stages of plugins change what is captured. */
   readonly #redact: Redact | undefined;
+  /** The body that the client sent, and the request as models are asked: both until the body is recorded. */
+  #received: unknown;
+  #asked: unknown;
 
-  constructor({ id, started, request, url, caller, gateway, requestLog, signal }: CaptureOptions, room: Room) {
+  constructor({ id, started, request, url, caller, gateway, requestLog }: CaptureOptions, room: Room) {
     this.id = id;
     this.started = started;
     this.method = request.method;
@@ -107,7 +108,7 @@ export class Capture {
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
     this.#secrets = [gateway.secrets, caller.token === undefined ? [] : [caller.token]];
-    this.#redact = redactionFor(gateway.stages, { caller, signal });
+    this.#redact = redactionFor(gateway.stages, caller);
     this.#elapsedMs = requestLog.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
@@ -138,32 +139,45 @@ export class Capture {
   }
 
   /**
-   * Records a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Only
-   * those have to be waited for.
+   * Takes a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Those
+   * get it with the whole request, whose other turns may tell what is a secret in this one.
    */
-  receive(kind: "json" | "form" | "none", body: unknown): Promise<void> | undefined {
-    if (kind === "none" || this.#hasBody) return undefined;
-    this.#hasBody = true;
-    if (kind === "form") return this.#captureForm(body as FormField[]);
-    return this.#redact?.(body, this.body);
+  receive(kind: "json" | "form" | "none", body: unknown): void {
+    if (kind === "form") this.#captureForm(body as FormField[]);
+    else if (kind === "json" && this.#redact) this.#received = body;
+  }
+
+  /** Takes the request as a model is asked, with all that the gateway put into it. */
+  asks(request: unknown): void {
+    if (this.#received !== undefined) this.#asked = request;
+  }
+
+  /** Records what was received if it has to pass the stages of plugins, and lets go of it. Returns the whole request. */
+  async settle(): Promise<unknown> {
+    const [received, asked] = [this.#received, this.#asked];
+    this.#received = this.#asked = undefined;
+    if (received === undefined) return undefined;
+    await this.#redact?.(received, this.body, asked);
+    return [received, asked];
   }
 
   /** Only the names, types and sizes of files are kept. */
-  #captureForm(fields: readonly FormField[]): Promise<void> | undefined {
+  #captureForm(fields: readonly FormField[]): void {
     const described = fields.map(({ name, value, file }) =>
       file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
     );
     this.body.isDescription = true;
-    if (this.#redact) return this.#redact(described, this.body);
-    this.body.describe(described);
+    if (this.#redact) this.#received = described;
+    else this.body.describe(described);
   }
 
   /** Records the body of a complete answer. A streamed one is captured as it is sent. */
   async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
     const { status, headers, ok } = response;
+    const within = this.#redact && await this.settle();
     if (entry.stream && ok || status === 101 || status === 204) return response;
     const bytes = await response.bytes();
-    if (this.#redact) await this.#redact(jsonIn(bytes), this.answer);
+    if (this.#redact) await this.#redact(jsonIn(bytes), this.answer, within);
     else this.answer.add(bytes, true);
     this.answer.end();
     return new Response(bytes, { status, headers });
@@ -196,7 +210,7 @@ export class Capture {
       answer: new CapturedBytes(this.#room),
     };
     if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
-    await runStep(() => capture(request.body, call.body));
+    await runStep(() => captureBody(request.body, call.body));
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
@@ -267,25 +281,6 @@ function endCall(call: CapturedCall, at: number, thrown?: unknown): void {
   call.endAt = at;
   call.answer.end();
   if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
-}
-
-/** Captures a body. A form's fields are kept, but not the contents of its files. */
-function capture(body: TransportRequest["body"], into: CapturedBytes): void {
-  if (typeof body === "string") into.addText(body);
-  else if (body instanceof Uint8Array) into.add(body);
-  else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);
-  else if (body) {
-    into.describe(
-      Array.from(
-        body,
-        ([name, value]) =>
-          typeof value === "string"
-            ? { name, value }
-            : { name, file: { name: value.name, type: value.type, bytes: value.size } },
-      ),
-    );
-  }
-  into.end();
 }
 
 function sizeOf(headers: HeaderList): number {

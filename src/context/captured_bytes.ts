@@ -1,4 +1,5 @@
 /** Keeps a copy of bytes as they pass, as far as there is room. */
+import type { TransportRequest } from "../platform/transport.ts";
 
 /** The shared memory of all records. */
 export interface Room {
@@ -140,4 +141,23 @@ export class CapturedBytes {
     this.#used = 0;
     return block;
   }
+}
+
+/** Captures a body. A form's fields are kept, but not the contents of its files. */
+export function captureBody(body: TransportRequest["body"], into: CapturedBytes): void {
+  if (typeof body === "string") into.addText(body);
+  else if (body instanceof Uint8Array) into.add(body);
+  else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);
+  else if (body) {
+    into.describe(
+      Array.from(
+        body,
+        ([name, value]) =>
+          typeof value === "string"
+            ? { name, value }
+            : { name, file: { name: value.name, type: value.type, bytes: value.size } },
+      ),
+    );
+  }
+  into.end();
 }

@@ -79,6 +79,8 @@ export interface Routing {
 /** The tools that the gateway runs itself while a model answers. */
 export interface HostedTools {
   runner: HostedRunner;
+  /** The service that searches: its backend, or the server whose tool does it. */
+  searchService?: string;
   /** How many rounds and calls one answer may take, and how long it may go on with them. */
   limits: { rounds: number; calls: number; deadlineMs: number };
 }

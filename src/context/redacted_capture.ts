@@ -1,24 +1,32 @@
 /** Captures of gateways with stages of plugins, which may take something out of what is recorded. */
 import type { JsonValue } from "../canonical/json.ts";
-import type { Destination, Stage, StageContext } from "../contract/stage.ts";
+import type { Destination, OutgoingContext, Stage } from "../contract/stage.ts";
 import { passOutgoing } from "../transforms/pass_stages.ts";
 import type { CapturedBytes } from "./captured_bytes.ts";
 
-/** Records a value as the stages let it out. */
-export type Redact = (value: unknown, into: CapturedBytes) => Promise<void>;
+/** Records a value as the stages let it out. `within`: the request that it belongs to. */
+export type Redact = (value: unknown, into: CapturedBytes, within: unknown) => Promise<void>;
 
 const CONSOLE: Destination = { kind: "capture", name: "console", isConfigured: true };
+
+/** Never aborted: a body is recorded even if its client has left. */
+const NEVER = new AbortController().signal;
 
 /** `undefined` if no stage changes what is recorded. */
 export function redactionFor(
   stages: readonly Stage[],
-  about: Pick<StageContext, "caller" | "signal">,
+  caller: OutgoingContext["caller"],
 ): Redact | undefined {
   if (!stages.some(({ outgoing }) => outgoing)) return undefined;
-  return async (value, into) => {
+  let hasFailed = false;
+  return async (value, into, within) => {
+    // A key that the store does not give is waited for once.
+    if (hasFailed) return leaveOut(into);
     try {
+      const about = { caller, signal: NEVER, within };
       into.addText(JSON.stringify(await passOutgoing(stages, value as JsonValue, about, CONSOLE)));
     } catch {
+      hasFailed = true;
       return leaveOut(into); // the stage's failure is that of the request, if it is one
     }
     into.end();

@@ -49,6 +49,12 @@ export interface StageContext {
   note(text: string): void;
 }
 
+/** The facts about what leaves the gateway on other ways than to an upstream. */
+export interface OutgoingContext extends Pick<StageContext, "caller" | "signal"> {
+  /** The request that it belongs to, which may tell more about its texts than they do themselves. */
+  readonly within?: unknown;
+}
+
 /** A way out of the gateway besides a request to an upstream. */
 export interface Destination {
   /** A search service, a page that is opened, a tool server, a capture for the console, or a trace. */
@@ -88,7 +94,7 @@ export interface Stage {
   /** Changes a text, or JSON with texts, that leaves the gateway for another destination than an upstream. */
   outgoing?(
     value: JsonValue,
-    about: Pick<StageContext, "caller" | "signal">,
+    about: OutgoingContext,
     to: Destination,
   ): JsonValue | Promise<JsonValue>;
 }

@@ -198,6 +198,7 @@ function runRounds(
   const named = new NamedAddresses(request.messages);
   const until = gateway.clocks.monotonic() + deadlineMs;
   const account = gateway.guards.admission(caller);
+  let asked = request;
   const answer = hostedRounds({
     id: gateway.newId(),
     request,
@@ -210,6 +211,7 @@ function runRounds(
     isLate: () => gateway.clocks.monotonic() >= until,
     isUnpaid: (thrown) => isUnpaid(thrown, context),
     ask(grown, isLast) {
+      asked = grown;
       const round = ask(asking(inference, grown, { offer: { functions, isLast } }));
       // The next round may be asked of another target.
       return transformed(round, markThoughts(() => requestLog.attempt?.target), signal);
@@ -217,7 +219,7 @@ function runRounds(
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context);
+      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context, asked);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;

@@ -1,15 +1,20 @@
 /** Hosted calls on their way out, past the stages of plugins. */
+import type { GenerateRequest } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/stage.ts";
 import { passOutgoing } from "../transforms/pass_stages.ts";
 
-/** Runs a hosted call as the stages let it out. A call that they refuse fails like one whose service fails. */
+/**
+ * Runs a hosted call as the stages let it out. A call that they refuse fails like one whose service fails. `within`: the
+ * request that the model answered with the call.
+ */
 export async function runOutgoing(
   call: HostedCall,
   work: HostedWork,
-  { gateway: { stages }, caller, signal, requestLog }: RequestContext,
+  { gateway: { stages, hosted: { searchService } }, caller, signal, requestLog }: RequestContext,
+  within: GenerateRequest | undefined,
   run: (call: HostedCall) => Promise<HostedResult>,
 ): Promise<HostedResult> {
   let outgoing: JsonValue;
@@ -18,8 +23,8 @@ export async function runOutgoing(
     outgoing = await passOutgoing(
       stages,
       content as unknown as JsonValue,
-      { caller, signal },
-      destinationOf(call, work),
+      { caller, signal, within },
+      destinationOf(call, work, searchService),
     );
     outgoing = { kind, ...outgoing as object } as JsonValue;
   } catch (thrown) {
@@ -30,8 +35,9 @@ export async function runOutgoing(
   return await run(outgoing as unknown as HostedCall);
 }
 
-function destinationOf(call: HostedCall, work: HostedWork): Destination {
+function destinationOf(call: HostedCall, work: HostedWork, searchService: string | undefined): Destination {
   if (work.kind === "mcp") return { kind: "mcp", name: work.server, isConfigured: work.url === undefined };
-  const kind = call.kind === "web-search" ? "search" : "page";
-  return { kind, name: call.kind, isConfigured: kind === "search" };
+  return call.kind === "web-search" && searchService !== undefined
+    ? { kind: "search", name: searchService, isConfigured: true }
+    : { kind: "page", name: call.kind, isConfigured: false };
 }

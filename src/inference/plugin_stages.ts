@@ -5,10 +5,10 @@ import type { Input, ModelOperation, StreamEvent } from "../canonical/operations
 import { replayAtOnce } from "../canonical/replay.ts";
 import type { AttemptRecord } from "../context/request_log.ts";
 import type { StageContext } from "../contract/stage.ts";
-import type { StreamTransform } from "../contract/stream.ts";
 import { apply, transformed } from "../transforms/apply.ts";
 import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
 import type { WayBack } from "../upstream/attempt.ts";
+import { untilAborted } from "../util/abort.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { FACT } from "./facts.ts";
 import type { Inference, Note, Stage } from "./inference.ts";
@@ -31,12 +31,13 @@ export const PLUGIN_STAGES: Stage = {
     const whole = async () => {
       const output = await answer.whole();
       if (operation !== "generate") return wayBack.output?.(output) ?? output;
-      const response = output as GenerateResponse;
+      let response = output as GenerateResponse;
       trace?.writes(response.content);
-      const events = wayBack.events as readonly StreamTransform<GenerateEvent>[];
-      if (events.length === 0) return output;
-      const back = events.reduce((source, one) => transformed(source, one, signal), sourceOf(replayAtOnce(response)));
-      return await collectFrom(back);
+      for (const { events, output: change } of wayBack.back as WayBack<"generate">["back"]) {
+        if (change) response = change(response);
+        else if (events) response = await collectFrom(transformed(sourceOf(replayAtOnce(response)), events, signal));
+      }
+      return response;
     };
     const see = (events: readonly StreamEvent<ModelOperation>[]) => {
       if (trace) { for (const event of events) trace.write(event as GenerateEvent); }
@@ -79,8 +80,9 @@ export async function passPlugins<K extends ModelOperation>(
   { attempt, signal, note }: Asked,
   wayBack: WayBack<K>,
 ): Promise<Input<K>> {
-  const { operation, input: { model }, lane, context: { caller: { name, owner }, gateway, clientWire }, steps } =
-    inference;
+  const { operation, input: { model }, lane, context, steps } = inference;
+  const { caller: { name, owner }, gateway, clientWire, requestLog } = context;
+  requestLog.capture?.asks(prepared);
   const about: StageContext = {
     operation,
     caller: { name, owner },
@@ -91,10 +93,14 @@ export async function passPlugins<K extends ModelOperation>(
     signal,
     note,
   };
-  const { input, events, output } =
-    await (steps ? passExplained(inference, prepared, about, steps) : passStages(gateway.stages, prepared, about));
+  const passing = steps
+    ? passExplained(inference, prepared, about, steps)
+    : passStages(gateway.stages, prepared, about);
+  // A stage may wait for something that does not notice that the client has left.
+  const { input, events, output, back } = passing instanceof Promise ? await untilAborted(passing, signal) : passing;
   wayBack.events = events;
   wayBack.output = output;
+  wayBack.back = back;
   if ("messages" in input) attempt.trace?.asked(input as GenerateRequest);
   return input;
 }
@@ -113,5 +119,5 @@ async function passExplained<K extends ModelOperation>(
     step.end(input, passed.input);
     input = passed.input;
   }
-  return { input, events: [] };
+  return { input, events: [], back: [] };
 }

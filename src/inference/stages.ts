@@ -138,6 +138,7 @@ async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promis
   const passing = passFrom(0, BY_OPERATION[incoming.protocol.operation], begin(incoming));
   const inference = passing instanceof Promise ? await passing : passing;
   if (inference.steps) return explainInference(inference, inference.steps);
+  inference.context.requestLog.capture?.asks(inference.input);
   // A relay has become another operation, with stages of its own.
   const stages = BY_OPERATION[inference.operation];
   const passes: AnswerPass<ModelOperation>[] = [];

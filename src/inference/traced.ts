@@ -45,15 +45,18 @@ export function withTrace(upstream: Upstream, trace: AttemptTrace | undefined, h
   };
 }
 
-/** Runs one hosted call. It has a span of its own if the request is traced. */
+/**
+ * Runs one hosted call. It has a span of its own if the request is traced. `within`: the request that the model answered
+ * with the call.
+ */
 export async function runTraced(
-  ...[call, work, facts, context]: [...Parameters<HostedRunner["run"]>, RequestContext]
+  ...[call, work, facts, context, within]: [...Parameters<HostedRunner["run"]>, RequestContext, GenerateRequest?]
 ): ReturnType<HostedRunner["run"]> {
   const { gateway, requestLog } = context;
   const end = requestLog.trace?.tool(call.kind);
   requestLog.capture?.event("hosted tool", call.kind);
   const run = (outgoing: HostedCall) => gateway.hosted.runner.run(outgoing, work, facts);
-  const result = await (gateway.stages.length === 0 ? run(call) : runOutgoing(call, work, context, run));
+  const result = await (gateway.stages.length === 0 ? run(call) : runOutgoing(call, work, context, within, run));
   requestLog.capture?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;

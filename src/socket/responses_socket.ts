@@ -208,7 +208,7 @@ export class ResponsesSocket implements OpenSocket {
       const prepared = { ...this.#cache.preparedFor(previous), ...body };
       requestLog.capture = gateway.observe.captures?.loaded?.begin(context);
       requestLog.capture?.bodyCopy?.addText(JSON.stringify(prepared));
-      await requestLog.capture?.receive("json", prepared);
+      requestLog.capture?.receive("json", prepared);
       const conversationCache = this.#cache.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
       const input = await runStep(() => speech.protocol.parse(wire, context));
@@ -222,10 +222,12 @@ export class ResponsesSocket implements OpenSocket {
       };
       const response = await (isWarmUp ? warmUp(asked, conversationCache) : this.#options.generate(asked));
       this.#refused = 0;
+      await requestLog.capture?.settle();
       await this.#send(response, message.lane);
       if (requestLog.failure) this.#cache.evict(name, previous);
     } catch (thrown) {
       this.#cache.evict(name, previous);
+      await requestLog.capture?.settle();
       await this.#refuse(thrown, message.lane, context);
     }
   }

@@ -1,7 +1,14 @@
 /** Passes a request through the stages of plugins, and its answer back through them. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { type Destination, type Passed, type Stage, type StageContext, stageError } from "../contract/stage.ts";
+import {
+  type Destination,
+  type OutgoingContext,
+  type Passed,
+  type Stage,
+  type StageContext,
+  stageError,
+} from "../contract/stage.ts";
 import type { Emit, StreamTransform } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
@@ -13,7 +20,11 @@ export interface PassedAll<K extends ModelOperation> {
   events: readonly StreamTransform<StreamEvent<K>>[];
   /** Absent if no stage changes whole answers. */
   output?(output: Output<K>): Output<K>;
+  /** The way back through each stage, last stage first: one may change only events, another one only whole answers. */
+  back: readonly Back<K>[];
 }
+
+type Back<K extends ModelOperation> = Pick<Passed<K>, "events" | "output">;
 
 /** Passes the request through the stages in order. Returns a promise only if one of them waits. */
 export function passStages<K extends ModelOperation>(
@@ -21,7 +32,7 @@ export function passStages<K extends ModelOperation>(
   input: Input<K>,
   about: StageContext,
 ): PassedAll<K> | Promise<PassedAll<K>> {
-  return passFrom(0, stages, { input, events: [] }, about);
+  return passFrom(0, stages, { input, events: [], back: [] }, about);
 }
 
 function passFrom<K extends ModelOperation>(
@@ -60,17 +71,23 @@ function requestOf<K extends ModelOperation>(stage: Stage, input: Input<K>, abou
 function joined<K extends ModelOperation>(
   name: string,
   passed: Passed<K>,
-  { events: others, output: outer }: PassedAll<K>,
+  { events: others, output: outer, back }: PassedAll<K>,
 ): PassedAll<K> {
   if (!passed?.input) {
     const message = `The stage "${name}" failed: "request" must return an object with the "input"`;
     throw new GatewayError("internal", message, { own: true, tryNextTarget: false });
   }
   const { input, events, output } = passed;
+  if (!events && !output) return { input, events: others, output: outer, back };
+  const own: Back<K> = {
+    events: events && guarded(name, events),
+    output: output && outputsOf<K>(name, output, undefined),
+  };
   return {
     input,
-    events: events ? [guarded(name, events), ...others] : others,
-    ...((output || outer) && { output: outputsOf<K>(name, output, outer) }),
+    events: own.events ? [own.events, ...others] : others,
+    output: own.output ? outputsOf<K>(name, own.output, outer) : outer,
+    back: [own, ...back],
   };
 }
 
@@ -116,7 +133,7 @@ function* guardedWork(name: string, work: SlicedWork<void>): SlicedWork<void> {
 export function passOutgoing(
   stages: readonly Stage[],
   value: JsonValue,
-  about: Pick<StageContext, "caller" | "signal">,
+  about: OutgoingContext,
   to: Destination,
 ): JsonValue | Promise<JsonValue> {
   let current: JsonValue | Promise<JsonValue> = value;
@@ -132,7 +149,7 @@ export function passOutgoing(
 function outgoingOf(
   stage: Stage,
   value: JsonValue,
-  about: Pick<StageContext, "caller" | "signal">,
+  about: OutgoingContext,
   to: Destination,
 ): JsonValue | Promise<JsonValue> {
   try {

@@ -48,3 +48,13 @@ export function follow(signal: AbortSignal, controller: AbortController): () => 
   signal.addEventListener("abort", onAbort, { once: true });
   return () => signal.removeEventListener("abort", onAbort);
 }
+
+/** The result of `work`. Throws the signal's reason as soon as it is aborted, even if the work goes on. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const result = Promise.withResolvers<T>();
+  const leave = () => result.reject(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave, { once: true });
+  work.then(result.resolve, result.reject).finally(() => signal.removeEventListener("abort", leave));
+  return result.promise;
+}

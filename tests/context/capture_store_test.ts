@@ -28,7 +28,6 @@ function offer(captures: CaptureStore, id: string, isFromConsole = false): Captu
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna" },
     gateway: { secrets: [], stages: [] },
-    signal: new AbortController().signal,
     requestLog: { elapsedMs: () => 7, isFromConsole },
   });
 }
@@ -179,7 +178,6 @@ Deno.test("recording: what opens something is in no head", () => {
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna", token: "token-secret" },
     gateway: { secrets: [], stages: [] },
-    signal: new AbortController().signal,
     requestLog: { elapsedMs: () => 0, isFromConsole: false },
   })!;
   const all = JSON.stringify([headers, url, caller]);

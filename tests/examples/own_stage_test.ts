@@ -4,6 +4,8 @@ import { builtIn, ConfigError, createApp, parseConfig } from "@laneway/gateway";
 import type { GenerateRequest, StageContext } from "@laneway/gateway/plugin";
 import { houseRules } from "../../examples/own_stage/house_rules.ts";
 import { passStages } from "../../src/transforms/pass_stages.ts";
+import { ANSWER, answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
 import { withFolder, withLaunched } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -37,6 +39,41 @@ Deno.test("own stage: the keys that it is for get its instructions", async () =>
   assertEquals(changed.input.messages.map(({ role }) => role), ["system", "user"]);
   assertEquals(input.messages.length, 1);
   assert((await passStages<"generate">(stages, input, about("sales"))).input === input);
+});
+
+Deno.test("own stage: upstreams receive its text, and clients the answer as it is", async () => {
+  const upstream = fakeUpstream(({ body }) =>
+    JSON.parse(body).stream ? answerStream([word("Grey."), ENDING]) : answerWhole()
+  );
+  const env = { A: "key-of-support-a1b2", B: "key-of-sales-c3d4" } as Record<string, string>;
+  const config = {
+    ...CONFIG,
+    keys: [{ name: "support-1", secret: { env: "A" } }, { name: "sales", secret: { env: "B" } }],
+    upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1" } },
+    lanes: { oss: { models: { m: { task: "chat", targets: [{ upstream: "fake", model: "org/m" }] } } } },
+    houseRules: RULES,
+  };
+  const look = (name: string) => env[name];
+  const parsed = parseConfig(config, { plugins, env: look });
+  const app = createApp({ config: parsed, plugins, env: look, fetch: upstream.fetch, log() {} });
+  for (const stream of [false, true]) {
+    for (const [key, roles] of [["A", ["system", "user"]], ["B", ["user"]]] as const) {
+      const response = await app.fetch(
+        new Request("http://gateway/oss/v1/chat/completions", {
+          method: "POST",
+          headers: { authorization: `Bearer ${env[key]}` },
+          body: JSON.stringify({ model: "m", stream, messages: [{ role: "user", content: "Colour?" }] }),
+        }),
+      );
+      const text = await response.text();
+      assertEquals(response.status, 200, text);
+      assertStringIncludes(text, stream ? "Grey." : ANSWER.choices[0]!.message.content);
+      assert(!text.includes(RULES.text));
+      const { messages } = JSON.parse(upstream.asked.at(-1)!.body) as { messages: { role: string; content: string }[] };
+      assertEquals(messages.map(({ role }) => role), [...roles]);
+      assertEquals(messages[0]!.content, key === "A" ? RULES.text : "Colour?");
+    }
+  }
 });
 
 Deno.test("own stage: its section is checked like every other", () => {

@@ -165,6 +165,25 @@ Deno.test("traces: content is recorded where the configuration wants it, without
   });
 });
 
+Deno.test("traces: content is recorded as stages let it out, on both ways", async () => {
+  const config = { redact: { secrets: true, emails: true } };
+  await withTracedGateway({ observe: { content: true }, config, rounds: [["{held}"]] }, async (gateway) => {
+    const said = { role: "user", content: "PASSWORD=hunter2-x9q of ada@example.com" };
+    for (const stream of [false, true]) await chat(gateway, { messages: [said], stream, stop: ["hunter2-x9q"] });
+    const spans = (await spansOf(gateway.collector, 2)).filter(({ attributes }) =>
+      attributes["gen_ai.response.finish_reasons"]
+    );
+    assertEquals(spans.length, 2);
+    for (const { attributes } of spans) {
+      const [sent, answered] = ["input", "output"].map((way) => String(attributes[`gen_ai.${way}.messages`]));
+      const held = sent!.match(/redacted-(?:secret|email)-\w{16}/g);
+      assertEquals(held?.length, 2);
+      assertEquals(answered!.match(/redacted-(?:secret|email)-\w{16}/g), [...held!, held![0]!]);
+    }
+    for (const secret of ["hunter2-x9q", "ada@example.com"]) assert(!gateway.collector.raw.includes(secret));
+  });
+});
+
 Deno.test("traces: what clients write into the headers of a trace makes no other, and breaks none", async () => {
   await withTracedGateway({}, async (gateway) => {
     const { collector, asked } = gateway;

@@ -15,7 +15,7 @@ export interface TracedOptions {
   observe?: object;
   /** Beside `first` and `second`. */
   config?: object;
-  /** The actions of a model in each round. */
+  /** The actions of a model in each round, where `{held}` is what the gateway has redacted. */
   rounds?: readonly (readonly string[])[];
 }
 
@@ -32,7 +32,9 @@ export function withTracedGateway(
     const body = await request.text();
     if (pathname.startsWith("/search")) return Response.json({ results: PAGES });
     if (pathname.startsWith("/first")) return new Response(`no: ${body}`, { status: 503 });
-    return answerOn(CHAT, rounds[round++ % rounds.length]!, JSON.parse(body).stream === true);
+    const held = body.match(/redacted-\w+-[\w@.]+/g)?.join(" ") ?? "";
+    const says = rounds[round++ % rounds.length]!.map((one) => one.replace("{held}", held));
+    return answerOn(CHAT, says, JSON.parse(body).stream === true);
   });
   const base = `http://127.0.0.1:${upstream.addr.port}`;
   const targets = [{ upstream: "first", model: "org/model" }, { upstream: "second", model: "org/model" }];

@@ -339,6 +339,12 @@ Deno.test("redact: what leaves on other ways is redacted, but for backends that 
   for (const said of [await sent("wiki", false), await sent("web", true), await sent("wiki", true, "capture")]) {
     assert(!JSON.stringify(said).includes("a@b.com"));
   }
+  // Alone, the word shows nothing.
+  const to = { kind: "search", name: "web", isConfigured: true } as const;
+  assertEquals(await outgoing({ q: "hunter2x9" }, about, to), { q: "hunter2x9" });
+  const within = [message(text("PASSWORD=hunter2x9"))];
+  const said = await outgoing({ q: "hunter2x9" }, { ...about, within }, to);
+  assert(!JSON.stringify(said).includes("hunter2x9"));
   const inRequest = await redacted("a@b.com");
   assertEquals(await outgoing("a@b.com", about, { kind: "trace", name: "", isConfigured: true }), inRequest);
 });
