@@ -45,6 +45,10 @@ const [MOST, IN_ALL] = [1 / 4, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
 /** If this much too much is left once a caller's sockets are ended, all others' are ended, too: more would arrive meanwhile. */
 const FAR_BEYOND = 1.5;
+/** So much too much at the first look arrives too fast to end one caller after the other. */
+const FAR_AT_ONCE = 2;
+/** From this fraction of the room on, memory is read often: fast clients fill the rest before the next usual look. */
+const FILLING = 1 / 8;
 /** A caller took the memory if ending its sockets frees this fraction of it. */
 const GUILTY = 1 / 4;
 
@@ -122,11 +126,14 @@ export class SocketMemoryWatch {
     this.#judge(unmanaged);
     const arrived = unmanaged - this.#base;
     const room = this.#roomBytes(unmanaged);
-    if (arrived <= room) return;
+    if (arrived <= room) {
+      if (arrived > room * FILLING) this.#lookSoon();
+      return;
+    }
     const next = this.#nextToEnd();
     // If there are no sockets left, something else uses the memory.
     if (next.length === 0) this.#base = unmanaged;
-    else this.#end(isAgain && arrived > room * FAR_BEYOND ? next : next.slice(0, 1), arrived, unmanaged);
+    else this.#end(arrived > room * (isAgain ? FAR_BEYOND : FAR_AT_ONCE) ? next : next.slice(0, 1), arrived, unmanaged);
   }
 
   /** Ends the sockets of these callers. */
