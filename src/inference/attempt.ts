@@ -98,7 +98,7 @@ function createAttempt<K extends ModelOperation>(
     };
     return prepareForTarget(input, targetFacts, note, steps) as Input<K>;
   };
-  const wayBack: WayBack<K> | undefined = gateway.stages.length > 0 ? { events: [], back: [] } : undefined;
+  const wayBack: WayBack<K> | undefined = gateway.stages.length > 0 ? { back: [] } : undefined;
   return {
     operation,
     input,

@@ -18,8 +18,8 @@ export const NEEDED_TOOLS: Stage<"generate"> = {
   operations: ["generate"],
   needs: FACT.hostedTools,
   request(inference) {
-    const { protocol, input, wire, plan, hosted, exchange, context } = inference;
-    const needed = hosted ? [] : neededTools(input, protocol.toolsBeside?.(wire));
+    const { protocol, input, beside, plan, hosted, exchange, context } = inference;
+    const needed = hosted ? [] : neededTools(input, beside);
     if (needed.length === 0) return inference;
     const able = plan.targets.filter((where) => needed.some((tool) => runsAt(tool, where, context)));
     if (able.length > 0) return { ...inference, plan: withTargets(plan, able) };

@@ -5,8 +5,9 @@ import type { Input, ModelOperation, StreamEvent } from "../canonical/operations
 import { replayAtOnce } from "../canonical/replay.ts";
 import type { AttemptRecord } from "../context/request_log.ts";
 import type { StageContext } from "../contract/stage.ts";
+import type { StreamTransform } from "../contract/stream.ts";
 import { apply, transformed } from "../transforms/apply.ts";
-import { type PassedAll, passStages } from "../transforms/pass_stages.ts";
+import { type Back, type PassedAll, passStages } from "../transforms/pass_stages.ts";
 import type { WayBack } from "../upstream/attempt.ts";
 import { untilAborted } from "../util/abort.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
@@ -29,15 +30,14 @@ export const PLUGIN_STAGES: Stage = {
     const answer = ask(inference);
     const trace = target && requestLog.attemptAt(target)?.trace;
     const whole = async () => {
-      const output = await answer.whole();
-      if (operation !== "generate") return wayBack.output?.(output) ?? output;
-      let response = output as GenerateResponse;
-      trace?.writes(response.content);
-      for (const { events, output: change } of wayBack.back as WayBack<"generate">["back"]) {
-        if (change) response = change(response);
-        else if (events) response = await collectFrom(transformed(sourceOf(replayAtOnce(response)), events, signal));
+      let output = await answer.whole();
+      const isConversation = operation === "generate";
+      if (isConversation) trace?.writes((output as GenerateResponse).content);
+      for (const back of wayBack.back) {
+        if (back.output) output = back.output(output);
+        else if (isConversation) output = await replayedThrough(back, output as GenerateResponse, signal);
       }
-      return response;
+      return output;
     };
     const see = (events: readonly StreamEvent<ModelOperation>[]) => {
       if (trace) { for (const event of events) trace.write(event as GenerateEvent); }
@@ -46,19 +46,31 @@ export const PLUGIN_STAGES: Stage = {
   },
 };
 
+/** A whole answer once it has passed a stage that changes only events. */
+function replayedThrough(
+  { events }: Back<ModelOperation>,
+  response: GenerateResponse,
+  signal: AbortSignal,
+): Promise<GenerateResponse> {
+  const replay = sourceOf(replayAtOnce(response));
+  return collectFrom(events ? transformed(replay, events as StreamTransform<GenerateEvent>, signal) : replay);
+}
+
 function eventsBack<K extends ModelOperation>(
   source: EventSource<StreamEvent<K>>,
   wayBack: WayBack<K>,
   see: (events: readonly StreamEvent<K>[]) => void,
   signal: AbortSignal,
 ): EventSource<StreamEvent<K>> {
+  let transforms: readonly StreamTransform<StreamEvent<K>>[] | undefined;
   return {
     async next() {
       for (;;) {
         const events = await source.next();
         if (!events) return undefined;
         see(events);
-        const back = await apply(wayBack.events, events, signal);
+        transforms ??= wayBack.back.flatMap(({ events }) => events ?? []);
+        const back = await apply(transforms, events, signal);
         if (back.length > 0) return back;
       }
     },
@@ -97,9 +109,7 @@ export async function passPlugins<K extends ModelOperation>(
     ? passExplained(inference, prepared, about, steps)
     : passStages(gateway.stages, prepared, about);
   // A stage may wait for something that does not notice that the client has left.
-  const { input, events, output, back } = passing instanceof Promise ? await untilAborted(passing, signal) : passing;
-  wayBack.events = events;
-  wayBack.output = output;
+  const { input, back } = passing instanceof Promise ? await untilAborted(passing, signal) : passing;
   wayBack.back = back;
   if ("messages" in input) attempt.trace?.asked(input as GenerateRequest);
   return input;
@@ -119,5 +129,5 @@ async function passExplained<K extends ModelOperation>(
     step.end(input, passed.input);
     input = passed.input;
   }
-  return { input, events: [], back: [] };
+  return { input, back: [] };
 }

@@ -1,7 +1,7 @@
 /**
  * One request to a model: the list of all stages that it and its answer pass, and how they pass it. Nothing else
- * changes a request on its way from its client's wire to an upstream's. An answer on its way back is changed
- * nowhere else either, except that secrets in it are masked as it leaves.
+ * changes a request on its way from its client's wire to an upstream's, or an answer on its way back. Only the fields
+ * that an upstream refuses are left out after the last stage, in `src/upstream/call.ts`.
  */
 import type { HostedTool } from "../canonical/generate.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";

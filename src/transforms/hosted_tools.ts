@@ -1,6 +1,5 @@
 /** Tools that a vendor's server would run, and whether an answer may do without them. */
 import type { GenerateRequest, HostedTool, Tool } from "../canonical/generate.ts";
-import type { HostedToolFields } from "../canonical/hosted_tools.ts";
 import { allowedTools } from "./offered_tools.ts";
 
 /**
@@ -9,7 +8,7 @@ import { allowedTools } from "./offered_tools.ts";
  */
 export function neededTools(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
-  beside: HostedToolFields = { tools: [] },
+  beside: readonly HostedTool[],
 ): readonly HostedTool[] {
   switch (toolChoice?.type) {
     case "none":
@@ -20,7 +19,7 @@ export function neededTools(
       return named.every(isHosted) ? named : [];
     }
     default: {
-      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice).filter(isListed), ...beside.tools];
+      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice).filter(isListed), ...beside];
       return offered.every(isHosted) ? offered : [];
     }
   }

@@ -1,6 +1,6 @@
 /** Passes a request through the stages of plugins, and its answer back through them. */
 import type { JsonValue } from "../canonical/json.ts";
-import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Input, ModelOperation } from "../canonical/operations.ts";
 import {
   type Destination,
   type OutgoingContext,
@@ -9,22 +9,18 @@ import {
   type StageContext,
   stageError,
 } from "../contract/stage.ts";
-import type { Emit, StreamTransform } from "../contract/stream.ts";
+import type { StreamTransform } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
 
-/** A request as it goes to the driver. The answer passes `events` in their order, or `output`. */
+/** A request as it goes to the driver, and the way of its answer back through each stage, the last stage first. */
 export interface PassedAll<K extends ModelOperation> {
   input: Input<K>;
-  /** The transforms of the stages, last stage first. */
-  events: readonly StreamTransform<StreamEvent<K>>[];
-  /** Absent if no stage changes whole answers. */
-  output?(output: Output<K>): Output<K>;
-  /** The way back through each stage, last stage first: one may change only events, another one only whole answers. */
   back: readonly Back<K>[];
 }
 
-type Back<K extends ModelOperation> = Pick<Passed<K>, "events" | "output">;
+/** How an answer passes one stage. A stage may change only events, or only whole answers. */
+export type Back<K extends ModelOperation> = Pick<Passed<K>, "events" | "output">;
 
 /** Passes the request through the stages in order. Returns a promise only if one of them waits. */
 export function passStages<K extends ModelOperation>(
@@ -32,7 +28,7 @@ export function passStages<K extends ModelOperation>(
   input: Input<K>,
   about: StageContext,
 ): PassedAll<K> | Promise<PassedAll<K>> {
-  return passFrom(0, stages, { input, events: [], back: [] }, about);
+  return passFrom(0, stages, { input, back: [] }, about);
 }
 
 function passFrom<K extends ModelOperation>(
@@ -71,45 +67,35 @@ function requestOf<K extends ModelOperation>(stage: Stage, input: Input<K>, abou
 function joined<K extends ModelOperation>(
   name: string,
   passed: Passed<K>,
-  { events: others, output: outer, back }: PassedAll<K>,
+  { back }: PassedAll<K>,
 ): PassedAll<K> {
   if (!passed?.input) {
     const message = `The stage "${name}" failed: "request" must return an object with the "input"`;
     throw new GatewayError("internal", message, { own: true, tryNextTarget: false });
   }
   const { input, events, output } = passed;
-  if (!events && !output) return { input, events: others, output: outer, back };
-  const own: Back<K> = {
-    events: events && guarded(name, events),
-    output: output && outputsOf<K>(name, output, undefined),
-  };
-  return {
-    input,
-    events: own.events ? [own.events, ...others] : others,
-    output: own.output ? outputsOf<K>(name, own.output, outer) : outer,
-    back: [own, ...back],
-  };
+  if (!events && !output) return { input, back };
+  const own = { events: events && guarded(name, events), output: output && guardedChange(name, output) };
+  return { input, back: [own, ...back] };
 }
 
-function outputsOf<K extends ModelOperation>(
-  name: string,
-  inner: ((output: Output<K>) => Output<K>) | undefined,
-  outer: ((output: Output<K>) => Output<K>) | undefined,
-): (output: Output<K>) => Output<K> {
+/** The change of a whole answer, whose errors name the stage. */
+function guardedChange<T>(name: string, change: (output: T) => T): (output: T) => T {
   return (output) => {
-    let changed = output;
     try {
-      if (inner) changed = inner(output);
+      return change(output);
     } catch (thrown) {
       throw stageError(name, thrown);
     }
-    return outer ? outer(changed) : changed;
   };
 }
 
 /** The transform, whose errors name the stage. */
 function guarded<E>(name: string, transform: StreamTransform<E>): StreamTransform<E> {
   return {
+    get passesDeltas() {
+      return transform.passesDeltas;
+    },
     push(event, emit) {
       try {
         const work = transform.push(event, emit);
@@ -118,7 +104,7 @@ function guarded<E>(name: string, transform: StreamTransform<E>): StreamTransfor
         throw stageError(name, thrown);
       }
     },
-  } satisfies { push(event: E, emit: Emit<E>): SlicedWork<void> | void };
+  };
 }
 
 function* guardedWork(name: string, work: SlicedWork<void>): SlicedWork<void> {

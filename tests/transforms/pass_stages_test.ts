@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { Input, ModelOperation } from "../../src/canonical/operations.ts";
 import type { Destination, Passed, Stage, StageContext } from "../../src/contract/stage.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -47,7 +47,7 @@ for (
   Deno.test(`stages: ${kind} ones are passed in order, and by the answer in the reverse order`, async () => {
     const passed = passStages<"generate">(stages, INPUT, about);
     assertEquals(passed instanceof Promise, kind === "waiting");
-    const { input, events, output } = await passed;
+    const { input, back } = await passed;
     assertEquals([input.model, INPUT.model], ["mABC", "m"]);
     const answer = {
       model: "",
@@ -55,9 +55,10 @@ for (
       finish: { reason: "stop" },
       usage: { inputTokens: 1, outputTokens: 1 },
     } as const;
-    assertEquals(output!({ ...answer, content: [] }).model, "CBA");
+    const changed = back.reduce<GenerateResponse>((before, { output }) => output!(before), { ...answer, content: [] });
+    assertEquals(changed.model, "CBA");
     const start: GenerateEvent = { type: "start", model: "", inputTokens: 1 };
-    assertEquals(await apply(events, [start]), [{ ...start, model: "CBA" }]);
+    assertEquals(await apply(back.map(({ events }) => events!), [start]), [{ ...start, model: "CBA" }]);
     assertEquals(await passOutgoing(stages, "", about, TO), "ABC");
   });
 }
@@ -67,7 +68,7 @@ Deno.test("stages: one that is not for the operation, or changes nothing, leaves
   const idle: Stage = { name: "idle", request: (input) => ({ input }) };
   const passed = passStages<"generate">([other, idle, { name: "none" }], INPUT, about);
   assert(!(passed instanceof Promise));
-  assertEquals([passed.input === INPUT, passed.events.length, passed.output], [true, 0, undefined]);
+  assertEquals([passed.input === INPUT, passed.back], [true, []]);
   assertEquals(passOutgoing([idle], "x", about, TO), "x");
 });
 
@@ -117,8 +118,9 @@ Deno.test("stages: an error on the way back names its stage, too", () => {
   };
   const passed = passStages<"generate">([stage], INPUT, about);
   assert(!(passed instanceof Promise));
-  assertThrows(() => passed.output!({} as never), GatewayError, 'The stage "mine" failed');
-  const work = passed.events[0]!.push({ type: "start", model: "", inputTokens: 1 }, () => {});
+  const [back] = passed.back;
+  assertThrows(() => back!.output!({} as never), GatewayError, 'The stage "mine" failed');
+  const work = back!.events!.push({ type: "start", model: "", inputTokens: 1 }, () => {});
   assertThrows(() => [...work!], GatewayError, 'The stage "mine" failed');
 });
 
