@@ -1,6 +1,6 @@
 /**
  * How servers of one kind accept a conversation. The core prepares the request accordingly, so that a driver writes it
- * as it is. Every change to a request for a target is in one list (`src/inference/prepare.ts`).
+ * as it is. Every change to a request for a target is in one list (`src/inference/target_stages.ts`).
  */
 import type { GenerateRequest, Message, ReasoningPart, Thinking } from "../canonical/generate.ts";
 import type { SamplingParameter } from "../canonical/sampling.ts";

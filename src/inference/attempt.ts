@@ -22,8 +22,8 @@ import { FACT } from "./facts.ts";
 import { isLostOn, isOffAt } from "./hosted_tool_policy.ts";
 import type { Inference } from "./inference.ts";
 import { passPlugins } from "./plugin_stages.ts";
-import { prepareForTarget, type TargetFacts } from "./prepare.ts";
-import { traceAttempt, withTrace } from "./traced.ts";
+import { prepareForTarget, type TargetFacts } from "./target_stages.ts";
+import { traceAttempt, withTrace } from "./tracing.ts";
 
 /** Opens an attempt at a target, which is the request's current attempt from now on. */
 export function openAttempt<K extends ModelOperation>(

@@ -21,7 +21,7 @@ import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./hosted_tool_policy.ts";
 import type { Ask, Hosted, Inference, Offered, Stage } from "./inference.ts";
 import { asking } from "./model_limits.ts";
-import { runTraced } from "./traced.ts";
+import { runTraced } from "./tracing.ts";
 
 /** A request, and the hosted tools that the gateway runs for it. */
 interface Chosen {

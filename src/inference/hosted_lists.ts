@@ -4,7 +4,7 @@ import type { RemoteTool, RemoteWork } from "../canonical/hosted.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { CallFacts } from "../hosted/runner.ts";
 import { stepsIn } from "../transforms/approvals.ts";
-import { runTraced } from "./traced.ts";
+import { runTraced } from "./tracing.ts";
 
 export interface Lists {
   /** The tools of each server whose tools are known. */

@@ -14,15 +14,15 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { answer } from "../upstream/run.ts";
 import { speak } from "../upstream/speak.ts";
 import { stream } from "../upstream/stream.ts";
-import { ADMISSION } from "./admit.ts";
+import { ADMISSION } from "./admission.ts";
 import { AFFINITY } from "./affinity.ts";
 import { changedAnswer, streamedAnswer, wholeAnswer } from "./answer.ts";
 import { BACKGROUND, runInBackground } from "./background.ts";
 import { BILLING } from "./billing.ts";
-import { COMPACTION } from "./compact.ts";
+import { COMPACTION } from "./compaction.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
 import { FACT, type Facts, factsOf } from "./facts.ts";
-import { NEEDED_TOOLS } from "./failed_tools.ts";
+import { NEEDED_TOOLS } from "./needed_tools.ts";
 import { FAILOVER, isStreamed } from "./failover.ts";
 import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
@@ -31,14 +31,14 @@ import { SECRETS } from "./mask_secrets.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";
-import { TARGET_STAGES } from "./prepare.ts";
+import { TARGET_STAGES } from "./target_stages.ts";
 import { RECALL, SEALING } from "./recall.ts";
 import { RELAY } from "./relay.ts";
 import { MODEL } from "./resolve.ts";
 import { SPEECH_FORMAT } from "./speech.ts";
 import { STORAGE } from "./storage.ts";
 import { STRUCTURED_OUTPUT } from "./structured_output.ts";
-import { TRACING } from "./traced.ts";
+import { TRACING } from "./tracing.ts";
 
 /** Refuses a conversation that is too large for any model. */
 const SIZE: Stage<"generate"> = {

@@ -5,7 +5,7 @@ import { drivers } from "../../plugins/mod.ts";
 import type { GenerateRequest, HostedPart, Message, Tool } from "../../src/canonical/generate.ts";
 import { FACT, factsOf, withTurnsOf } from "../../src/inference/facts.ts";
 import type { Inference } from "../../src/inference/inference.ts";
-import { prepareForTarget, TARGET_STAGES, type TargetFacts } from "../../src/inference/prepare.ts";
+import { prepareForTarget, TARGET_STAGES, type TargetFacts } from "../../src/inference/target_stages.ts";
 import { STAGES } from "../../src/inference/stages.ts";
 import { functionsFor } from "../../src/transforms/hosted_functions.ts";
 import { correction } from "../../src/transforms/schema_prompt.ts";

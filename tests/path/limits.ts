@@ -14,9 +14,9 @@ export const METERED: Readonly<Record<string, readonly string[]>> = {
   keys: ["src/http/auth.ts", "src/http/quota.ts", "src/util/builtin.ts", "src/util/digest.ts"],
   budgets: [
     "src/compose/budgets.ts",
-    "src/inference/admit.ts",
+    "src/inference/admission.ts",
     "src/inference/billing.ts",
-    "src/inference/prepare.ts",
+    "src/inference/target_stages.ts",
     "src/inference/reserving.ts",
     "src/state/budget/",
     "src/transforms/controls.ts",

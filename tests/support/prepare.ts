@@ -2,7 +2,7 @@ import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Target } from "../../src/contract/driver.ts";
 import { factsOf } from "../../src/inference/facts.ts";
-import { prepareForTarget } from "../../src/inference/prepare.ts";
+import { prepareForTarget } from "../../src/inference/target_stages.ts";
 import { targetName } from "../../src/contract/planned_target.ts";
 import { numberHits } from "../../src/transforms/hosted_sealing.ts";
 

@@ -7,7 +7,7 @@ import type { Driver, Target } from "../../contract/driver.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { GatewayError } from "../../errors.ts";
 import { factsOf } from "../../inference/facts.ts";
-import { prepareForTarget } from "../../inference/prepare.ts";
+import { prepareForTarget } from "../../inference/target_stages.ts";
 import { runSliced } from "../../util/sliced_work.ts";
 import { hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
