@@ -65,8 +65,8 @@ export interface Stage<K extends ModelOperation = ModelOperation> {
   readonly operations: readonly ModelOperation[];
   /** Bits of `FACT`, of which a request must have one to pass the stage. All requests pass it if absent. */
   readonly needs?: Facts;
-  /** Changes the request. Called once, for explanations too. */
-  request?(inference: Inference<K>): Inference<K> | Promise<Inference<K>>;
+  /** Changes the request, or makes it one of another operation. Called once, for explanations too. */
+  request?(inference: Inference<K>): Inference | Promise<Inference>;
   /** Called once all changes are made and the request is to be served. Throws if it may not be. */
   admit?(inference: Inference<K>): Promise<void> | undefined;
   /** Asks more than once, asks somebody else, or looks at what comes back. */

@@ -1,7 +1,6 @@
 /** Hosted calls on their way out, past the stages of plugins. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
-import type { JsonValue } from "../canonical/json.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/stage.ts";
 import { passOutgoing } from "../transforms/pass_stages.ts";
@@ -17,22 +16,18 @@ export async function runOutgoing(
   within: GenerateRequest | undefined,
   run: (call: HostedCall) => Promise<HostedResult>,
 ): Promise<HostedResult> {
-  let outgoing: JsonValue;
+  let outgoing: HostedCall;
   try {
     const { kind, ...content } = call;
-    outgoing = await passOutgoing(
-      stages,
-      content as unknown as JsonValue,
-      { caller, signal, within },
-      destinationOf(call, work, searchService),
-    );
-    outgoing = { kind, ...outgoing as object } as JsonValue;
+    const to = destinationOf(call, work, searchService);
+    const passed = await passOutgoing(stages, content, { caller, signal, within }, to);
+    outgoing = { kind, ...passed as object } as HostedCall;
   } catch (thrown) {
     signal.throwIfAborted();
     requestLog.explain(thrown);
     return { kind: "error", code: "unavailable" };
   }
-  return await run(outgoing as unknown as HostedCall);
+  return await run(outgoing);
 }
 
 function destinationOf(call: HostedCall, work: HostedWork, searchService: string | undefined): Destination {

@@ -21,7 +21,7 @@ export const RELAY: Stage<"generate"> = {
   request(inference) {
     const { input: { relay } } = inference;
     if (!relay) return inference;
-    return runStep(() => relayed(inference, relay)) as unknown as Inference<"generate">;
+    return runStep(() => relayed(inference, relay));
   },
 };
 
