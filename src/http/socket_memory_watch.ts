@@ -55,7 +55,7 @@ const GUILTY = 1 / 4;
 /** The sockets that have just been ended. */
 interface Ended {
   sockets: readonly WatchedSocket[];
-  /** Absent if they were of several callers. */
+  /** Whose memory is freed by their end. Absent if that may be several callers'. */
   owner: string | undefined;
   /** When that was, in milliseconds by a monotonic clock. */
   at: number;
@@ -139,6 +139,8 @@ export class SocketMemoryWatch {
   /** Ends the sockets of these callers. */
   #end(callers: readonly WatchedSocket[][], arrived: number, before: number): void {
     const reopensAt = performance.now() + REST_MS;
+    // Their memory is freed later, and then seems to be that of the callers whose sockets are ended now.
+    const areOthersClosing = [...this.#sockets].some((socket) => this.#dropped.has(socket));
     for (const sockets of callers) {
       const { owner, key } = sockets[0]!;
       this.#facts.onShort(key, sockets.length, arrived);
@@ -148,7 +150,7 @@ export class SocketMemoryWatch {
         socket.drop();
       }
     }
-    const owner = callers.length === 1 ? callers[0]![0]!.owner : undefined;
+    const owner = callers.length === 1 && !areOthersClosing ? callers[0]![0]!.owner : undefined;
     const relief = Promise.withResolvers<void>();
     this.#ended = { owner, sockets: callers.flat(), at: performance.now(), before, relief };
     this.#lookSoon();

@@ -15,6 +15,8 @@ class FakeSocket implements OpenSocket {
   arrived = 0;
   isIdle = true;
   isDropped = false;
+  /** Whether it stays open when it is dropped, until `delete`. */
+  isSlow = false;
   readonly #rig: Rig;
 
   constructor(owner: string, rig: Rig) {
@@ -27,6 +29,9 @@ class FakeSocket implements OpenSocket {
   abort(): void {}
   drop(): void {
     this.isDropped = true;
+    if (!this.isSlow) this.delete();
+  }
+  delete(): void {
     this.arrived = 0;
     this.#rig.sockets.delete(this);
   }
@@ -123,6 +128,20 @@ test(
     assertEquals([rig.refusal("many"), rig.refusal("one")], [undefined, "rate_limit"]);
   },
 );
+
+test("a caller is not barred for memory that another's sockets, ended before, free late", async (rig, pass) => {
+  const greedy = rig.add("greedy", 10);
+  const [one] = rig.add("one");
+  for (const socket of greedy) socket.arrived = 60;
+  for (const socket of rig.open) socket.isSlow = true;
+  await pass(1_200);
+  assertEquals([dropped(greedy), one!.isDropped], [10, true]);
+  for (const socket of rig.open) socket.delete();
+  await pass(1_200);
+  assertEquals(rig.refusal("one"), "unavailable");
+  await pass(3_000);
+  assertEquals(rig.refusal("one"), undefined);
+});
 
 test(
   "a caller that took nothing waits until the others' memory is free, and who was closed is refused at once",
