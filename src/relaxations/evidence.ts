@@ -1,0 +1,239 @@
+/**
+ * Reads a refusal by what was sent: which fields, keywords and bounds of the body its words name, in whatever spelling.
+ * What the words quote from the request's own texts names nothing.
+ */
+import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
+import type { BodyLayout } from "../contract/body_layout.ts";
+import { eachField } from "./paths.ts";
+import { isOptional, type Relaxation } from "./relaxation.ts";
+import { keywordsIn } from "./schemas.ts";
+
+export interface Refusal {
+  /** All that the host wrote. */
+  text: string;
+  /** The estimated tokens of the conversation. */
+  estimate: number;
+}
+
+/** The relaxations that a refusal calls for: each list is tried at once, the lists one after the other, those with the least loss first. */
+export function relaxationsFor({ text: all, estimate }: Refusal, body: JsonObject, layout: BodyLayout): Relaxation[][] {
+  const fields = new Map<string, Set<string>>();
+  const values = new Map<string, number>();
+  const texts: string[] = [];
+  const keywords = new Set<string>();
+  eachField(body, layout, (path, name, value) => {
+    (fields.get(name) ?? fields.set(name, new Set()).get(name)!).add(path);
+    if (typeof value === "number") values.set(path, value);
+    if (typeof value === "string" && /[\s]/.test(value)) texts.push(value);
+    if (layout.schemas.has(path)) for (const keyword of keywordsIn(value)) keywords.add(keyword);
+  });
+  const text = withoutQuotations(all, texts);
+  const { forms, isMissing, isFinal } = layout.ideas(text);
+  if (isFinal) return [];
+  const { strong, weak } = mentionsIn(text);
+  const named = (mentions: readonly string[][]) => mentions.flatMap((steps) => [...pathsOf(steps, fields)]);
+  const paths = new Set(named(strong));
+  const bounded = [...new Set([...paths, ...limitsNamed(strong, layout, fields)])].flatMap((path) => {
+    const value = values.get(path);
+    return value === undefined ? [] : clampsFor(text, path, value, layout, estimate);
+  });
+  const filled = isMissing
+    ? Object.keys(layout.fillable).filter((path) => {
+      const name = path.slice(path.lastIndexOf(".") + 1);
+      return strong.some((steps) => steps.includes(name));
+    })
+    : [];
+  const words = new Set([...strong, ...weak].flat());
+  const constraints = [...keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
+  const omitted = (found: Iterable<string>): Relaxation[] =>
+    [...found].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+  const instead = [...paths].flatMap((path) => Object.hasOwn(layout.instead, path) ? layout.instead[path]! : []);
+  const weakly = weak.filter(([word]) => NEAR.test(around(text, word!)));
+  const lists: Relaxation[][] = [
+    ...bounded,
+    filled.map((path) => ({ does: "fill", path })),
+    ...forms.map((does): Relaxation[] => [{ does }]),
+    [
+      ...omitted(paths),
+      ...(constraints.length > 0 ? constraints.map((keyword): Relaxation => ({ does: "omit keyword", keyword })) : []),
+    ],
+    ...instead.map((does): Relaxation[] => [{ does }]),
+    omitted(new Set(named(weakly))),
+  ];
+  return lists.filter((list) => list.length > 0);
+}
+
+/** Keywords without which a schema describes nothing. */
+const CORE = new Set(["type", "properties", "items", "required", "description", "enum", "title"]);
+
+/** Words of a refusal beside the name of a field. */
+const NEAR =
+  /support|permit|allow|recogni[sz]|unknown|unexpected|invalid|illegal|extra|forbid|reject|refus|accept|implement|not? valid|unrecogn|remove|disabled?|不支持|非法|无效|错误/i;
+
+function around(text: string, word: string): string {
+  const at = text.search(new RegExp(`(?<![\\w$])${word.replaceAll("$", "\\$")}(?![\\w$])`));
+  return at < 0 ? "" : text.slice(Math.max(0, at - 60), at + word.length + 60);
+}
+
+interface Mentions {
+  /** Names that are written as names: quoted, with underscores, or as paths. */
+  strong: string[][];
+  weak: string[][];
+}
+
+const PLACE = /["']?\bloc["']?\s*[:=]\s*[[(]([^\])]{0,300})[\])]/g;
+const NAME = /(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\[\d*\]|\.|::|\/|\s*->\s*)+[\w$]+|\[\d*\])*/g;
+const MOST_MENTIONS = 500;
+
+function mentionsIn(text: string): Mentions {
+  const strong: string[][] = [];
+  const weak: string[][] = [];
+  for (const [, inner = ""] of text.matchAll(PLACE)) {
+    strong.push(inner.split(",").map((step) => step.trim().replace(/^["']|["']$/g, "")));
+  }
+  let left = MOST_MENTIONS;
+  for (const { 0: found, index } of text.matchAll(NAME)) {
+    if (left-- <= 0) break;
+    const steps = found.split(/[^\w$]+/).filter((step) => step !== "" && !/^\d+$/.test(step));
+    if (steps.length === 0) continue;
+    const [before, after] = [text[index - 1] ?? "", text.slice(index + found.length, index + found.length + 2)];
+    const isMarked = /["'`‘“]/.test(before) || /^["'`’”:=]/.test(after) || steps.length > 1 || /[_$]|[a-z][A-Z]|\[/.test(found);
+    (isMarked ? strong : weak).push(steps);
+  }
+  return { strong, weak };
+}
+
+/** The paths of the last name that is a field: those that share the most names with the others of the mention. */
+function pathsOf(steps: readonly string[], fields: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const at = steps.findLastIndex((step) => fields.has(step));
+  if (at < 0) return [];
+  const outer = new Set(steps.slice(0, at));
+  const scored = [...fields.get(steps[at]!)!].map((path) => ({
+    path,
+    score: path.split(/\.|\[\]\.?/).slice(0, -1).filter((step) => outer.has(step)).length,
+    depth: path.length,
+  }));
+  const most = Math.max(...scored.map(({ score }) => score));
+  const best = scored.filter(({ score }) => score === most);
+  // A name alone means the outermost field of this name.
+  if (most > 0) return best.map(({ path }) => path);
+  const depth = Math.min(...best.map(({ depth }) => depth));
+  return best.filter((one) => one.depth === depth).map(({ path }) => path);
+}
+
+/** A limit goes by several names. The host may know it by another one than was sent. */
+function limitsNamed(
+  mentions: readonly string[][],
+  { limits }: BodyLayout,
+  fields: ReadonlyMap<string, ReadonlySet<string>>,
+): string[] {
+  const isNamed = mentions.some((steps) => steps.some((step) => limits.includes(step)));
+  return isNamed ? limits.filter((name) => fields.has(name)) : [];
+}
+
+const NUMBER = String.raw`\D{0,40}?(-?\d+(?:\.\d+)?)`;
+const RANGES = [
+  /[[(]\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*[\])]/,
+  /(-?\d+(?:\.\d+)?)\s*\.\.\.?=?\s*(-?\d+(?:\.\d+)?)/,
+  /(?:between|range|from)\b\D{0,30}?(-?\d+(?:\.\d+)?)\W{0,3}\s*(?:and|to|-|–|~)\s*\W{0,3}(-?\d+(?:\.\d+)?)/i,
+  /(-?\d+(?:\.\d+)?)\s*(?:到|至|~|～)\s*(-?\d+(?:\.\d+)?)/,
+];
+const MOST = [
+  new RegExp(`(?:less|lower|smaller|fewer) than or equal(?: to)?${NUMBER}`, "i"),
+  new RegExp(`(?:<=|≤|at most|no more than|up to|not exceed|cannot exceed|exceeds?|greater than(?! or equal)|larger than|higher than|more than|above)${NUMBER}`, "i"),
+  new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "i"),
+  new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`),
+];
+const BELOW = new RegExp(`(?:(?:less|lower|smaller|fewer) than|<(?!=)|小于)${NUMBER}`, "i");
+const LEAST = [
+  new RegExp(`(?:>=|≥|at least|no less than|greater than or equal(?: to)?|\\bmin(?:imum)?\\b|不小于|大于等于)${NUMBER}`, "i"),
+];
+
+/** The value within the bounds that the words name. */
+function clampsFor(text: string, path: string, value: number, { limits }: BodyLayout, estimate: number): Relaxation[][] {
+  const to = (bound: number): Relaxation[] => [{ does: "clamp", path, to: bound, isOwn: true }];
+  for (const range of RANGES) {
+    const found = range.exec(text);
+    if (!found) continue;
+    const [low, high] = [Number(found[1]), Number(found[2])];
+    if (low < high && (value < low || value > high)) return [to(value > high ? high : low)];
+  }
+  const isBelow = (bound: number) => bound < value && !(Number.isInteger(value) && bound <= 0);
+  const most = MOST.flatMap((words) => [...text.matchAll(new RegExp(words, "gi"))].map(([, bound]) => Number(bound)))
+    .find(isBelow);
+  if (most !== undefined) {
+    const room = Math.floor(most - estimate);
+    return limits.includes(path) && room > 0 && room < most
+      // The bound may be that of input and answer together.
+      ? [to(most), [{ does: "clamp", path, to: room, isOwn: false }]]
+      : [to(most)];
+  }
+  const below = Number(BELOW.exec(text)?.[1] ?? Infinity);
+  if (below <= value && below > 0) return [to(Number.isInteger(value) ? below - 1 : below)];
+  const least = LEAST.map((words) => Number(words.exec(text)?.[1] ?? -Infinity)).find((bound) => bound > value);
+  return least === undefined ? [] : [to(least)];
+}
+
+/** So many characters in a row are no coincidence. */
+const QUOTED = 24;
+const STRIDE = 8;
+
+/** The words without what they quote of the request's texts. */
+function withoutQuotations(words: string, texts: readonly string[]): string {
+  const starts = new Map<string, number[]>();
+  for (let at = 0; at + STRIDE <= words.length; at += STRIDE) {
+    const piece = words.slice(at, at + STRIDE);
+    (starts.get(piece) ?? starts.set(piece, []).get(piece)!).push(at);
+  }
+  const isQuoted = new Uint8Array(words.length);
+  for (const text of texts) {
+    if (text.length < QUOTED) {
+      for (let at = words.indexOf(text); at >= 0 && text.length > 3; at = words.indexOf(text, at + text.length)) {
+        isQuoted.fill(1, at, at + text.length);
+      }
+      continue;
+    }
+    for (let at = 0; at + STRIDE <= text.length; at++) {
+      const found = starts.get(text.slice(at, at + STRIDE));
+      if (!found) continue;
+      for (const start of found) {
+        if (isQuoted[start] && isQuoted[start + STRIDE - 1]) continue;
+        let [from, to] = [0, STRIDE];
+        while (start + from > 0 && at + from > 0 && words[start + from - 1] === text[at + from - 1]) from--;
+        while (start + to < words.length && at + to < text.length && words[start + to] === text[at + to]) to++;
+        if (to - from >= QUOTED) isQuoted.fill(1, start + from, start + to);
+      }
+    }
+  }
+  return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
+}
+
+/** All that a host wrote in a body of any shape. */
+export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: number): string {
+  if (body === undefined || body instanceof Uint8Array) return "";
+  if (typeof body === "string") return body.slice(0, longest).replaceAll('\\"', '"');
+  const words: string[] = [];
+  let left = longest;
+  const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
+    if (left <= 0 || depth > 8 || value === undefined || value === null) return;
+    if (typeof value === "string") {
+      const said = value.slice(0, left);
+      left -= said.length;
+      // A name in a field of its own is written as one.
+      words.push(/^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"'));
+      return;
+    }
+    if (Array.isArray(value)) {
+      if (name === "loc") words.push(`loc: [${value.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`);
+      else for (const item of value.slice(0, 100)) visit(item, name, depth + 1);
+      return;
+    }
+    if (!isJsonObject(value)) return;
+    for (const key of Object.keys(value).slice(0, 100)) {
+      // What was sent is repeated here.
+      if (key !== "input" && key !== "type" && key !== "request_id" && key !== "code") visit(value[key], key, depth + 1);
+    }
+  };
+  visit(body, "", 0);
+  return words.join("\n");
+}

@@ -1,0 +1,226 @@
+/** What can be given up of a request that a host refused, each as a pure function on the body of its call. */
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
+import type { BodyLayout, FormName } from "../contract/body_layout.ts";
+import { changeAt, eachField } from "./paths.ts";
+import { bare, empty, simplified, withoutKeyword, withTypes } from "./schemas.ts";
+
+export type Relaxation =
+  | { does: "omit"; path: string }
+  /** `isOwn`: whether the host named the value as its own bound. It is only remembered then. */
+  | { does: "clamp"; path: string; to: number; isOwn: boolean }
+  | { does: "omit keyword"; keyword: string }
+  | { does: "fill"; path: string }
+  | { does: FormName };
+
+/** What notes and the list of what an upstream was found to refuse call it. */
+export function nameOf(relaxation: Relaxation): string {
+  switch (relaxation.does) {
+    case "omit":
+      return relaxation.path;
+    case "clamp":
+      return `${relaxation.path} to ${relaxation.to}`;
+    case "omit keyword":
+      return `${relaxation.keyword} in schemas`;
+    case "fill":
+      return `${relaxation.path} filled in`;
+    default:
+      return relaxation.does;
+  }
+}
+
+/** The body with all of it given up. Returns the same body if there is none of it. */
+export function relax(body: JsonObject, relaxations: readonly Relaxation[], layout: BodyLayout): JsonObject {
+  return relaxations.reduce((relaxed, one) => relaxOne(relaxed, one, layout), body);
+}
+
+export function relaxOne(body: JsonObject, relaxation: Relaxation, layout: BodyLayout): JsonObject {
+  switch (relaxation.does) {
+    case "omit":
+      return changeAt(body, relaxation.path, () => undefined) as JsonObject;
+    case "clamp": {
+      const { path, to } = relaxation;
+      return changeAt(body, path, (value) => typeof value === "number" ? to : value) as JsonObject;
+    }
+    case "omit keyword":
+      return atSchemas(body, layout, (schema) => withoutKeyword(schema, relaxation.keyword));
+    case "fill":
+      return filled(body, relaxation.path, layout);
+    default:
+      return IN_FORM[relaxation.does](body, layout);
+  }
+}
+
+/** What a host refused may be any of it, if it does not say what. The conversation, the names of tools and the limits stay. */
+export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
+  const paths = new Set<string>();
+  eachField(body, layout, (path) => {
+    const isInner = [...paths].some((outer) => path.startsWith(`${outer}.`) || path.startsWith(`${outer}[]`));
+    if (!isInner && isOptional(path, layout)) paths.add(path);
+  });
+  const all: Relaxation[] = [
+    ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
+    { does: "schemas empty" },
+    { does: "tool choice auto" },
+    { does: "texts joined" },
+    { does: "arguments as objects" },
+    { does: "system messages merged" },
+  ];
+  return all.filter((one) => relaxOne(body, one, layout) !== body);
+}
+
+/** Whether a field can be left out. Nothing is left out of which a part is kept. */
+export function isOptional(path: string, { kept, schemas, limits }: BodyLayout): boolean {
+  if (kept.has(path) || schemas.has(path) || limits.includes(path)) return false;
+  return ![...kept, ...schemas].some((one) => one.startsWith(`${path}.`) || one.startsWith(`${path}[]`));
+}
+
+const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {
+  "texts joined": atTurns((turn) => {
+    const text = textOf(turn.content);
+    return text === undefined || typeof turn.content === "string" ? turn : { ...turn, content: text };
+  }),
+  "arguments as objects": (body, { arguments: paths }) => {
+    return [...paths].reduce((changed, path) => changeAt(changed, path, asObjectText) as JsonObject, body);
+  },
+  "short ids of calls": (body, { callIds }) => {
+    const short = (id: JsonValue) => typeof id === "string" && !SHORT_ID.test(id) ? shortId(id) : id;
+    return [...callIds].reduce((changed, path) => changeAt(changed, path, short) as JsonObject, body);
+  },
+  "system messages merged": (body, layout) => mergeInstructions(body, layout, false),
+  "system messages in the user turn": (body, layout) => mergeInstructions(body, layout, true),
+  "schemas with types": (body, layout) => atSchemas(body, layout, withTypes),
+  "schemas simplified": (body, layout) => atSchemas(body, layout, simplified),
+  "schemas bare": (body, layout) => atSchemas(body, layout, bare),
+  "schemas empty": (body, layout) => atSchemas(body, layout, empty),
+  "thinking off": (body, { thinking: { off, on } }) => {
+    const kept = Object.entries(body).filter(([field]) => !on.includes(field));
+    return alike(body, { ...Object.fromEntries(kept), ...off } as JsonObject);
+  },
+  "tool choice auto": (body) => {
+    const { tool_choice: choice } = body;
+    if (choice === undefined) return body;
+    const isAuto = choice === "auto" || isJsonObject(choice) && choice.type === "auto";
+    const { tool_choice: _, ...others } = body;
+    if (isAuto) return others;
+    if (isJsonObject(choice) && ["any", "tool"].includes(String(choice.type))) {
+      return { ...others, tool_choice: { type: "auto" } };
+    }
+    return { ...others, tool_choice: "auto" };
+  },
+  "pictures as placeholders": (body, { turns, pictures }) => {
+    const list = body[turns];
+    if (!Array.isArray(list)) return body;
+    // The answer is about the pictures of the last turn of the user.
+    const last = list.findLastIndex((turn) => isJsonObject(turn) && turn.role === "user");
+    const replaced = list.map((turn, at) => at === last ? turn : withoutPictures(turn, pictures));
+    return replaced.every((turn, at) => turn === list[at]) ? body : { ...body, [turns]: replaced };
+  },
+};
+
+function alike(before: JsonObject, after: JsonObject): JsonObject {
+  return JSON.stringify(before) === JSON.stringify(after) ? before : after;
+}
+
+function atSchemas(body: JsonObject, { schemas }: BodyLayout, change: (schema: JsonValue) => JsonValue): JsonObject {
+  const changedAt = (schema: JsonValue) => {
+    const changed = change(schema);
+    return JSON.stringify(changed) === JSON.stringify(schema) ? schema : changed;
+  };
+  return [...schemas].reduce((changed, path) => changeAt(changed, path, changedAt) as JsonObject, body);
+}
+
+function atTurns(change: (turn: JsonObject) => JsonObject) {
+  return (body: JsonObject, { turns }: BodyLayout) =>
+    changeAt(body, `${turns}[]`, (turn) => isJsonObject(turn) ? change(turn) : turn) as JsonObject;
+}
+
+/** The text of a content of texts alone. */
+function textOf(content: JsonValue | undefined): string | undefined {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content) || content.length === 0) return undefined;
+  const texts = content.map((part) => isJsonObject(part) && typeof part.text === "string" ? part.text : undefined);
+  return texts.includes(undefined) ? undefined : texts.join("\n");
+}
+
+function asObjectText(text: JsonValue): JsonValue {
+  if (typeof text !== "string") return text;
+  if (text.trim() === "") return "{}";
+  const value = parseJson(text);
+  return isJsonObject(value) ? text : JSON.stringify({ arguments: value ?? text });
+}
+
+/** The ids that every host takes. */
+const SHORT_ID = /^[a-zA-Z0-9]{9}$/;
+
+/** The same for the same id, so that a call and its result keep belonging together. */
+function shortId(id: string): string {
+  let [high, low] = [0x811c9dc5, 0x1b873593];
+  for (let at = 0; at < id.length; at++) {
+    high = Math.imul(high ^ id.charCodeAt(at), 0x01000193);
+    low = Math.imul(low ^ id.charCodeAt(at), 0x85ebca6b) ^ (low >>> 13);
+  }
+  const digits = (value: number) => (value >>> 0).toString(36).padStart(7, "0");
+  return `c${(digits(high) + digits(low)).slice(-8)}`;
+}
+
+const INSTRUCTING = ["system", "developer"];
+
+/** The instructions of all system messages in one, at the front or in the first turn of the user. */
+function mergeInstructions(body: JsonObject, { turns, instructions }: BodyLayout, isInUserTurn: boolean): JsonObject {
+  const list = body[turns];
+  if (!Array.isArray(list)) return body;
+  const isInstruction = (turn: JsonValue): turn is JsonObject => isJsonObject(turn) && INSTRUCTING.includes(String(turn.role));
+  const found = list.filter(isInstruction);
+  const outside = instructions === undefined ? undefined : body[instructions];
+  if (found.length === 0 && !(isInUserTurn && outside !== undefined)) return body;
+  const texts = found.map(({ content }) => textOf(content));
+  if (texts.includes(undefined)) return body;
+  const others = list.filter((turn) => !isInstruction(turn));
+  if (!isInUserTurn) {
+    if (instructions === undefined) {
+      return alike(body, { ...body, [turns]: [{ role: found[0]!.role, content: texts.join("\n\n") }, ...others] });
+    }
+    if (outside !== undefined && textOf(outside) === undefined) return body;
+    const all = [...outside === undefined ? [] : [textOf(outside)], ...texts];
+    return { ...body, [instructions]: all.join("\n\n"), [turns]: others };
+  }
+  const outsideText = outside === undefined ? undefined : textOf(outside);
+  if (outside !== undefined && outsideText === undefined) return body;
+  const first = others.findIndex((turn) => isJsonObject(turn) && turn.role === "user");
+  const text = [...outsideText === undefined ? [] : [outsideText], ...texts].join("\n\n");
+  const { [instructions ?? ""]: _, ...rest } = body;
+  if (first < 0) return { ...rest, [turns]: [{ role: "user", content: text }, ...others] };
+  const turn = others[first] as JsonObject;
+  const content = typeof turn.content === "string"
+    ? `${text}\n\n${turn.content}`
+    : Array.isArray(turn.content)
+    ? [{ type: typeOfText(turn.content), text }, ...turn.content]
+    : undefined;
+  if (content === undefined) return body;
+  return { ...rest, [turns]: others.with(first, { ...turn, content }) };
+}
+
+function typeOfText(content: readonly JsonValue[]): string {
+  const types = content.map((part) => isJsonObject(part) ? part.type : undefined);
+  return types.some((type) => String(type).startsWith("input_")) ? "input_text" : "text";
+}
+
+function withoutPictures(turn: JsonValue, pictures: ReadonlySet<string>): JsonValue {
+  if (!isJsonObject(turn) || !Array.isArray(turn.content)) return turn;
+  const { content } = turn;
+  const isPicture = (part: JsonValue) => isJsonObject(part) && pictures.has(String(part.type));
+  if (!content.some(isPicture)) return turn;
+  const text = { type: typeOfText(content), text: "[picture left out: the model takes none]" };
+  return { ...turn, content: content.map((part) => isPicture(part) ? text : part) };
+}
+
+function filled(body: JsonObject, path: string, { fillable, turns }: BodyLayout): JsonObject {
+  const fill = Object.hasOwn(fillable, path) ? fillable[path] : undefined;
+  if (!fill) return body;
+  const name = path.slice(path.lastIndexOf(".") + 1);
+  return changeAt(body, `${turns}[]`, (turn) => {
+    return isJsonObject(turn) && turn.role === fill.role && turn[name] === undefined
+      ? { ...turn, [name]: fill.value }
+      : turn;
+  }) as JsonObject;
+}
