@@ -24,6 +24,7 @@ import { serializeRequest } from "./serialize_request.ts";
 import { serializeAnswer, serializeResponse, serializeRun } from "./serialize_response.ts";
 import { keepAlive, serializeStream } from "./serialize_stream.ts";
 import { socketOf } from "./socket.ts";
+import { LAYOUT } from "./layout.ts";
 import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
@@ -209,6 +210,7 @@ export const responsesDriver: Driver = {
     },
   },
   intake: intakeOf,
+  layout: LAYOUT,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesReasoning(message) ? "this" : undefined })),
 };

@@ -4,7 +4,7 @@ import type { Driver } from "../contract/driver.ts";
 import { ConcurrencyLimit } from "../routing/concurrency.ts";
 import { SharedConcurrencyLimit } from "../routing/shared_concurrency.ts";
 import type { Upstream } from "../upstream/send.ts";
-import { Refusals } from "../upstream/unsupported_fields.ts";
+import { LearntRelaxations } from "../relaxations/learnt.ts";
 import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import type { World } from "./world.ts";
 
@@ -43,7 +43,8 @@ function createUpstream(
   limits: Limits,
   { plugins: { drivers }, env, clocks: { monotonic } }: World,
 ): Omit<Upstream, "transport"> {
-  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, ...others } = upstream;
+  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, relax, ...others } =
+    upstream;
   const { propagateTrace, ...rest } = others;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
@@ -58,7 +59,8 @@ function createUpstream(
     takesTokens: secret === "client",
   };
   const service = { name, driver, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
-  return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
+  const refusals = new LearntRelaxations(monotonic, relax === "trusted");
+  return { ...service, refuses, relax, refusals, providers, tokenizers, quirks };
 }
 
 /** The header for a service's secret, from the configuration or else the driver. Absent for a bearer token. */

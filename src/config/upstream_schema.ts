@@ -43,6 +43,12 @@ export const upstreamSchema = object("A service that runs models.", {
       "to a chat upstream as max_completion_tokens unless that is listed too. Also hosted tools that the " +
       "upstream accepts but does not run, such as web_search.",
   }),
+  relax: z.enum(["auto", "trusted", "off"]).default("auto").meta({
+    description:
+      "Whether requests that this upstream refuses in part are sent again without that part, which is noted. What a " +
+      "request taught is remembered for the caller's key, and for all keys once a second key's request was refused in " +
+      "the same way; with trusted, for all keys at once. With off, the refusal is passed on.",
+  }),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
       "Where this upstream's chat templates accept system messages. With first, later ones from clients of " +

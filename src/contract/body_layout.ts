@@ -5,6 +5,7 @@
 
 /** The other forms that a request can be asked in, each with its path or the idea of a refusal that calls for it. */
 export const FORMS = [
+  "asked streamed",
   "texts joined",
   "arguments as objects",
   "short ids of calls",
@@ -45,6 +46,8 @@ export interface BodyLayout {
   fillable: Readonly<Record<string, { role: string; value: string }>>;
   /** The fields that turn thinking off, and those that would turn it on. */
   thinking: { off: Readonly<Record<string, unknown>>; on: readonly string[] };
+  /** What asks for the answer as a stream. */
+  streamed: Readonly<Record<string, unknown>>;
   /** Recognizes what a refusal is about by its words. */
   ideas(text: string): RefusalIdeas;
 }

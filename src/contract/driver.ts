@@ -4,6 +4,7 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { SlicedWork } from "../util/sliced_work.ts";
 import type { GatewayError } from "../errors.ts";
+import type { BodyLayout } from "./body_layout.ts";
 import type { Call, Reply, SecretPlace } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context } from "./context.ts";
@@ -87,6 +88,8 @@ export interface Driver {
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
   /** How its servers list their models. */
   models?: Catalog;
+  /** How the bodies of its conversations are laid out. Absent if its servers are not asked again in another form. */
+  layout?: BodyLayout;
   /** Alternative names of body fields, for servers that refuse the usual name. */
   synonyms?: Readonly<Record<string, string>>;
   /** The error for the client, from a response with a status outside 2xx. */

@@ -104,6 +104,7 @@ function createAttempt<K extends ModelOperation>(
     input,
     estimate: "messages" in input ? estimate : 0,
     largeFor: requestLog.isLarge ? caller.owner : undefined,
+    key: caller.owner,
     target,
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
     context: answer,

@@ -25,7 +25,7 @@ export function relaxationsFor({ text: all, estimate }: Refusal, body: JsonObjec
     (fields.get(name) ?? fields.set(name, new Set()).get(name)!).add(path);
     if (typeof value === "number") values.set(path, value);
     if (typeof value === "string" && /[\s]/.test(value)) texts.push(value);
-    if (layout.schemas.has(path)) for (const keyword of keywordsIn(value)) keywords.add(keyword);
+    if (layout.schemas.has(path)) { for (const keyword of keywordsIn(value)) keywords.add(keyword); }
   });
   const text = withoutQuotations(all, texts);
   const { forms, isMissing, isFinal } = layout.ideas(text);
@@ -97,7 +97,8 @@ function mentionsIn(text: string): Mentions {
     const steps = found.split(/[^\w$]+/).filter((step) => step !== "" && !/^\d+$/.test(step));
     if (steps.length === 0) continue;
     const [before, after] = [text[index - 1] ?? "", text.slice(index + found.length, index + found.length + 2)];
-    const isMarked = /["'`‘“]/.test(before) || /^["'`’”:=]/.test(after) || steps.length > 1 || /[_$]|[a-z][A-Z]|\[/.test(found);
+    const isMarked = /["'`‘“]/.test(before) || /^["'`’”:=]/.test(after) || steps.length > 1 ||
+      /[_$]|[a-z][A-Z]|\[/.test(found);
     (isMarked ? strong : weak).push(steps);
   }
   return { strong, weak };
@@ -140,17 +141,29 @@ const RANGES = [
 ];
 const MOST = [
   new RegExp(`(?:less|lower|smaller|fewer) than or equal(?: to)?${NUMBER}`, "i"),
-  new RegExp(`(?:<=|≤|at most|no more than|up to|not exceed|cannot exceed|exceeds?|greater than(?! or equal)|larger than|higher than|more than|above)${NUMBER}`, "i"),
+  new RegExp(
+    `(?:<=|≤|at most|no more than|up to|not exceed|cannot exceed|exceeds?|greater than(?! or equal)|larger than|higher than|more than|above)${NUMBER}`,
+    "i",
+  ),
   new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "i"),
   new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`),
 ];
 const BELOW = new RegExp(`(?:(?:less|lower|smaller|fewer) than|<(?!=)|小于)${NUMBER}`, "i");
 const LEAST = [
-  new RegExp(`(?:>=|≥|at least|no less than|greater than or equal(?: to)?|\\bmin(?:imum)?\\b|不小于|大于等于)${NUMBER}`, "i"),
+  new RegExp(
+    `(?:>=|≥|at least|no less than|greater than or equal(?: to)?|\\bmin(?:imum)?\\b|不小于|大于等于)${NUMBER}`,
+    "i",
+  ),
 ];
 
 /** The value within the bounds that the words name. */
-function clampsFor(text: string, path: string, value: number, { limits }: BodyLayout, estimate: number): Relaxation[][] {
+function clampsFor(
+  text: string,
+  path: string,
+  value: number,
+  { limits }: BodyLayout,
+  estimate: number,
+): Relaxation[][] {
   const to = (bound: number): Relaxation[] => [{ does: "clamp", path, to: bound, isOwn: true }];
   for (const range of RANGES) {
     const found = range.exec(text);
@@ -231,7 +244,9 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
     if (!isJsonObject(value)) return;
     for (const key of Object.keys(value).slice(0, 100)) {
       // What was sent is repeated here.
-      if (key !== "input" && key !== "type" && key !== "request_id" && key !== "code") visit(value[key], key, depth + 1);
+      if (key !== "input" && key !== "type" && key !== "request_id" && key !== "code") {
+        visit(value[key], key, depth + 1);
+      }
     }
   };
   visit(body, "", 0);

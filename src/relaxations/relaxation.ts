@@ -75,6 +75,7 @@ export function isOptional(path: string, { kept, schemas, limits }: BodyLayout):
 }
 
 const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {
+  "asked streamed": (body, { streamed }) => body.stream === true ? body : { ...body, ...streamed } as JsonObject,
   "texts joined": atTurns((turn) => {
     const text = textOf(turn.content);
     return text === undefined || typeof turn.content === "string" ? turn : { ...turn, content: text };
@@ -169,7 +170,8 @@ const INSTRUCTING = ["system", "developer"];
 function mergeInstructions(body: JsonObject, { turns, instructions }: BodyLayout, isInUserTurn: boolean): JsonObject {
   const list = body[turns];
   if (!Array.isArray(list)) return body;
-  const isInstruction = (turn: JsonValue): turn is JsonObject => isJsonObject(turn) && INSTRUCTING.includes(String(turn.role));
+  const isInstruction = (turn: JsonValue): turn is JsonObject =>
+    isJsonObject(turn) && INSTRUCTING.includes(String(turn.role));
   const found = list.filter(isInstruction);
   const outside = instructions === undefined ? undefined : body[instructions];
   if (found.length === 0 && !(isInUserTurn && outside !== undefined)) return body;

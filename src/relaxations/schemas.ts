@@ -3,8 +3,17 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json
 
 /** Keywords with a schema, with several by name, and with a list of them. */
 const ONE = [
-  "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
-  "unevaluatedItems", "unevaluatedProperties", "additionalItems",
+  "items",
+  "additionalProperties",
+  "not",
+  "if",
+  "then",
+  "else",
+  "contains",
+  "propertyNames",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "additionalItems",
 ];
 const NAMED = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const SEVERAL = ["anyOf", "oneOf", "allOf", "prefixItems"];
@@ -13,7 +22,12 @@ const DEEPEST = 64;
 type Change = (schema: JsonObject) => JsonObject;
 
 /** The schema with each schema in it changed, the inner ones first. */
-function everywhere(schema: JsonValue, change: Change, atBoolean?: (schema: boolean) => JsonValue, depth = 0): JsonValue {
+function everywhere(
+  schema: JsonValue,
+  change: Change,
+  atBoolean?: (schema: boolean) => JsonValue,
+  depth = 0,
+): JsonValue {
   if (typeof schema === "boolean" && atBoolean) return atBoolean(schema);
   if (!isJsonObject(schema) || depth > DEEPEST) return schema;
   const inner = (value: JsonValue) => everywhere(value, change, atBoolean, depth + 1);
@@ -61,7 +75,16 @@ function typeOf({ enum: values, const: value, properties, items }: JsonObject): 
 
 /** What every reader of schemas knows. */
 const SIMPLE = new Set([
-  "type", "description", "title", "properties", "required", "items", "enum", "anyOf", "additionalProperties", "default",
+  "type",
+  "description",
+  "title",
+  "properties",
+  "required",
+  "items",
+  "enum",
+  "anyOf",
+  "additionalProperties",
+  "default",
 ]);
 const BARE = new Set(["type", "description", "properties", "required", "items", "enum"]);
 
@@ -85,7 +108,9 @@ export function empty(schema: JsonValue): JsonValue {
 
 function onlyKeywords(schema: JsonObject, kept: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(
-    Object.entries(schema).filter(([key, value]) => kept.has(key) && !(key === "additionalProperties" && !isJsonObject(value) && value !== false)),
+    Object.entries(schema).filter(([key, value]) =>
+      kept.has(key) && !(key === "additionalProperties" && !isJsonObject(value) && value !== false)
+    ),
   );
 }
 
@@ -112,7 +137,9 @@ function inlined(root: JsonValue): JsonValue {
     everywhere(value, (one) => {
       const { $ref: ref, ...others } = one;
       if (typeof ref !== "string") return one;
-      const target = open.includes(ref) || open.length >= DEEPEST_REFERENCE || left-- <= 0 ? undefined : resolve(root, ref);
+      const target = open.includes(ref) || open.length >= DEEPEST_REFERENCE || left-- <= 0
+        ? undefined
+        : resolve(root, ref);
       const found = target === undefined ? {} : expand(target, [...open, ref]);
       return isJsonObject(found) ? { ...found, ...others } : others;
     });

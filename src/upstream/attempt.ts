@@ -42,6 +42,8 @@ export interface Attempt<K extends ModelOperation> {
   estimate: number;
   /** The caller, if the calls may be so large that they wait their turn. */
   largeFor?: string | undefined;
+  /** Whose request it is. What an upstream refuses is remembered for the requests of one key first. */
+  key: string;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;

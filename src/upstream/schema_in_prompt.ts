@@ -8,16 +8,16 @@ import { type Attempt, placeOf } from "./attempt.ts";
 export const FORM = "response_format";
 
 /** The facts about a request for a form that are needed while it is answered. */
-export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "context">;
+export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "key" | "context">;
 
 /** These facts hold no conversation, because they live as long as the answer. */
-export function formRequestOf({ input, target, upstream, context }: Attempt<"generate">): FormRequest {
-  return { input: { ...input, messages: [] }, target, upstream, context };
+export function formRequestOf({ input, target, upstream, key, context }: Attempt<"generate">): FormRequest {
+  return { input: { ...input, messages: [] }, target, upstream, key, context };
 }
 
 /** Whether this upstream needs the output schema in the prompt. */
 export function needsSchemaInPrompt<K extends ModelOperation>(
-  attempt: Pick<Attempt<K>, "input" | "target" | "upstream">,
+  attempt: Pick<Attempt<K>, "input" | "target" | "upstream" | "key">,
 ): boolean {
   const { input, target, upstream } = attempt;
   if (!("messages" in input) || !input.outputSchema) return false;
@@ -25,7 +25,8 @@ export function needsSchemaInPrompt<K extends ModelOperation>(
   const way = upstream.driver.operations.generate;
   const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
   return !hasForm || target.structuredOutput === "instruct" ||
-    upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(attempt)).includes(nameOfForm(input));
+    upstream.refuses.includes(FORM) ||
+    upstream.refusals.names(placeOf(attempt), attempt.key).includes(nameOfForm(input));
 }
 
 /** Whether the upstream failed because of the output schema. It may succeed with the schema in the prompt. */
@@ -35,7 +36,9 @@ export function refusesSchema(thrown: unknown, { input }: FormRequest): boolean 
 
 /** Remembers that the upstream answers without the field. */
 export function rememberSchemaInPrompt(attempt: FormRequest): void {
-  if (!needsSchemaInPrompt(attempt)) attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)]);
+  if (!needsSchemaInPrompt(attempt)) {
+    attempt.upstream.refusals.add(placeOf(attempt), [nameOfForm(attempt.input)], attempt.key);
+  }
 }
 
 /** Some servers accept a schema or tools, but not both. */

@@ -4,7 +4,7 @@ import type { Driver, Target } from "../contract/driver.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Timeouts } from "./deadlines.ts";
-import type { Refusals } from "./unsupported_fields.ts";
+import type { LearntRelaxations } from "../relaxations/learnt.ts";
 
 /** One configured service, ready to be called. */
 export interface Upstream {
@@ -34,8 +34,10 @@ export interface Upstream {
   transport: Transport;
   /** Top-level body fields that it refuses. They are left out and noted. */
   refuses: readonly string[];
-  /** Refused fields that were learned at run time. */
-  refusals: Refusals;
+  /** What it was found to refuse. */
+  refusals: LearntRelaxations;
+  /** Whether it is asked again without what it refuses. What one key's request taught holds for all keys if `trusted`. */
+  relax: "auto" | "trusted" | "off";
   /** Defaults for models without settings of their own. */
   quirks: Quirks & Pick<Target, "systemMessages">;
   /**

@@ -9,7 +9,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/errors.ts"],
   ["src/canonical"],
   ["src/contract"],
-  ["src/transforms"],
+  ["src/transforms", "src/relaxations"],
   ["src/plugin.ts"],
   ["src/config"],
   ["http", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),

@@ -1,7 +1,7 @@
 import { JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { Refusals } from "../../src/upstream/unsupported_fields.ts";
+import { LearntRelaxations } from "../../src/relaxations/learnt.ts";
 import type { Upstream } from "../../src/upstream/send.ts";
 import { NO_TRANSPORT } from "../support/transport.ts";
 
@@ -22,7 +22,8 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     headers: {},
     transport: NO_TRANSPORT,
     refuses: [],
-    refusals: new Refusals(() => 0),
+    refusals: new LearntRelaxations(() => 0),
+    relax: "auto",
     quirks: { systemMessages: "anywhere" },
     resultsFrom: [],
     takesTokens: false,

@@ -1,8 +1,8 @@
 import { assertEquals } from "@std/assert";
-import { Refusals } from "../../src/upstream/unsupported_fields.ts";
+import { LearntRelaxations } from "../../src/relaxations/learnt.ts";
 
 Deno.test("refusals: what a model refuses adds up, and is another's no more", () => {
-  const refusals = new Refusals(() => 0);
+  const refusals = new LearntRelaxations(() => 0);
   refusals.add("a", ["x"]);
   refusals.add("a", ["y", "x"]);
   assertEquals([refusals.of("a"), refusals.of("b")], [["x", "y"], []]);
@@ -10,7 +10,7 @@ Deno.test("refusals: what a model refuses adds up, and is another's no more", ()
 
 Deno.test("refusals: after an hour it is tried again", () => {
   let now = 0;
-  const refusals = new Refusals(() => now);
+  const refusals = new LearntRelaxations(() => now);
   refusals.add("a", ["x"]);
   now = 3_599_999;
   assertEquals(refusals.of("a"), ["x"]);
@@ -21,7 +21,7 @@ Deno.test("refusals: after an hour it is tried again", () => {
 });
 
 Deno.test("refusals: of a thousand models the one that was learnt first is forgotten", () => {
-  const refusals = new Refusals(() => 0);
+  const refusals = new LearntRelaxations(() => 0);
   refusals.add("again", ["x"]);
   refusals.add("first", ["x"]);
   refusals.add("again", ["x"]);

@@ -1,0 +1,60 @@
+/** What refusals of model servers are about, by their words in English and Chinese. */
+import type { FormName, RefusalIdeas } from "../../src/contract/body_layout.ts";
+
+/** Each idea with the forms that it calls for. Those come first that lose least. */
+const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
+  [
+    /\bstream(?:ing)?\b.{0,40}\b(?:only|required|must|true)\b|\b(?:only|must|require[sd]?)\b.{0,60}\bstream(?:ing)?\b|只支持流式|仅支持流式/i,
+    ["asked streamed"],
+  ],
+  [
+    /(?:expected|must be|should be|valid)\s+(?:a |an |of type )?['"`]?str(?:ing)?\b|\bnot (?:a )?str(?:ing)?\b|(?:got|but got|invalid type:|cannot unmarshal|received) (?:an? )?(?:array|list|sequence)/i,
+    ["texts joined"],
+  ],
+  [
+    /\barguments?\b.{0,60}(?:json|object|dict|mapping|parse|valid)|(?:json|dict|parse).{0,60}\barguments?\b|参数.{0,20}json/i,
+    ["arguments as objects"],
+  ],
+  [
+    /\btool[_ ]?(?:call|use)(?:[_ ]?id)?s?\b.{0,80}(?:length|characters|match|pattern|format|alphanumeric|a-z)|\bid\b.{0,40}(?:length of 9|a-z, A-Z|alphanumeric)/i,
+    ["short ids of calls"],
+  ],
+  [
+    /\bsystem\b.{0,20}\b(?:message|role|prompt|instruction)s?\b|\brole\b.{0,30}['"`]?(?:system|developer)|(?:alternat|conversation roles|unexpected role|角色)/i,
+    ["system messages merged", "system messages in the user turn"],
+  ],
+  [
+    /type is not defined|(?:missing|no|without|requires?|must have) (?:a |the )?['"`]?type\b/i,
+    ["schemas with types"],
+  ],
+  [
+    /schema|grammar|\$ref|\bparser\b|function parameters|ToolFunctionParameters|ToolProperty|input_schema|\btools?\b.{0,40}\bparameters\b/i,
+    ["schemas simplified", "schemas bare", "schemas empty"],
+  ],
+  [
+    /\b(?:image|picture|vision|multimodal|visual)s?\b|图片|图像/i,
+    ["pictures as placeholders"],
+  ],
+  [
+    /chat template|jinja|apply_chat_template|template error|rendering/i,
+    ["system messages merged", "arguments as objects", "texts joined", "schemas simplified"],
+  ],
+];
+
+const THINKING = /\bthink(?:ing)?\b|\breasoning\b|思考/i;
+const FORCED = /tool_choice|tool choice|forced? (?:tool|function)|工具/i;
+const MISSING =
+  /\bmissing\b|\brequired?\b|must (?:be|have been) (?:set|passed|provided|present|included)|passed back|不能为空|缺少/i;
+/** They are about what was said, or about the account, and not about the form of the request. */
+const FINAL =
+  /content[_ -]?(?:filter|policy|management)|moderat|safety|sensitive|inappropriate|prohibited|harmful|data_inspection|敏感|违规|insufficient|billing|balance|quota|credit|余额|(?:model|deployment)\b.{0,80}\b(?:not (?:found|exist|available)|does not exist|is not (?:a )?valid)|no such model|unknown model|context (?:length|window)|too many tokens/i;
+
+export function ideasOf(text: string): RefusalIdeas {
+  const forms = new Set<FormName>();
+  // The thinking is what the client sees less of.
+  if (THINKING.test(text) && FORCED.test(text)) {
+    for (const one of ["thinking off", "tool choice auto"] as const) forms.add(one);
+  }
+  for (const [words, called] of IDEAS) if (words.test(text)) { for (const one of called) forms.add(one); }
+  return { forms: [...forms], isMissing: MISSING.test(text), isFinal: FINAL.test(text) };
+}

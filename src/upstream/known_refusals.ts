@@ -1,0 +1,61 @@
+/** What an upstream is known to refuse is left out of a call before it is made, or some of it to find out what it was. */
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
+import type { BodyLayout } from "../contract/body_layout.ts";
+import type { Call } from "../contract/call.ts";
+import { type Search, without } from "../relaxations/learnt.ts";
+import { nameOf, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
+import { type Attempt, placeOf } from "./attempt.ts";
+
+/** Calls that leave out only some of what one host refused without saying what. */
+const TRIALS = new WeakMap<Call, Search>();
+
+/** The layout of the call's body. Absent if it is not asked in other forms. */
+export function layoutFor<K extends ModelOperation>({ operation, upstream }: Attempt<K>): BodyLayout | undefined {
+  const isConversation = operation === "generate" || operation === "relay";
+  return isConversation && upstream.relax !== "off" ? upstream.driver.layout : undefined;
+}
+
+/** The body of a call, if it is a JSON object. */
+export function bodyIn({ body }: Call): JsonObject | undefined {
+  return isJsonObject(body) && !(body instanceof Uint8Array) && !(body instanceof Blob) ? body : undefined;
+}
+
+/** The call without what its upstream is known to refuse, which is noted. */
+export function withoutRefused<K extends ModelOperation>(call: Call, attempt: Attempt<K>): Call {
+  const { upstream: { refusals }, key } = attempt;
+  const layout = layoutFor(attempt);
+  const body = bodyIn(call);
+  if (!layout || !body) return call;
+  const place = placeOf(attempt);
+  const search = refusals.searchOf(place, key);
+  const known = refusals.of(place, key).filter((one) => typeof one !== "string");
+  refusals.asked(place);
+  const relaxed = { ...call, body: relaxNoted(body, [...known, ...search ? without(search) : []], layout, attempt) };
+  if (search) TRIALS.set(relaxed, search);
+  return search || relaxed.body !== body ? relaxed : call;
+}
+
+/** The body with all of it given up, with a note for what it had. */
+export function relaxNoted<K extends ModelOperation>(
+  body: JsonObject,
+  relaxations: readonly Relaxation[],
+  layout: BodyLayout,
+  { context, upstream }: Attempt<K>,
+): JsonObject {
+  return relaxations.reduce((before, one) => {
+    const after = relaxOne(before, one, layout);
+    if (after !== before) context.note(`relaxed ${nameOf(one)}: refused by ${upstream.name}`);
+    return after;
+  }, body);
+}
+
+export function trialOf(call: Call): Search | undefined {
+  return TRIALS.get(call);
+}
+
+/** A call was accepted. What it left out is enough, then. */
+export function settleTrial<K extends ModelOperation>(call: Call, attempt: Attempt<K>): void {
+  const search = TRIALS.get(call);
+  if (search) attempt.upstream.refusals.tried(placeOf(attempt), search, true, attempt.key);
+}
