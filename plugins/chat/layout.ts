@@ -28,6 +28,7 @@ export const LAYOUT: BodyLayout = {
     "response_format.type",
     "response_format.json_schema.name",
   ]),
+  harmless: new Set(["stream_options"]),
   free: new Set(["metadata", "logit_bias", "chat_template_kwargs", "extra_body", "headers"]),
   schemas: new Set(["tools[].function.parameters", "response_format.json_schema.schema"]),
   limits: ["max_tokens", "max_completion_tokens"],

@@ -32,6 +32,7 @@ export const LAYOUT: BodyLayout = {
     "output_config.format",
     "output_format",
   ]),
+  harmless: new Set(),
   free: new Set(["metadata", "messages[].content[].input"]),
   schemas: new Set(["tools[].input_schema", "output_config.format.schema", "output_format.schema"]),
   limits: ["max_tokens"],

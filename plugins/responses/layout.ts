@@ -34,6 +34,7 @@ export const LAYOUT: BodyLayout = {
     "text.format.type",
     "text.format.name",
   ]),
+  harmless: new Set(),
   free: new Set(["metadata"]),
   schemas: new Set(["tools[].parameters", "text.format.schema"]),
   limits: ["max_output_tokens"],

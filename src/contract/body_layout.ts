@@ -25,6 +25,8 @@ export type FormName = (typeof FORMS)[number];
 export interface BodyLayout {
   /** Fields that are never left out, because the request would be another one without them. */
   kept: ReadonlySet<string>;
+  /** Fields that no host refuses without naming them. They are left out only where they are named. */
+  harmless: ReadonlySet<string>;
   /** Fields whose inner names are the client's own. Nothing in them is looked at. */
   free: ReadonlySet<string>;
   /** Where JSON schemas are. */
@@ -57,6 +59,8 @@ export interface RefusalIdeas {
   forms: readonly FormName[];
   /** Whether the words say that something is missing. */
   isMissing: boolean;
+  /** Whether they say that the host failed while it read the request or rendered its template, whatever its status. */
+  isUnread: boolean;
   /** Whether they are about what the request says and not about how: moderation, or a model that is not there. */
   isFinal: boolean;
 }

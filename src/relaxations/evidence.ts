@@ -15,8 +15,15 @@ export interface Refusal {
   estimate: number;
 }
 
-/** The relaxations that a refusal calls for: each list is tried at once, the lists one after the other, those with the least loss first. */
-export function relaxationsFor({ text: all, estimate }: Refusal, body: JsonObject, layout: BodyLayout): Relaxation[][] {
+export interface Evidence {
+  /** Each list is given up at once, the lists one after the other, those with the least loss first. */
+  lists: Relaxation[][];
+  /** Whether something else than what the lists have may be the reason. */
+  isOpen: boolean;
+}
+
+/** The relaxations that a refusal calls for. */
+export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject, layout: BodyLayout): Evidence {
   const fields = new Map<string, Set<string>>();
   const values = new Map<string, number>();
   const texts: string[] = [];
@@ -29,7 +36,7 @@ export function relaxationsFor({ text: all, estimate }: Refusal, body: JsonObjec
   });
   const text = withoutQuotations(all, texts);
   const { forms, isMissing, isFinal } = layout.ideas(text);
-  if (isFinal) return [];
+  if (isFinal) return { lists: [], isOpen: false };
   const { strong, weak } = mentionsIn(text);
   const named = (mentions: readonly string[][]) => mentions.flatMap((steps) => [...pathsOf(steps, fields)]);
   const paths = new Set(named(strong));
@@ -60,7 +67,9 @@ export function relaxationsFor({ text: all, estimate }: Refusal, body: JsonObjec
     ...instead.map((does): Relaxation[] => [{ does }]),
     omitted(new Set(named(weakly))),
   ];
-  return lists.filter((list) => list.length > 0);
+  // A field that is needed, and that the host does not know as a whole, is reason enough.
+  const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));
+  return { lists: lists.filter((list) => list.length > 0), isOpen: !isNeeded };
 }
 
 /** Keywords without which a schema describes nothing. */
@@ -70,8 +79,10 @@ const CORE = new Set(["type", "properties", "items", "required", "description", 
 const NEAR =
   /support|permit|allow|recogni[sz]|unknown|unexpected|invalid|illegal|extra|forbid|reject|refus|accept|implement|not? valid|unrecogn|remove|disabled?|不支持|非法|无效|错误/i;
 
+const UNKNOWN = /not (?:currently |yet )?(?:support|permit|allow|availab)|unsupported|unknown|unrecogni[sz]ed/i;
+
 function around(text: string, word: string): string {
-  const at = text.search(new RegExp(`(?<![\\w$])${word.replaceAll("$", "\\$")}(?![\\w$])`));
+  const at = text.search(new RegExp(`(?<![\\w$])${word.replace(/[$.[\]]/g, "\\$&")}(?![\\w$])`));
   return at < 0 ? "" : text.slice(Math.max(0, at - 60), at + word.length + 60);
 }
 
@@ -156,6 +167,9 @@ const LEAST = [
   ),
 ];
 
+/** The estimate of the input is not exact, and a template adds to it. */
+const ROOM = 0.9;
+
 /** The value within the bounds that the words name. */
 function clampsFor(
   text: string,
@@ -175,7 +189,7 @@ function clampsFor(
   const most = MOST.flatMap((words) => [...text.matchAll(new RegExp(words, "gi"))].map(([, bound]) => Number(bound)))
     .find(isBelow);
   if (most !== undefined) {
-    const room = Math.floor(most - estimate);
+    const room = Math.floor((most - estimate) * ROOM);
     return limits.includes(path) && room > 0 && room < most
       // The bound may be that of input and answer together.
       ? [to(most), [{ does: "clamp", path, to: room, isOwn: false }]]

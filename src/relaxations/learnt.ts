@@ -80,9 +80,12 @@ export class LearntRelaxations {
     const until = this.#now() + KEPT_MS;
     for (const one of learnt) {
       const name = typeof one === "string" ? one : JSON.stringify(one);
-      const keys = new Set(entries.get(name)?.keys);
-      if (keys.size < 2) keys.add(key);
-      entries.set(name, { learnt: one, keys, until, isOnTrial: false });
+      const known = entries.get(name);
+      if (!known) entries.set(name, { learnt: one, keys: new Set([key]), until, isOnTrial: false });
+      else {
+        if (known.keys.size < 2) known.keys.add(key);
+        [known.until, known.isOnTrial] = [until, false];
+      }
     }
   }
 
@@ -126,7 +129,8 @@ export class LearntRelaxations {
     const { enough, size, at } = search;
     if (isAccepted) {
       const left = without(search);
-      this.#continue(model, key, { enough: left, size: Math.min(size, Math.ceil(left.length / 2)), at });
+      const fewer = Math.min(size, Math.ceil(left.length / 2));
+      this.#continue(model, key, { enough: left, size: fewer, at: fewer < size ? 0 : at });
     } else this.#continue(model, key, { enough, size, at: at + size });
   }
 

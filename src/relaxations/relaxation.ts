@@ -54,7 +54,7 @@ export function relaxOne(body: JsonObject, relaxation: Relaxation, layout: BodyL
 export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
   const paths = new Set<string>();
   eachField(body, layout, (path) => {
-    const isInner = [...paths].some((outer) => path.startsWith(`${outer}.`) || path.startsWith(`${outer}[]`));
+    const isInner = [...paths, ...layout.harmless].some((outer) => isWithin(path, outer));
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
   const all: Relaxation[] = [
@@ -68,10 +68,14 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
   return all.filter((one) => relaxOne(body, one, layout) !== body);
 }
 
+function isWithin(path: string, outer: string): boolean {
+  return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[]`);
+}
+
 /** Whether a field can be left out. Nothing is left out of which a part is kept. */
 export function isOptional(path: string, { kept, schemas, limits }: BodyLayout): boolean {
   if (kept.has(path) || schemas.has(path) || limits.includes(path)) return false;
-  return ![...kept, ...schemas].some((one) => one.startsWith(`${path}.`) || one.startsWith(`${path}[]`));
+  return ![...kept, ...schemas].some((one) => isWithin(one, path));
 }
 
 const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {

@@ -8,7 +8,7 @@ import type { BodyLayout } from "../contract/body_layout.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import { type ErrorCode, GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
-import { relaxationsFor, wordsIn } from "../relaxations/evidence.ts";
+import { readEvidence, wordsIn } from "../relaxations/evidence.ts";
 import { nameOf, plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import { digestOf } from "../util/digest.ts";
@@ -128,7 +128,7 @@ class Guesses<K extends ModelOperation> {
     const { upstream: { refusals }, key } = this.#attempt;
     const layout = layoutFor(this.#attempt);
     const original = bodyIn(call);
-    if (!layout || !original || !this.#failure || !isRefusal(this.#failure, reply.status)) return false;
+    if (!layout || !original || !this.#failure || !isRefusal(this.#failure, reply, layout)) return false;
     if (this.#trial && this.#step === "none") {
       refusals.tried(placeOf(this.#attempt), this.#trial, false, key);
       this.#active = this.#trial.enough;
@@ -144,13 +144,14 @@ class Guesses<K extends ModelOperation> {
     this.#words = words;
     const body = relax(original, this.#active, layout);
     this.#sent.add(digestOf(JSON.stringify(body)));
+    const { lists, isOpen } = readEvidence({ text, estimate: this.#attempt.estimate }, body, layout);
     if (!isLastTry || hasHelped) {
-      for (const list of relaxationsFor({ text, estimate: this.#attempt.estimate }, body, layout)) {
-        if (this.#gives(list, body, layout, "named")) return true;
-      }
+      for (const list of lists) if (this.#gives(list, body, layout, "named")) return true;
     }
-    // Strict requests give up nothing that the host does not name.
-    if (this.#attempt.onDescribed) return false;
+    // Strict requests give up nothing that the host does not name, and another provider may take all of it.
+    if (!isOpen || this.#attempt.onDescribed || reply.status === 413 || this.#failure.details.tryNextTarget) {
+      return false;
+    }
     return this.#gives(plainest(body, layout), body, layout, "plainest");
   }
 
@@ -179,7 +180,10 @@ class Guesses<K extends ModelOperation> {
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unsupported_media_type", "request_too_large"]);
 
 /** Whether the upstream refused the form of the request, and has done no work. */
-function isRefusal({ code }: GatewayError, status: number): boolean {
+function isRefusal({ code, details }: GatewayError, { status, body }: Reply, { ideas }: BodyLayout): boolean {
+  // The stage for structured output asks in words.
+  if (details.unsupported?.includes(FORM)) return false;
+  if (status === 500 && ideas(wordsIn(body, LONGEST_WORDS)).isUnread) return true;
   return REFUSALS.has(code) && [400, 413, 415, 422, 500].includes(status);
 }
 
