@@ -19,7 +19,6 @@ import { relayOperation, serializeRelayed, serializeRelayedStream } from "./rela
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
-import { LAYOUT } from "./layout.ts";
 import { WIRE } from "./wire.ts";
 
 const completions: Protocol<"generate"> = {
@@ -103,7 +102,7 @@ export const chatDriver: Driver = {
   }),
   prompt: promptOf,
   synonyms: { max_tokens: "max_completion_tokens" },
-  layout: LAYOUT,
+  layout: async () => (await import("./layout.ts")).LAYOUT,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ body }) => ({
       unsupported: [...refusedThinkingFields(body), ...refusedContents(body)],

@@ -10,7 +10,6 @@ import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { serializeSummary } from "./compaction.ts";
 import { failTools } from "./failed_tools.ts";
-import { LAYOUT } from "./layout.ts";
 import { intakeOf } from "./intake.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
@@ -115,7 +114,7 @@ export const messagesDriver: Driver = {
     },
   },
   intake: intakeOf,
-  layout: LAYOUT,
+  layout: async () => (await import("./layout.ts")).LAYOUT,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined })),
 };

@@ -24,7 +24,6 @@ import { serializeRequest } from "./serialize_request.ts";
 import { serializeAnswer, serializeResponse, serializeRun } from "./serialize_response.ts";
 import { keepAlive, serializeStream } from "./serialize_stream.ts";
 import { socketOf } from "./socket.ts";
-import { LAYOUT } from "./layout.ts";
 import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
@@ -210,7 +209,7 @@ export const responsesDriver: Driver = {
     },
   },
   intake: intakeOf,
-  layout: LAYOUT,
+  layout: async () => (await import("./layout.ts")).LAYOUT,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesReasoning(message) ? "this" : undefined })),
 };

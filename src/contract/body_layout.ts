@@ -48,7 +48,7 @@ export interface BodyLayout {
   fillable: Readonly<Record<string, { role: string; value: string }>>;
   /** The fields that turn thinking off, and those that would turn it on. */
   thinking: { off: Readonly<Record<string, unknown>>; on: readonly string[] };
-  /** What asks for the answer as a stream. */
+  /** The fields that ask for the answer as a stream. */
   streamed: Readonly<Record<string, unknown>>;
   /** Recognizes what a refusal is about by its words. */
   ideas(text: string): RefusalIdeas;

@@ -89,7 +89,7 @@ export interface Driver {
   /** How its servers list their models. */
   models?: Catalog;
   /** How the bodies of its conversations are laid out. Absent if its servers are not asked again in another form. */
-  layout?: BodyLayout;
+  layout?(): Promise<BodyLayout>;
   /** Alternative names of body fields, for servers that refuse the usual name. */
   synonyms?: Readonly<Record<string, string>>;
   /** The error for the client, from a response with a status outside 2xx. */

@@ -10,7 +10,7 @@ import type { Inference } from "../inference/inference.ts";
 import { passDown } from "../inference/stages.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Attempt } from "../upstream/attempt.ts";
-import { lessonsOf } from "../upstream/describe_call.ts";
+import { lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 
 /** How long an upstream may count, in milliseconds. */

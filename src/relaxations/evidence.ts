@@ -151,21 +151,19 @@ const RANGES = [
   /(-?\d+(?:\.\d+)?)\s*(?:到|至|~|～)\s*(-?\d+(?:\.\d+)?)/,
 ];
 const MOST = [
-  new RegExp(`(?:less|lower|smaller|fewer) than or equal(?: to)?${NUMBER}`, "i"),
+  new RegExp(`(?:less|lower|smaller|fewer) than or equal(?: to)?${NUMBER}`, "gi"),
   new RegExp(
     `(?:<=|≤|at most|no more than|up to|not exceed|cannot exceed|exceeds?|greater than(?! or equal)|larger than|higher than|more than|above)${NUMBER}`,
-    "i",
+    "gi",
   ),
-  new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "i"),
-  new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`),
+  new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "gi"),
+  new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`, "g"),
 ];
 const BELOW = new RegExp(`(?:(?:less|lower|smaller|fewer) than|<(?!=)|小于)${NUMBER}`, "i");
-const LEAST = [
-  new RegExp(
-    `(?:>=|≥|at least|no less than|greater than or equal(?: to)?|\\bmin(?:imum)?\\b|不小于|大于等于)${NUMBER}`,
-    "i",
-  ),
-];
+const LEAST = new RegExp(
+  `(?:>=|≥|at least|no less than|greater than or equal(?: to)?|\\bmin(?:imum)?\\b|不小于|大于等于)${NUMBER}`,
+  "i",
+);
 
 /** The estimate of the input is not exact, and a template adds to it. */
 const ROOM = 0.9;
@@ -178,27 +176,34 @@ function clampsFor(
   { limits }: BodyLayout,
   estimate: number,
 ): Relaxation[][] {
-  const to = (bound: number): Relaxation[] => [{ does: "clamp", path, to: bound, isOwn: true }];
+  const to = (bound: number | undefined): Relaxation[][] =>
+    bound === undefined ? [] : [[{ does: "clamp", path, to: bound, isOwn: true }]];
+  const ranged = inRange(text, value);
+  if (ranged !== undefined) return to(ranged);
+  const isBelow = (bound: number) => bound < value && !(Number.isInteger(value) && bound <= 0);
+  const most = MOST.flatMap((words) => [...text.matchAll(words)].map(([, bound]) => Number(bound))).find(isBelow);
+  if (most === undefined) return to(boundOf(text, value));
+  // The bound may be that of input and answer together.
+  const room = Math.floor((most - estimate) * ROOM);
+  const isShared = limits.includes(path) && room > 0 && room < most;
+  return isShared ? [...to(most), [{ does: "clamp", path, to: room, isOwn: false }]] : to(most);
+}
+
+/** The end of a range that the value is beyond. */
+function inRange(text: string, value: number): number | undefined {
   for (const range of RANGES) {
     const found = range.exec(text);
-    if (!found) continue;
-    const [low, high] = [Number(found[1]), Number(found[2])];
-    if (low < high && (value < low || value > high)) return [to(value > high ? high : low)];
+    const [low, high] = [Number(found?.[1]), Number(found?.[2])];
+    if (low < high && (value < low || value > high)) return value > high ? high : low;
   }
-  const isBelow = (bound: number) => bound < value && !(Number.isInteger(value) && bound <= 0);
-  const most = MOST.flatMap((words) => [...text.matchAll(new RegExp(words, "gi"))].map(([, bound]) => Number(bound)))
-    .find(isBelow);
-  if (most !== undefined) {
-    const room = Math.floor((most - estimate) * ROOM);
-    return limits.includes(path) && room > 0 && room < most
-      // The bound may be that of input and answer together.
-      ? [to(most), [{ does: "clamp", path, to: room, isOwn: false }]]
-      : [to(most)];
-  }
+}
+
+/** The value next to an open bound, or the least one. */
+function boundOf(text: string, value: number): number | undefined {
   const below = Number(BELOW.exec(text)?.[1] ?? Infinity);
-  if (below <= value && below > 0) return [to(Number.isInteger(value) ? below - 1 : below)];
-  const least = LEAST.map((words) => Number(words.exec(text)?.[1] ?? -Infinity)).find((bound) => bound > value);
-  return least === undefined ? [] : [to(least)];
+  if (below <= value && below > 0) return Number.isInteger(value) ? below - 1 : below;
+  const [, least] = LEAST.exec(text) ?? [];
+  return Number(least) > value ? Number(least) : undefined;
 }
 
 /** So many characters in a row are no coincidence. */
@@ -214,25 +219,44 @@ function withoutQuotations(words: string, texts: readonly string[]): string {
   }
   const isQuoted = new Uint8Array(words.length);
   for (const text of texts) {
-    if (text.length < QUOTED) {
-      for (let at = words.indexOf(text); at >= 0 && text.length > 3; at = words.indexOf(text, at + text.length)) {
-        isQuoted.fill(1, at, at + text.length);
-      }
-      continue;
-    }
-    for (let at = 0; at + STRIDE <= text.length; at++) {
-      const found = starts.get(text.slice(at, at + STRIDE));
-      if (!found) continue;
-      for (const start of found) {
-        if (isQuoted[start] && isQuoted[start + STRIDE - 1]) continue;
-        let [from, to] = [0, STRIDE];
-        while (start + from > 0 && at + from > 0 && words[start + from - 1] === text[at + from - 1]) from--;
-        while (start + to < words.length && at + to < text.length && words[start + to] === text[at + to]) to++;
-        if (to - from >= QUOTED) isQuoted.fill(1, start + from, start + to);
-      }
-    }
+    if (text.length < QUOTED) markWhole(words, text, isQuoted);
+    else markPieces(words, text, starts, isQuoted);
   }
   return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
+}
+
+/** A shorter text is a quotation only as a whole, and hardly one if it is a word. */
+const SHORTEST = 4;
+
+function markWhole(words: string, text: string, isQuoted: Uint8Array): void {
+  if (text.length < SHORTEST) return;
+  for (let at = words.indexOf(text); at >= 0; at = words.indexOf(text, at + text.length)) {
+    isQuoted.fill(1, at, at + text.length);
+  }
+}
+
+/** Marks what the words have of a long text, found by pieces that begin at multiples of `STRIDE` in the words. */
+function markPieces(
+  words: string,
+  text: string,
+  starts: ReadonlyMap<string, readonly number[]>,
+  isQuoted: Uint8Array,
+): void {
+  for (let at = 0; at + STRIDE <= text.length; at++) {
+    for (const start of starts.get(text.slice(at, at + STRIDE)) ?? []) {
+      if (isQuoted[start] && isQuoted[start + STRIDE - 1]) continue;
+      const [from, to] = alikeAround(words, start, text, at);
+      if (to - from >= QUOTED) isQuoted.fill(1, start + from, start + to);
+    }
+  }
+}
+
+/** How far two texts are alike before and after these places. */
+function alikeAround(words: string, start: number, text: string, at: number): [from: number, to: number] {
+  let [from, to] = [0, STRIDE];
+  while (start + from > 0 && at + from > 0 && words[start + from - 1] === text[at + from - 1]) from--;
+  while (start + to < words.length && at + to < text.length && words[start + to] === text[at + to]) to++;
+  return [from, to];
 }
 
 /** All that a host wrote in a body of any shape. */
@@ -242,27 +266,34 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
   const words: string[] = [];
   let left = longest;
   const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
-    if (left <= 0 || depth > 8 || value === undefined || value === null) return;
+    if (left <= 0 || depth > DEEPEST) return;
     if (typeof value === "string") {
       const said = value.slice(0, left);
       left -= said.length;
-      // A name in a field of its own is written as one.
-      words.push(/^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"'));
-      return;
-    }
-    if (Array.isArray(value)) {
-      if (name === "loc") words.push(`loc: [${value.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`);
-      else for (const item of value.slice(0, 100)) visit(item, name, depth + 1);
-      return;
-    }
-    if (!isJsonObject(value)) return;
-    for (const key of Object.keys(value).slice(0, 100)) {
-      // What was sent is repeated here.
-      if (key !== "input" && key !== "type" && key !== "request_id" && key !== "code") {
-        visit(value[key], key, depth + 1);
+      words.push(phraseOf(name, said));
+    } else if (Array.isArray(value)) {
+      if (name === "loc") words.push(placeOf(value));
+      else for (const item of value.slice(0, MOST_ITEMS)) visit(item, name, depth + 1);
+    } else if (isJsonObject(value)) {
+      for (const key of Object.keys(value).slice(0, MOST_ITEMS)) {
+        if (!UNSAID.has(key)) visit(value[key], key, depth + 1);
       }
     }
   };
   visit(body, "", 0);
   return words.join("\n");
+}
+
+const DEEPEST = 8;
+const MOST_ITEMS = 100;
+/** Fields of errors that hold codes, or repeat what was sent. */
+const UNSAID = new Set(["input", "type", "request_id", "code"]);
+
+/** A name in a field of its own is written as one. */
+function phraseOf(name: string, said: string): string {
+  return /^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"');
+}
+
+function placeOf(steps: readonly JsonValue[]): string {
+  return `loc: [${steps.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`;
 }

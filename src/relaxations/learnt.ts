@@ -1,5 +1,5 @@
 /**
- * What the models of one upstream were found to refuse. What one key's request taught holds for that key alone until a
+ * Remembers what the models of one upstream were found to refuse. What one key's request taught holds for that key alone until a
  * request of a second key is refused in the same way, so that no key takes a feature from the others.
  */
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -47,7 +47,7 @@ export class LearntRelaxations {
     this.#isTrusted = isTrusted;
   }
 
-  /** What a model refuses of the requests of a key. */
+  /** Returns what a model refuses of the requests of a key. */
   of(model: string, key = ""): Learnable[] {
     if (!this.hasAny) return [];
     const now = this.#now();
@@ -147,7 +147,7 @@ export class LearntRelaxations {
   }
 }
 
-/** What the next request gives up. */
+/** The relaxations of the next request. */
 export function without({ enough, size, at }: Search): Relaxation[] {
   return enough.filter((_, index) => index < at || index >= at + size);
 }

@@ -1,4 +1,4 @@
-/** What can be given up of a request that a host refused, each as a pure function on the body of its call. */
+/** Relaxations: the parts and forms of a refused request that can be given up, each as a pure function on the body of its call. */
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
 import type { BodyLayout, FormName } from "../contract/body_layout.ts";
 import { changeAt, eachField } from "./paths.ts";
@@ -12,7 +12,7 @@ export type Relaxation =
   | { does: "fill"; path: string }
   | { does: FormName };
 
-/** What notes and the list of what an upstream was found to refuse call it. */
+/** Its name in notes. */
 export function nameOf(relaxation: Relaxation): string {
   switch (relaxation.does) {
     case "omit":
@@ -50,7 +50,7 @@ export function relaxOne(body: JsonObject, relaxation: Relaxation, layout: BodyL
   }
 }
 
-/** What a host refused may be any of it, if it does not say what. The conversation, the names of tools and the limits stay. */
+/** All that may be the reason if a host does not say what it refused. The conversation, the names of tools and the limits stay. */
 export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
   const paths = new Set<string>();
   eachField(body, layout, (path) => {
@@ -157,7 +157,7 @@ function asObjectText(text: JsonValue): JsonValue {
 /** The ids that every host takes. */
 const SHORT_ID = /^[a-zA-Z0-9]{9}$/;
 
-/** The same for the same id, so that a call and its result keep belonging together. */
+/** A call and its result keep belonging together, because an id always becomes the same short one. */
 function shortId(id: string): string {
   let [high, low] = [0x811c9dc5, 0x1b873593];
   for (let at = 0; at < id.length; at++) {
@@ -171,39 +171,39 @@ function shortId(id: string): string {
 const INSTRUCTING = ["system", "developer"];
 
 /** The instructions of all system messages in one, at the front or in the first turn of the user. */
-function mergeInstructions(body: JsonObject, { turns, instructions }: BodyLayout, isInUserTurn: boolean): JsonObject {
+function mergeInstructions(body: JsonObject, layout: BodyLayout, isInUserTurn: boolean): JsonObject {
+  const { turns, instructions } = layout;
   const list = body[turns];
   if (!Array.isArray(list)) return body;
-  const isInstruction = (turn: JsonValue): turn is JsonObject =>
-    isJsonObject(turn) && INSTRUCTING.includes(String(turn.role));
   const found = list.filter(isInstruction);
   const outside = instructions === undefined ? undefined : body[instructions];
-  if (found.length === 0 && !(isInUserTurn && outside !== undefined)) return body;
-  const texts = found.map(({ content }) => textOf(content));
-  if (texts.includes(undefined)) return body;
+  const contents = [...outside === undefined ? [] : [outside], ...found.map(({ content }) => content)];
+  const texts = contents.map(textOf);
+  const isNeedless = isInUserTurn ? contents.length === 0 : found.length === 0;
+  if (isNeedless || texts.includes(undefined)) return body;
+  const text = texts.join("\n\n");
   const others = list.filter((turn) => !isInstruction(turn));
-  if (!isInUserTurn) {
-    if (instructions === undefined) {
-      return alike(body, { ...body, [turns]: [{ role: found[0]!.role, content: texts.join("\n\n") }, ...others] });
-    }
-    if (outside !== undefined && textOf(outside) === undefined) return body;
-    const all = [...outside === undefined ? [] : [textOf(outside)], ...texts];
-    return { ...body, [instructions]: all.join("\n\n"), [turns]: others };
+  if (isInUserTurn) {
+    const { [instructions ?? ""]: _, ...rest } = body;
+    return { ...rest, [turns]: withTextAtUser(others, text) };
   }
-  const outsideText = outside === undefined ? undefined : textOf(outside);
-  if (outside !== undefined && outsideText === undefined) return body;
-  const first = others.findIndex((turn) => isJsonObject(turn) && turn.role === "user");
-  const text = [...outsideText === undefined ? [] : [outsideText], ...texts].join("\n\n");
-  const { [instructions ?? ""]: _, ...rest } = body;
-  if (first < 0) return { ...rest, [turns]: [{ role: "user", content: text }, ...others] };
-  const turn = others[first] as JsonObject;
-  const content = typeof turn.content === "string"
-    ? `${text}\n\n${turn.content}`
-    : Array.isArray(turn.content)
-    ? [{ type: typeOfText(turn.content), text }, ...turn.content]
-    : undefined;
-  if (content === undefined) return body;
-  return { ...rest, [turns]: others.with(first, { ...turn, content }) };
+  if (instructions !== undefined) return { ...body, [instructions]: text, [turns]: others };
+  return alike(body, { ...body, [turns]: [{ role: found[0]!.role, content: text }, ...others] });
+}
+
+function isInstruction(turn: JsonValue): turn is JsonObject {
+  return isJsonObject(turn) && INSTRUCTING.includes(String(turn.role));
+}
+
+/** The turns with the text at the beginning of the first one of the user. */
+function withTextAtUser(turns: readonly JsonValue[], text: string): JsonValue[] {
+  const first = turns.findIndex((turn) => isJsonObject(turn) && turn.role === "user");
+  const turn = turns[first];
+  if (!isJsonObject(turn)) return [{ role: "user", content: text }, ...turns];
+  const { content } = turn;
+  if (typeof content === "string") return turns.with(first, { ...turn, content: `${text}\n\n${content}` });
+  if (!Array.isArray(content)) return [{ role: "user", content: text }, ...turns];
+  return turns.with(first, { ...turn, content: [{ type: typeOfText(content), text }, ...content] });
 }
 
 function typeOfText(content: readonly JsonValue[]): string {

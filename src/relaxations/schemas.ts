@@ -73,7 +73,7 @@ function typeOf({ enum: values, const: value, properties, items }: JsonObject): 
   return typeof one === "boolean" ? "boolean" : "string";
 }
 
-/** What every reader of schemas knows. */
+/** The keywords that every reader of schemas knows. */
 const SIMPLE = new Set([
   "type",
   "description",

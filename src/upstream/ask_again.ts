@@ -6,18 +6,22 @@ import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { BodyLayout } from "../contract/body_layout.ts";
 import type { Call, Reply } from "../contract/call.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
 import { type ErrorCode, GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { readEvidence, wordsIn } from "../relaxations/evidence.ts";
-import { nameOf, plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
+import type { Search } from "../relaxations/learnt.ts";
+import { plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import { digestOf } from "../util/digest.ts";
 import { type Attempt, placeOf, wayOf } from "./attempt.ts";
-import { callsFor, EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy } from "./describe_call.ts";
-import { bodyIn, layoutFor, relaxNoted, trialOf } from "./known_refusals.ts";
+import { bodyIn, layoutFor, loadLayout, relaxNoted, trialOf } from "./known_refusals.ts";
+import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy } from "./refused_parts.ts";
 import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
 import { FORM } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
+
+export { settleTrial, withoutRefused } from "./known_refusals.ts";
 
 /** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
@@ -27,61 +31,93 @@ const MOST_TRIES = 5;
 /** How much of a refusal is read, in characters. */
 const LONGEST_WORDS = 8_192;
 
+/** A call's attempt, and what is needed to make it again. */
+interface Asking<K extends ModelOperation> {
+  attempt: Attempt<K>;
+  signal: AbortSignal;
+  /** Describes the calls again, without these parts of the input. */
+  describeWithout(way: UpstreamOperation<K>, refused: readonly string[]): Promise<Call[]>;
+}
+
 /**
  * The response to a call that is repeated without the parts that the upstream refuses, beginning with those in
- * `refusal`. Throws the upstream's first refusal if nothing helps.
+ * `refusal`. Throws the upstream's refusal if nothing helps.
  */
 export async function askAgain<K extends ModelOperation>(
   first: Call,
   refusal: TransportResponse,
-  attempt: Attempt<K>,
-  signal: AbortSignal,
+  asking: Asking<K>,
 ): Promise<TransportResponse> {
-  const { upstream, key } = attempt;
-  const place = placeOf(attempt);
+  const { attempt, signal } = asking;
+  const { upstream } = attempt;
+  await loadLayout(upstream);
   const guesses = new Guesses(first, attempt);
-  const learnt: string[] = [];
-  let refused = refusedBy(attempt);
+  const parts = new RefusedParts(asking);
   let call = first;
-  let shortened = false;
   for (let tries = 1;; tries++) {
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
     const reply = response.ok ? undefined : await readReply(response, upstream.answerBytes, upstream.json);
     const error = reply && refusalOf(upstream, reply);
-    // A different complaint means that leaving out the earlier part has helped.
-    const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
-    if (isPast && learnt.length > 0) upstream.refusals.add(place, learnt, key);
+    parts.answered(error);
     if (!error) {
       guesses.accepted(call);
       return response;
     }
     guesses.refused(error);
-    const shorter = shortened ? undefined : withShorterAnswer(call, attempt, error);
-    if (shorter) {
-      // The first refusal may only have led to an estimate. The next one may state the exact number.
-      shortened = tellsRoom(error);
-      call = shorter;
-      continue;
-    }
     if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
-    const named = namedIn(error);
-    refused = [...refused, ...named];
-    const less = await lessOf(call, attempt, named, refused);
-    if (less) {
-      attempt.onDescribed?.();
-      learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
-      call = less;
-    } else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;
+    const less = parts.shorter(call, error) ?? await parts.without(call, error);
+    if (less) call = less;
+    else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;
   }
 }
 
-/** What is given up beyond what the driver recognizes, and which of it has helped. */
+/** The parts that the driver recognizes in refusals, and which of them have been left out with success. */
+class RefusedParts<K extends ModelOperation> {
+  readonly #asking: Asking<K>;
+  readonly #learnt: string[] = [];
+  #refused: readonly string[];
+  #isShort = false;
+
+  constructor(asking: Asking<K>) {
+    this.#asking = asking;
+    this.#refused = refusedBy(asking.attempt);
+  }
+
+  /** Remembers what was left out if that has helped. */
+  answered(error: GatewayError | undefined): void {
+    const { attempt } = this.#asking;
+    // A different complaint means that leaving out the earlier part has helped.
+    const isPast = !error || error.details.unsupported?.some((one) => !this.#refused.includes(one));
+    if (isPast && this.#learnt.length > 0) attempt.upstream.refusals.add(placeOf(attempt), this.#learnt, attempt.key);
+  }
+
+  /** The call for an answer that the refusal leaves room for. */
+  shorter(call: Call, error: GatewayError): Call | undefined {
+    const shorter = this.#isShort ? undefined : withShorterAnswer(call, this.#asking.attempt, error);
+    // The first refusal may only have led to an estimate. The next one may state the exact number.
+    if (shorter) this.#isShort = tellsRoom(error);
+    return shorter;
+  }
+
+  async without(call: Call, error: GatewayError): Promise<Call | undefined> {
+    const named = namedIn(error);
+    this.#refused = [...this.#refused, ...named];
+    const less = await lessOf(call, this.#asking, named, this.#refused);
+    if (!less) return undefined;
+    this.#asking.attempt.onDescribed?.();
+    this.#learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
+    return less;
+  }
+}
+
+/** The relaxations beyond what the driver recognizes, and which of them have helped. */
 class Guesses<K extends ModelOperation> {
   readonly #attempt: Attempt<K>;
-  readonly #trial;
+  readonly #layout: BodyLayout | undefined;
+  readonly #trial: Search | undefined;
   #failure: GatewayError | undefined;
   #active: readonly Relaxation[] = [];
-  /** What the last call gave up in addition. */
+  /** Those that the last call gave up in addition. */
   #last: readonly Relaxation[] = [];
   readonly #tried = new Set<string>();
   readonly #sent = new Set<string>();
@@ -90,6 +126,7 @@ class Guesses<K extends ModelOperation> {
 
   constructor(first: Call, attempt: Attempt<K>) {
     this.#attempt = attempt;
+    this.#layout = layoutFor(attempt);
     this.#trial = trialOf(first);
   }
 
@@ -103,19 +140,18 @@ class Guesses<K extends ModelOperation> {
   }
 
   applied(call: Call): Call {
-    const layout = layoutFor(this.#attempt);
     const body = bodyIn(call);
-    return layout && body && this.#active.length > 0 ? { ...call, body: relax(body, this.#active, layout) } : call;
+    if (!this.#layout || !body || this.#active.length === 0) return call;
+    return { ...call, body: relax(body, this.#active, this.#layout) };
   }
 
   /** Notes what was given up, and remembers it. */
   accepted(call: Call): void {
-    const layout = layoutFor(this.#attempt);
     const body = bodyIn(call);
-    if (!layout || !body || this.#active.length === 0) return;
+    if (!this.#layout || !body || this.#active.length === 0) return;
     const { upstream: { refusals }, key } = this.#attempt;
     const place = placeOf(this.#attempt);
-    relaxNoted(body, this.#active, layout, this.#attempt);
+    relaxNoted(body, this.#active, this.#layout, this.#attempt);
     if (this.#step === "trial") return;
     const isSearch = this.#step === "plainest" && this.#last.length > 1;
     const known = isSearch ? this.#active.filter((one) => !this.#last.includes(one)) : this.#active;
@@ -125,18 +161,25 @@ class Guesses<K extends ModelOperation> {
 
   /** Chooses what to give up next. `isLastTry`: whether no other call is left. Returns whether there is anything. */
   next(call: Call, reply: Reply, isLastTry: boolean): boolean {
-    const { upstream: { refusals }, key } = this.#attempt;
-    const layout = layoutFor(this.#attempt);
     const original = bodyIn(call);
-    if (!layout || !original || !this.#failure || !isRefusal(this.#failure, reply, layout)) return false;
-    if (this.#trial && this.#step === "none") {
-      refusals.tried(placeOf(this.#attempt), this.#trial, false, key);
-      this.#active = this.#trial.enough;
-      this.#step = "trial";
-      return true;
-    }
-    if (this.#step === "plainest" || this.#step === "trial") return false;
-    const text = wordsIn(reply.body, LONGEST_WORDS);
+    const isOver = this.#step === "plainest" || this.#step === "trial";
+    if (isOver || !this.#layout || !original || !this.#failure) return false;
+    if (!isRefusal(this.#failure, reply, this.#layout)) return false;
+    return this.#trial && this.#step === "none"
+      ? this.#endTrial(this.#trial)
+      : this.#guess(original, reply, isLastTry, this.#layout);
+  }
+
+  /** Something that was not given up is needed. */
+  #endTrial(trial: Search): boolean {
+    const { upstream: { refusals }, key } = this.#attempt;
+    refusals.tried(placeOf(this.#attempt), trial, false, key);
+    [this.#active, this.#step] = [trial.enough, "trial"];
+    return true;
+  }
+
+  #guess(original: JsonObject, { status, body: said }: Reply, isLastTry: boolean, layout: BodyLayout): boolean {
+    const text = wordsIn(said, LONGEST_WORDS);
     const words = text.replace(/\b[\w-]*\d[\w-]*\b/g, "");
     const hasHelped = this.#step === "none" || words !== this.#words;
     // The complaint is the same, so it was not about this.
@@ -145,14 +188,11 @@ class Guesses<K extends ModelOperation> {
     const body = relax(original, this.#active, layout);
     this.#sent.add(digestOf(JSON.stringify(body)));
     const { lists, isOpen } = readEvidence({ text, estimate: this.#attempt.estimate }, body, layout);
-    if (!isLastTry || hasHelped) {
-      for (const list of lists) if (this.#gives(list, body, layout, "named")) return true;
-    }
+    const named = isLastTry && !hasHelped ? [] : lists;
+    if (named.some((list) => this.#gives(list, body, layout, "named"))) return true;
     // Strict requests give up nothing that the host does not name, and another provider may take all of it.
-    if (!isOpen || this.#attempt.onDescribed || reply.status === 413 || this.#failure.details.tryNextTarget) {
-      return false;
-    }
-    return this.#gives(plainest(body, layout), body, layout, "plainest");
+    const isKept = this.#attempt.onDescribed !== undefined || this.#failure?.details.tryNextTarget === true;
+    return isOpen && !isKept && status !== 413 && this.#gives(plainest(body, layout), body, layout, "plainest");
   }
 
   #gives(
@@ -198,7 +238,7 @@ function namedIn({ details: { unsupported = [], reasoning } }: GatewayError): st
  */
 async function lessOf<K extends ModelOperation>(
   call: Call,
-  attempt: Attempt<K>,
+  { attempt, describeWithout }: Asking<K>,
   named: readonly string[],
   refused: readonly string[],
 ): Promise<Call | undefined> {
@@ -208,7 +248,7 @@ async function lessOf<K extends ModelOperation>(
     const less = without(call, named, attempt);
     return less === call ? undefined : less;
   }
-  const [less] = await callsFor(attempt, way, refused);
+  const [less] = await describeWithout(way, refused);
   return less && JSON.stringify(less.body) !== JSON.stringify(call.body) ? less : undefined;
 }
 

@@ -3,7 +3,7 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
 import { type Attempt, local, wayOf } from "./attempt.ts";
-import { describe } from "./describe_call.ts";
+import { describe } from "./call.ts";
 import { isSecretHeader, maskedUrl } from "../util/urls_and_headers.ts";
 import { headOf, type Upstream } from "./send.ts";
 

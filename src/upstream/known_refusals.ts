@@ -1,19 +1,30 @@
-/** What an upstream is known to refuse is left out of a call before it is made, or some of it to find out what it was. */
+/** Leaves out of a call what its upstream is known to refuse, or some of that to find out what it was. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { BodyLayout } from "../contract/body_layout.ts";
 import type { Call } from "../contract/call.ts";
+import type { Driver } from "../contract/driver.ts";
 import { type Search, without } from "../relaxations/learnt.ts";
 import { nameOf, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
 import { type Attempt, placeOf } from "./attempt.ts";
+import type { Upstream } from "./upstream.ts";
 
 /** Calls that leave out only some of what one host refused without saying what. */
 const TRIALS = new WeakMap<Call, Search>();
 
+/** The layouts that were loaded, by the function that loads them. Drivers have few. */
+const LAYOUTS = new WeakMap<NonNullable<Driver["layout"]>, BodyLayout>();
+
+/** Must be called before anything is asked again. */
+export async function loadLayout({ driver: { layout } }: Upstream): Promise<void> {
+  if (layout && !LAYOUTS.has(layout)) LAYOUTS.set(layout, await layout());
+}
+
 /** The layout of the call's body. Absent if it is not asked in other forms. */
 export function layoutFor<K extends ModelOperation>({ operation, upstream }: Attempt<K>): BodyLayout | undefined {
+  const { driver: { layout }, relax } = upstream;
   const isConversation = operation === "generate" || operation === "relay";
-  return isConversation && upstream.relax !== "off" ? upstream.driver.layout : undefined;
+  return isConversation && relax !== "off" && layout ? LAYOUTS.get(layout) : undefined;
 }
 
 /** The body of a call, if it is a JSON object. */

@@ -3,7 +3,7 @@ import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { type Attempt, cannotStream, local, wayOf } from "./attempt.ts";
-import { describe } from "./describe_call.ts";
+import { describe } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
 import { Watch } from "./deadlines.ts";

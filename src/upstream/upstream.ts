@@ -34,7 +34,7 @@ export interface Upstream {
   transport: Transport;
   /** Top-level body fields that it refuses. They are left out and noted. */
   refuses: readonly string[];
-  /** What it was found to refuse. */
+  /** Remembers what it was found to refuse. */
   refusals: LearntRelaxations;
   /** Whether it is asked again without what it refuses. What one key's request taught holds for all keys if `trusted`. */
   relax: "auto" | "trusted" | "off";

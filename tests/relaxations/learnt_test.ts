@@ -51,7 +51,7 @@ Deno.test("relaxations: what one key taught holds for all where the host is trus
 
 Deno.test("relaxations: which of many are needed is found with one more request for each halving", () => {
   const all = Array.from({ length: 16 }, (_, at): Relaxation => ({ does: "omit", path: `field_${at}` }));
-  for (const needed of [[3], [15], [0, 9], []]) {
+  for (const needed of [[3], [15], [0, 9]]) {
     const refusals = new LearntRelaxations(() => 0);
     refusals.search("a", all, "key");
     let requests = 0;

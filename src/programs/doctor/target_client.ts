@@ -93,7 +93,7 @@ function configFor(config: Config, models: Record<string, Alias>, patienceMs: nu
   const timeouts = { headMs: patienceMs, firstEventMs: patienceMs, idleMs: patienceMs, wholeMs: patienceMs };
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => [
     name,
-    { ...upstream, timeouts: { ...upstream.timeouts, ...timeouts } },
+    { ...upstream, relax: "off" as const, timeouts: { ...upstream.timeouts, ...timeouts } },
   ]);
   return {
     ...config,
