@@ -1,6 +1,7 @@
 /** How the bodies of chat completions are laid out. */
 import type { BodyLayout } from "../../src/contract/body_layout.ts";
 import { CONTROLS } from "../shared/refusals.ts";
+import { CONVERSATION_FIELDS } from "../shared/conversation_fields.ts";
 import { ideasOf } from "../shared/refusal_ideas.ts";
 
 export const LAYOUT: BodyLayout = {
@@ -28,6 +29,7 @@ export const LAYOUT: BodyLayout = {
     "response_format.type",
     "response_format.json_schema.name",
   ]),
+  needed: CONVERSATION_FIELDS,
   harmless: new Set(["stream_options"]),
   free: new Set(["metadata", "logit_bias", "chat_template_kwargs", "extra_body", "headers"]),
   schemas: new Set(["tools[].function.parameters", "response_format.json_schema.schema"]),

@@ -1,5 +1,6 @@
 /** How the bodies of messages are laid out. */
 import type { BodyLayout } from "../../src/contract/body_layout.ts";
+import { CONVERSATION_FIELDS } from "../shared/conversation_fields.ts";
 import { ideasOf } from "../shared/refusal_ideas.ts";
 
 export const LAYOUT: BodyLayout = {
@@ -32,6 +33,7 @@ export const LAYOUT: BodyLayout = {
     "output_config.format",
     "output_format",
   ]),
+  needed: CONVERSATION_FIELDS,
   harmless: new Set(),
   free: new Set(["metadata", "messages[].content[].input"]),
   schemas: new Set(["tools[].input_schema", "output_config.format.schema", "output_format.schema"]),

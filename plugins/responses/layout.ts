@@ -1,5 +1,6 @@
 /** How the bodies of responses are laid out. */
 import type { BodyLayout } from "../../src/contract/body_layout.ts";
+import { CONVERSATION_FIELDS } from "../shared/conversation_fields.ts";
 import { ideasOf } from "../shared/refusal_ideas.ts";
 
 export const LAYOUT: BodyLayout = {
@@ -34,6 +35,7 @@ export const LAYOUT: BodyLayout = {
     "text.format.type",
     "text.format.name",
   ]),
+  needed: CONVERSATION_FIELDS,
   harmless: new Set(),
   free: new Set(["metadata"]),
   schemas: new Set(["tools[].parameters", "text.format.schema"]),

@@ -1,4 +1,4 @@
-/** What refusals of model servers are about, by their words in English and Chinese. */
+/** Recognizes the reason of a refusal by its words, in English and Chinese. */
 import type { FormName, RefusalIdeas } from "../../src/contract/body_layout.ts";
 
 /** Each idea with the forms that it calls for. Those come first that lose least. */

@@ -25,6 +25,8 @@ export type FormName = (typeof FORMS)[number];
 export interface BodyLayout {
   /** Fields that are never left out, because the request would be another one without them. */
   kept: ReadonlySet<string>;
+  /** Names of fields that hold what was said, wherever they are in the conversation. They are never left out either. */
+  needed: ReadonlySet<string>;
   /** Fields that no host refuses without naming them. They are left out only where they are named. */
   harmless: ReadonlySet<string>;
   /** Fields whose inner names are the client's own. Nothing in them is looked at. */

@@ -73,8 +73,11 @@ function isWithin(path: string, outer: string): boolean {
 }
 
 /** Whether a field can be left out. Nothing is left out of which a part is kept. */
-export function isOptional(path: string, { kept, schemas, limits }: BodyLayout): boolean {
+export function isOptional(path: string, layout: BodyLayout): boolean {
+  const { kept, schemas, limits, needed, turns, instructions } = layout;
   if (kept.has(path) || schemas.has(path) || limits.includes(path)) return false;
+  const isSaid = isWithin(path, turns) || instructions !== undefined && isWithin(path, instructions);
+  if (isSaid && needed.has(path.slice(path.lastIndexOf(".") + 1))) return false;
   return ![...kept, ...schemas].some((one) => isWithin(one, path));
 }
 

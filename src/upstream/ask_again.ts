@@ -16,8 +16,16 @@ import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import { digestOf } from "../util/digest.ts";
 import { type Attempt, placeOf, wayOf } from "./attempt.ts";
 import { bodyIn, layoutFor, loadLayout, relaxNoted, trialOf } from "./known_refusals.ts";
-import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy } from "./refused_parts.ts";
-import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
+import {
+  EMPTY_CONTENT,
+  fieldsOf,
+  NULL_CONTENT,
+  REASONING,
+  refusedBy,
+  tellsRoom,
+  without,
+  withShorterAnswer,
+} from "./call_fields.ts";
 import { FORM } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 

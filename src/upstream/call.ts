@@ -5,8 +5,7 @@ import type { Call } from "../contract/call.ts";
 import type { Target, UpstreamOperation } from "../contract/driver.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import type { Attempt, Lessons } from "./attempt.ts";
-import { without } from "./call_fields.ts";
-import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy } from "./refused_parts.ts";
+import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy, without } from "./call_fields.ts";
 import { needsSchemaInPrompt } from "./schema_in_prompt.ts";
 import { send } from "./send.ts";
 

@@ -4,7 +4,19 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { RelayRequest } from "../canonical/relay.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, placeOf } from "./attempt.ts";
+
+/** Entries of a list of refused fields that are not fields of the body: reasoning of earlier turns, and cache hints. */
+export const REASONING = "reasoning of earlier turns";
+
+/** The content of a turn with tool calls and no text. Each form is refused by some servers. */
+export const NULL_CONTENT = "null content";
+export const EMPTY_CONTENT = "empty content";
+
+/** The fields that the upstream refuses, as configured and as learned. */
+export function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
+  return [...attempt.upstream.refuses, ...attempt.upstream.refusals.names(placeOf(attempt), attempt.key)];
+}
 
 /** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */
 export function without<K extends ModelOperation>(

@@ -12,6 +12,7 @@ Deno.test("schema: what is left out gets its default", () => {
         driver: "sandbox",
         headers: {},
         refuses: [],
+        relax: "auto",
         systemMessages: "first",
         cacheControl: "drop",
         dialect: "router",
