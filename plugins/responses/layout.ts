@@ -36,7 +36,7 @@ export const LAYOUT: BodyLayout = {
     "text.format.name",
   ]),
   needed: CONVERSATION_FIELDS,
-  harmless: new Set(),
+  harmless: new Set(["store", "include"]),
   free: new Set(["metadata"]),
   schemas: new Set(["tools[].parameters", "text.format.schema"]),
   limits: ["max_output_tokens"],

@@ -27,7 +27,7 @@ export interface BodyLayout {
   kept: ReadonlySet<string>;
   /** Names of fields that hold what was said, wherever they are in the conversation. They are never left out either. */
   needed: ReadonlySet<string>;
-  /** Fields that no host refuses without naming them. They are left out only where they are named. */
+  /** Fields that are left out only where a host names them: what the gateway sends to all, and what protects the client. */
   harmless: ReadonlySet<string>;
   /** Fields whose inner names are the client's own. Nothing in them is looked at. */
   free: ReadonlySet<string>;

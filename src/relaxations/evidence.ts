@@ -156,6 +156,7 @@ const MOST = [
     `(?:<=|≤|at most|no more than|up to|not exceed|cannot exceed|exceeds?|greater than(?! or equal)|larger than|higher than|more than|above)${NUMBER}`,
     "gi",
   ),
+  new RegExp(`(?<![-=])>(?!=)${NUMBER}`, "g"),
   new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "gi"),
   new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`, "g"),
 ];
