@@ -73,7 +73,7 @@ export function serializeTool(tool: Tool, context: Context): JsonObject {
     case "function": {
       const { inner, outer } = splitInside("function", fieldsFor(WIRE, tool.extra, context.note));
       const { name, description, strict } = tool;
-      const parameters = context.clientWire === WIRE ? tool.parameters : objectSchema(tool.parameters);
+      const parameters = objectSchema(tool.parameters);
       return {
         type: "function",
         function: { name, description, parameters, strict, ...inner },
