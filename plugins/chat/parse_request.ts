@@ -15,7 +15,8 @@ import type {
   Message,
   OutputPart,
 } from "../../src/canonical/generate.ts";
-import { copyRenamed, isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -253,7 +254,7 @@ function parseAssistant(
   for (const call of tool_calls ?? []) parts.push(parseToolCall(call, flat));
   if (function_call) {
     const { name, arguments: args } = function_call;
-    parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
+    parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toArgumentsText(args) });
   }
   return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, ASSISTANT_KEYS);
 }

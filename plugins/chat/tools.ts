@@ -2,6 +2,7 @@
 import { asFunctionTool, wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { addInside, type Extra, extraOf, fieldsFor, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
+import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -159,7 +160,7 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
   const { name, arguments: args } = call.function;
   if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
   const fields = addInside("function", call.function, CALL_KEYS, extraOf(WIRE, call, OUTER_CALL_KEYS)?.fields ?? {});
-  const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toJsonText(args) };
+  const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toArgumentsText(args) };
   if (Object.keys(fields).length > 0) part.extra = { wire: WIRE, fields };
   return part;
 }
