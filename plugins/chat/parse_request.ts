@@ -198,6 +198,8 @@ const ASSISTANT_KEYS: ReadonlySet<string> = new Set([
   "tool_calls",
   "function_call",
 ]);
+/** The vendor's SDK has an empty list in each answer, and many hosts refuse it when it comes back. */
+const WITHOUT_ANNOTATIONS: ReadonlySet<string> = new Set([...ASSISTANT_KEYS, "annotations"]);
 const RESULT_KEYS: ReadonlySet<string> = new Set([...TURN_KEYS, "tool_call_id"]);
 
 function parseMessages({ messages, tools }: ChatRequest): Message[] {
@@ -256,7 +258,9 @@ function parseAssistant(
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toArgumentsText(args) });
   }
-  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, ASSISTANT_KEYS);
+  const { annotations } = message;
+  const known = Array.isArray(annotations) && annotations.length === 0 ? WITHOUT_ANNOTATIONS : ASSISTANT_KEYS;
+  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, known);
 }
 
 function toolMessage(id: string, content: Content | null | undefined, extra?: Extra): Message {
