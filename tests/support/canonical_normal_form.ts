@@ -220,7 +220,7 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
         );
         return part.standIn === undefined ? undefined : { who, text: part.standIn };
       case "tool-call": {
-        const input = part.kind === "custom" ? { input: part.input } : parseJson(part.input);
+        const input = part.kind === "custom" ? { input: part.input.toWellFormed() } : parseJson(part.input);
         return { who: "calls", what: [nameOf(part.id), part.name, input] };
       }
       case "tool-result":
