@@ -24,8 +24,10 @@ import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { parseContent } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
+import { SDK_OPTIONS, withoutSdkOptions } from "./sdk_options.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
 import {
+  isEmptyCall,
   noteSynonymsInChoice,
   parseChoice,
   parseFunction,
@@ -45,7 +47,9 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const given = wire.body;
+  const { body: sent } = wire;
+  const hasOptions = isJsonObject(sent) && SDK_OPTIONS.some((name) => sent[name] !== undefined);
+  const given = hasOptions ? withoutSdkOptions(sent, note) : sent;
   const isForeign = isJsonObject(given) && (given.n_predict !== undefined || given.input !== undefined);
   const body = validate(requestSchema, isForeign ? inOwnForm(given, note) : given);
   const isPlain = isPlainRequest(body);
@@ -174,7 +178,9 @@ function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   }
   if (tool_choice) noteSynonymsInChoice(tool_choice, note);
   for (const message of messages) {
-    if (message.role !== "assistant" || message.reasoning === undefined) continue;
+    if (message.role !== "assistant") continue;
+    if (message.tool_calls?.some(isEmptyCall)) note("dropped a call without a function");
+    if (message.reasoning === undefined) continue;
     noteOutweighed("messages.reasoning", message.reasoning, message.reasoning_content, note);
   }
 }
@@ -253,7 +259,7 @@ function parseAssistant(
   const parts: OutputPart[] = parseContent(content);
   if (reasoning !== null && reasoning !== undefined) parts.unshift({ type: "reasoning", text: reasoning });
   if (refusal) parts.push({ type: "refusal", text: refusal });
-  for (const call of tool_calls ?? []) parts.push(parseToolCall(call, flat));
+  for (const call of tool_calls ?? []) if (!isEmptyCall(call)) parts.push(parseToolCall(call, flat));
   if (function_call) {
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toArgumentsText(args) });
