@@ -47,11 +47,10 @@ import {
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const { body: sent } = wire;
-  const hasOptions = isJsonObject(sent) && SDK_OPTIONS.some((name) => sent[name] !== undefined);
-  const given = hasOptions ? withoutSdkOptions(sent, note) : sent;
-  const isForeign = isJsonObject(given) && (given.n_predict !== undefined || given.input !== undefined);
-  const body = validate(requestSchema, isForeign ? inOwnForm(given, note) : given);
+  const given = wire.body;
+  let isForeign = false;
+  if (isJsonObject(given)) { for (const name of FOREIGN_FIELDS) isForeign ||= given[name] !== undefined; }
+  const body = validate(requestSchema, isForeign ? inOwnForm(given as JsonObject, note) : given);
   const isPlain = isPlainRequest(body);
   const request: GenerateRequest = {
     model: body.model,
@@ -98,8 +97,12 @@ function isPlainRequest(body: ChatRequest): boolean {
   return true;
 }
 
+/** Names that only some servers and clients know. */
+const FOREIGN_FIELDS: readonly string[] = ["n_predict", "input", ...SDK_OPTIONS];
+
 /** The body without names that only some servers and clients know. */
-function inOwnForm(body: JsonObject, note: (text: string) => void): unknown {
+function inOwnForm(given: JsonObject, note: (text: string) => void): unknown {
+  const body = SDK_OPTIONS.some((name) => given[name] !== undefined) ? withoutSdkOptions(given, note) : given;
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
   return limited.input === undefined ? limited : toChatShape(limited, note);
 }

@@ -21,46 +21,55 @@ function isList(type: unknown): boolean {
   return Array.isArray(type) && type.includes("object");
 }
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
-const ONE = ["items", "additionalProperties", "not", "contains"];
-const SEVERAL = ["anyOf", "oneOf", "allOf", "prefixItems"];
-const NAMED = ["properties", "patternProperties", "$defs", "definitions"];
-
 /** Keywords for which null is a value. */
 const NULLABLE: ReadonlySet<string> = new Set(["const", "default", "example"]);
 
+/** Reads the schemas that are in the value of a keyword. */
+type Reading = (value: JsonValue) => JsonValue;
+const READINGS: ReadonlyMap<string, Reading> = new Map([
+  ["items", valueSchema],
+  ...["additionalProperties", "not", "contains"].map((keyword): [string, Reading] => [keyword, inside]),
+  ...["anyOf", "oneOf", "allOf", "prefixItems"].map((keyword): [string, Reading] => [keyword, plainList]),
+  ...["properties", "patternProperties", "$defs", "definitions"].map((keyword): [string, Reading] => [keyword, byName]),
+]);
+
 /** The schema without what means nothing: null for an absent keyword, and an empty list for an empty object (PHP's). */
 function plainSchema(schema: JsonObject): JsonObject {
+  const given = withoutNulls(schema);
+  let plain = given;
+  for (const keyword in given) {
+    const value = given[keyword]!;
+    const read = READINGS.get(keyword)?.(value) ?? value;
+    if (read === value) continue;
+    if (plain === given) plain = { ...given };
+    plain[keyword] = read;
+  }
+  return plain;
+}
+
+function withoutNulls(schema: JsonObject): JsonObject {
   let plain = schema;
-  const set = (keyword: string, value: JsonValue) => {
-    if (value === plain[keyword]) return;
-    if (plain === schema) plain = { ...schema };
-    plain[keyword] = value;
-  };
   for (const keyword in schema) {
-    const value = schema[keyword];
-    if (value !== null || NULLABLE.has(keyword)) continue;
+    if (schema[keyword] !== null || NULLABLE.has(keyword)) continue;
     if (plain === schema) plain = { ...schema };
     delete plain[keyword];
   }
-  for (const keyword of ONE) {
-    const value = plain[keyword];
-    if (isJsonObject(value)) set(keyword, keyword === "items" ? valueSchema(value) : plainSchema(value));
-    // Elements are any by default, but parsers that want an object there fail at a boolean.
-    else if (keyword === "items" && value === true) set(keyword, {});
-  }
-  for (const keyword of SEVERAL) {
-    const list = plain[keyword];
-    if (!Array.isArray(list)) continue;
-    const schemas = list.map((one) => isJsonObject(one) ? plainSchema(one) : one);
-    if (schemas.some((one, at) => one !== list[at])) set(keyword, schemas);
-  }
-  for (const keyword of NAMED) {
-    const named = plain[keyword];
-    if (Array.isArray(named) && named.length === 0) set(keyword, {});
-    else if (isJsonObject(named)) set(keyword, plainSchemas(named));
-  }
   return plain;
+}
+
+function inside(value: JsonValue): JsonValue {
+  return isJsonObject(value) ? plainSchema(value) : value;
+}
+
+function plainList(list: JsonValue): JsonValue {
+  if (!Array.isArray(list)) return list;
+  const schemas = list.map(inside);
+  return schemas.some((one, at) => one !== list[at]) ? schemas : list;
+}
+
+function byName(named: JsonValue): JsonValue {
+  if (Array.isArray(named) && named.length === 0) return {};
+  return isJsonObject(named) ? plainSchemas(named) : named;
 }
 
 function plainSchemas(named: JsonObject): JsonObject {
