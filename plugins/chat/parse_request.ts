@@ -15,7 +15,8 @@ import type {
   Message,
   OutputPart,
 } from "../../src/canonical/generate.ts";
-import { copyRenamed, isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -23,8 +24,10 @@ import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { parseContent } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
+import { SDK_OPTIONS, withoutSdkOptions } from "./sdk_options.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
 import {
+  isEmptyCall,
   noteSynonymsInChoice,
   parseChoice,
   parseFunction,
@@ -45,8 +48,9 @@ import {
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
   const given = wire.body;
-  const isForeign = isJsonObject(given) && (given.n_predict !== undefined || given.input !== undefined);
-  const body = validate(requestSchema, isForeign ? inOwnForm(given, note) : given);
+  let isForeign = false;
+  if (isJsonObject(given)) { for (const name of FOREIGN_FIELDS) isForeign ||= given[name] !== undefined; }
+  const body = validate(requestSchema, isForeign ? inOwnForm(given as JsonObject, note) : given);
   const isPlain = isPlainRequest(body);
   const request: GenerateRequest = {
     model: body.model,
@@ -93,8 +97,12 @@ function isPlainRequest(body: ChatRequest): boolean {
   return true;
 }
 
+/** Names that only some servers and clients know. */
+const FOREIGN_FIELDS: readonly string[] = ["n_predict", "input", ...SDK_OPTIONS];
+
 /** The body without names that only some servers and clients know. */
-function inOwnForm(body: JsonObject, note: (text: string) => void): unknown {
+function inOwnForm(given: JsonObject, note: (text: string) => void): unknown {
+  const body = SDK_OPTIONS.some((name) => given[name] !== undefined) ? withoutSdkOptions(given, note) : given;
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
   return limited.input === undefined ? limited : toChatShape(limited, note);
 }
@@ -173,7 +181,9 @@ function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
   }
   if (tool_choice) noteSynonymsInChoice(tool_choice, note);
   for (const message of messages) {
-    if (message.role !== "assistant" || message.reasoning === undefined) continue;
+    if (message.role !== "assistant") continue;
+    if (message.tool_calls?.some(isEmptyCall)) note("dropped a call without a function");
+    if (message.reasoning === undefined) continue;
     noteOutweighed("messages.reasoning", message.reasoning, message.reasoning_content, note);
   }
 }
@@ -197,6 +207,8 @@ const ASSISTANT_KEYS: ReadonlySet<string> = new Set([
   "tool_calls",
   "function_call",
 ]);
+/** The vendor's SDK has an empty list in each answer, and many hosts refuse it when it comes back. */
+const WITHOUT_ANNOTATIONS: ReadonlySet<string> = new Set([...ASSISTANT_KEYS, "annotations"]);
 const RESULT_KEYS: ReadonlySet<string> = new Set([...TURN_KEYS, "tool_call_id"]);
 
 function parseMessages({ messages, tools }: ChatRequest): Message[] {
@@ -250,12 +262,14 @@ function parseAssistant(
   const parts: OutputPart[] = parseContent(content);
   if (reasoning !== null && reasoning !== undefined) parts.unshift({ type: "reasoning", text: reasoning });
   if (refusal) parts.push({ type: "refusal", text: refusal });
-  for (const call of tool_calls ?? []) parts.push(parseToolCall(call, flat));
+  for (const call of tool_calls ?? []) if (!isEmptyCall(call)) parts.push(parseToolCall(call, flat));
   if (function_call) {
     const { name, arguments: args } = function_call;
-    parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
+    parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toArgumentsText(args) });
   }
-  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, ASSISTANT_KEYS);
+  const { annotations } = message;
+  const known = Array.isArray(annotations) && annotations.length === 0 ? WITHOUT_ANNOTATIONS : ASSISTANT_KEYS;
+  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, known);
 }
 
 function toolMessage(id: string, content: Content | null | undefined, extra?: Extra): Message {

@@ -2,6 +2,7 @@
 import { asFunctionTool, wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { addInside, type Extra, extraOf, fieldsFor, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
+import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -73,7 +74,7 @@ export function serializeTool(tool: Tool, context: Context): JsonObject {
     case "function": {
       const { inner, outer } = splitInside("function", fieldsFor(WIRE, tool.extra, context.note));
       const { name, description, strict } = tool;
-      const parameters = context.clientWire === WIRE ? tool.parameters : objectSchema(tool.parameters);
+      const parameters = objectSchema(tool.parameters);
       return {
         type: "function",
         function: { name, description, parameters, strict, ...inner },
@@ -156,10 +157,11 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
     const { name, input } = call.custom;
     return { type: "tool-call", kind: "custom", id: call.id, name, input };
   }
-  const { name, arguments: args } = call.function;
+  const called = call.function ?? { name: "" };
+  const { name, arguments: args } = called;
   if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
-  const fields = addInside("function", call.function, CALL_KEYS, extraOf(WIRE, call, OUTER_CALL_KEYS)?.fields ?? {});
-  const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toJsonText(args) };
+  const fields = addInside("function", called, CALL_KEYS, extraOf(WIRE, call, OUTER_CALL_KEYS)?.fields ?? {});
+  const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toArgumentsText(args) };
   if (Object.keys(fields).length > 0) part.extra = { wire: WIRE, fields };
   return part;
 }
@@ -170,6 +172,11 @@ export function serializeUpstreamCall(part: ToolCallPart, { clientWire, note }: 
   return part.kind === "custom"
     ? functionCall(part, wrapCustomInput(part.input))
     : functionCall(part, clientWire === WIRE ? part.input : toJsonArguments(part.input));
+}
+
+/** A call that calls nothing, which a client keeps of an answer that broke off. Servers refuse it. */
+export function isEmptyCall({ type, function: called }: ToolCall): boolean {
+  return type === "function" && !called;
 }
 
 export function serializeCall(part: ToolCallPart, flat?: ReadonlySet<unknown>): JsonObject {

@@ -58,7 +58,7 @@ function withType<T extends z.ZodType>(schema: T) {
 /** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
 export const toolCall = withType(z.union([
-  z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall }),
+  z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
   z.looseObject({
     id: z.string(),
     type: z.literal("custom"),
@@ -114,7 +114,15 @@ const knownTool = z.union([
   z.looseObject({ type: z.literal("custom"), ...customDefinition.shape, custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
-const tool = withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")]));
+/** A tool in the shape of the messages wire, which some editors mix in, is a function. */
+const tool = z.preprocess(
+  (value) => {
+    if (!isJsonObject(value) || !isJsonObject(value.input_schema) || value.parameters || value.function) return value;
+    const { type: _, name, description, input_schema: parameters, strict, ...outer } = value;
+    return { ...outer, type: "function", function: { name, description, parameters, strict } };
+  },
+  withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")])),
+);
 export type KnownTool = z.output<typeof knownTool>;
 export type ChatTool = z.output<typeof tool>;
 

@@ -10,6 +10,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
+import { noteLost } from "../../src/transforms/turns.ts";
 import { placeholderFor } from "../../src/transforms/placeholder.ts";
 import { serializeHosted } from "./hosted_blocks.ts";
 import { inputOf } from "./tool_input.ts";
@@ -48,7 +49,8 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
 
 function serializeResult({ id, content, isError }: ToolResultPart, fields: JsonObject, context?: Context): JsonObject {
   const block: JsonObject = { type: "tool_result", tool_use_id: id };
-  if (content.length > 0) block.content = serializeContent(content, context);
+  const written = content.length > 0 ? serializeContent(content, context) : "";
+  if (written.length > 0) block.content = written;
   if (isError) block.is_error = true;
   return Object.assign(block, fields);
 }
@@ -75,7 +77,9 @@ export function serializeBlocks(parts: readonly ParsedPart[], context?: Context)
 
 function isSpeakable(part: ParsedPart, context: Context): boolean {
   // The answer to a client that got no text is an empty one, which servers refuse when it comes back.
-  if (context.clientWire === WIRE) return part.type !== "text" || part.text !== "" || part.extra !== undefined;
+  if (context.clientWire === WIRE) {
+    return part.type !== "text" || /\S/.test(part.text) || isSpeakableText(part, context);
+  }
   switch (part.type) {
     case "text":
       return isSpeakableText(part, context);
@@ -98,7 +102,7 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
 /** Servers refuse a text in which nothing is said. */
 function isSpeakableText({ text, extra }: TextPart, { note }: Context): boolean {
   const isSpeakable = text.trim() !== "";
-  if (!isSpeakable) fieldsFor(WIRE, extra, note);
+  if (!isSpeakable) noteLost(extra, note);
   return isSpeakable;
 }
 

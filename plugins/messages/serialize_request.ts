@@ -129,6 +129,8 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
     const fields = fieldsFor(WIRE, extra, context.note);
+    const [only] = content;
+    if (only?.type === "text" && content.length === 1 && !only.extra && !/\S/.test(only.text)) continue;
     if (last?.role === name && name !== "system" && (!extra || Object.keys(fields).length === 0)) {
       for (const part of content) last.parts.push(part);
     } else turns.push({ role: name, parts: [...content], extra: fields });

@@ -62,11 +62,10 @@ export function serializeTool(tool: Tool, context: Context): JsonObject {
 function serializeFunction(tool: FunctionTool, context: Context): JsonObject {
   const { name, description, parameters, strict, deferred, extra } = tool;
   const fields = fieldsFor(WIRE, extra, context.note);
-  const asked = context.clientWire === WIRE && parameters ? parameters : objectSchema(parameters);
   return {
     name,
     // A tool that the vendor defines is known upstream by its type alone.
-    ...(!clientTool(fields.type) && { description, input_schema: asked }),
+    ...(!clientTool(fields.type) && { description, input_schema: objectSchema(parameters) }),
     strict,
     // What brings a deferred tool up is a block of this wire.
     ...(deferred !== undefined && context.clientWire === WIRE && { defer_loading: true }),

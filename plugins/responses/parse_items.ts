@@ -7,6 +7,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
+import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { asObjects, isText, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
 import { itemExtra, type ItemKeys, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
@@ -81,7 +82,7 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
           kind: "function",
           id: item.call_id,
           name,
-          input: item.arguments.trim() === "" ? "{}" : item.arguments,
+          input: item.arguments.trim() === "" ? "{}" : toArgumentsText(item.arguments),
         }
         : { type: "tool-call", kind: "custom", id: item.call_id, name, input: item.input };
       return messageOf("assistant", [call], item, CALL_KEYS, foreignName(item, namespaces));

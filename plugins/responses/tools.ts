@@ -110,7 +110,7 @@ function serializeFunction(
     type: "function",
     name,
     description,
-    parameters: isOwnClients && parameters ? parameters : objectSchema(parameters),
+    parameters: objectSchema(parameters),
     // Left out, it means true on this wire and false on the others.
     strict: strict ?? (isOwnClients ? null : false),
     ...(deferred !== undefined && reader !== "open" && isOwnClients && { defer_loading: true }),

@@ -1,5 +1,6 @@
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { describeExcess, JSON_LIMITS, type JsonLimits, scan, scanShort, SHORT_TEXT } from "../canonical/json_limits.ts";
+import { replaceHalves } from "../canonical/half_surrogates.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { TimeLimit } from "../util/time_limit.ts";
 import { runExclusively, runSliced, type SlicedWork, waitToBegin } from "../util/sliced_work.ts";
@@ -257,7 +258,8 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-function parseJson(text: string, hasLongNumbers: boolean): unknown {
+function parseJson(given: string, hasLongNumbers: boolean): unknown {
+  const text = given.includes("\\ud") || given.includes("\\uD") ? replaceHalves(given) : given;
   try {
     return hasLongNumbers ? parseExactly(text) : JSON.parse(text);
   } catch (error) {

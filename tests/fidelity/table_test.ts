@@ -58,6 +58,9 @@ for (const client of CLIENTS) {
   });
 }
 
+/** An empty schema of a tool is completed for every client, because servers refuse it. */
+const COMPLETED = ["tools[].input_schema", "tools[].function.parameters"];
+
 for (const client of CLIENTS) {
   Deno.test(`fidelity: what is carried is carried with nothing in it, too, or noted, or refused · ${client}`, async () => {
     const lost: string[] = [];
@@ -68,6 +71,7 @@ for (const client of CLIENTS) {
           const { status } = await exchange(client, to, body, sample);
           if (status >= 400 && status < 500) continue;
           const { is } = await verdictOn({ ...sample, with: body }, client, exchangeWith(to));
+          if (is === "mapped" && COMPLETED.includes(place)) continue;
           if (is !== "carried" && is !== "dropped") lost.push(`${sample.field}: ${place} × ${to}: ${is}`);
         }
       }

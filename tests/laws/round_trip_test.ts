@@ -1,5 +1,6 @@
 import { assertArrayIncludes, assertEquals } from "@std/assert";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import { chatRequest } from "../support/chat_arbitraries.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { pairedResponses } from "../support/paired.ts";
@@ -14,13 +15,32 @@ function paired(body: JsonObject): JsonObject {
   return Array.isArray(body.input) ? { ...body, input: pairedResponses(body.input as JsonObject[]) } : body;
 }
 
+/** A chat request whose functions have complete schemas, as servers need them. */
+function completed(body: JsonObject): JsonObject {
+  const { tools, functions } = body;
+  const complete = (one: JsonObject) => ({
+    ...one,
+    parameters: objectSchema((one.parameters ?? undefined) as JsonObject),
+  });
+  const completeTool = (tool: JsonObject) => {
+    if (isJsonObject(tool.function)) return { ...tool, function: complete(tool.function) };
+    return tool.type === "function" ? complete(tool) : tool;
+  };
+  return {
+    ...body,
+    ...(Array.isArray(tools) && { tools: (tools as JsonObject[]).map(completeTool) }),
+    ...(Array.isArray(functions) && { functions: (functions as JsonObject[]).map(complete) }),
+  };
+}
+
 for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS) {
   // Requests of the other wires are made so.
   const whole = wire === RESPONSES ? request.map(paired) : request;
   law(`${wire.name}: a request comes out as it went in, unknown fields with it`, whole, (body) => {
     const context = newContext(wire.name);
     const sent = wire.serializeRequest(wire.parseRequest(newWireRequest(body), context), context);
-    assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: wire.vendors })));
+    const expected = wire === CHAT ? completed(body) : body;
+    assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...expected, model: wire.vendors })));
     assertEquals(context.notes, []);
   });
 

@@ -19,6 +19,7 @@ import {
   RESPONSES_SAMPLING,
   type SamplingTable,
 } from "../../plugins/shared/sampling.ts";
+import { replaceHalves } from "../../src/canonical/half_surrogates.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 
 type Part = Message["content"][number];
@@ -220,7 +221,9 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
         );
         return part.standIn === undefined ? undefined : { who, text: part.standIn };
       case "tool-call": {
-        const input = part.kind === "custom" ? { input: part.input } : parseJson(part.input);
+        const input = part.kind === "custom"
+          ? { input: part.input.toWellFormed() }
+          : parseJson(replaceHalves(part.input));
         return { who: "calls", what: [nameOf(part.id), part.name, input] };
       }
       case "tool-result":
