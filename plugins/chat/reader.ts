@@ -56,7 +56,7 @@ export class AnswerReader {
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
-    this.#writer = new PartWriter(input);
+    this.#writer = new PartWriter(input, context);
     this.#forms = textFormsFor(input, target);
     if (context.clientWire !== WIRE) this.#own = new OpaqueReasoningFields();
   }
