@@ -48,7 +48,7 @@ export const quirkFields = {
       "The levels of reasoning effort that the model supports: a request gets the nearest one. An empty list " +
       "means none. By default those of the model's family; for an unknown family the level is passed on.",
   }),
-  textForms: z.enum(["parse", "leave"]).meta({
+  textForms: z.enum(["parse", "auto", "leave"]).meta({
     description:
       "How to handle tool calls and reasoning that a model writes into the text of a chat answer in its own " +
       "notation. With parse, they become tool calls and reasoning, for servers that do not know the notation. " +

@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { mock } from "node:test";
-import { type TextEvent, TextForms, textFormsFor } from "../../../plugins/chat/text_forms.ts";
+import { textFormsFor } from "../../../plugins/shared/text_forms/target_forms.ts";
+import { type TextEvent, TextForms } from "../../../plugins/shared/text_forms/text_forms.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { collect } from "../../../src/canonical/collect.ts";
 import type { GenerateRequest, Tool } from "../../../src/canonical/generate.ts";
