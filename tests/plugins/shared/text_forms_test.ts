@@ -102,6 +102,30 @@ const invokes = (prefix: string, call: Call) =>
 const functionTag = (call: Call) =>
   `<function=${call.name}>\n${each(call, (key, value) => `<parameter=${key}>\n${value}\n</parameter>\n`)}</function>`;
 
+const K3_TYPES: Record<string, string> = { string: "string", number: "number" };
+const inBraces = (call: Call, mark: string) =>
+  `call:${call.name}{${
+    Object.entries(call.args).map(([key, value]) => `${key}:${typeof value === "string" ? mark + value + mark : value}`)
+      .join(",")
+  }}`;
+const inPython = (call: Call) =>
+  `${call.name}(${Object.entries(call.args).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`;
+const listed = (calls: Call[], key: string, name = "name") =>
+  JSON.stringify(calls.map((call) => ({ [name]: call.name, [key]: call.args })));
+const M3 = "]<]minimax[>[";
+const dsml = (bars: string, calls: Call[]) =>
+  `<${bars}tool_calls>\n${
+    calls.map((call) =>
+      `<${bars}invoke name="${call.name}">\n${
+        each(
+          call,
+          (key, value, isString) =>
+            `<${bars}parameter name="${key}" string="${isString}">${value}</${bars}parameter>\n`,
+        )
+      }</${bars}invoke>\n`
+    ).join("")
+  }</${bars}tool_calls>`;
+
 /** How each family writes calls. */
 const FORMS: Record<string, (calls: Call[]) => string> = {
   "Hermes": (calls) => calls.map((call) => `<tool_call>\n${json(call, "arguments")}\n</tool_call>`).join("\n"),
@@ -160,6 +184,53 @@ const FORMS: Record<string, (calls: Call[]) => string> = {
       ).join("")
     }<|tool_calls_section_end|>`,
   "MiniMax": (calls) => `<minimax:tool_call>\n${calls.map((call) => invokes("", call)).join("")}</minimax:tool_call>`,
+  "Kimi without its section": (calls) =>
+    calls.map((call, index) =>
+      `<|tool_call_begin|>functions.${call.name}:${index}<|tool_call_argument_begin|>${
+        JSON.stringify(call.args)
+      }<|tool_call_end|>`
+    ).join("\n"),
+  "Kimi K3": (calls) =>
+    `<|open|>tools<|sep|>${
+      calls.map((call, index) =>
+        `<|open|>call tool="${call.name}" index="${index + 1}"<|sep|>${
+          Object.entries(call.args).map(([key, value]) =>
+            `<|open|>argument key="${key}" type="${K3_TYPES[typeof value]}"<|sep|>${
+              asText(value)
+            }<|close|>argument<|sep|>`
+          ).join("")
+        }<|close|>call<|sep|>`
+      ).join("")
+    }<|close|>tools<|sep|>`,
+  "Kimi K3 with JSON": (calls) =>
+    `<|open|>tools<|sep|>${
+      calls.map((call) =>
+        `<|open|>call tool="${call.name}" index="1"<|sep|><|open|>json type="object"<|sep|>${
+          JSON.stringify(call.args)
+        }<|close|>json<|sep|><|close|>call<|sep|>`
+      ).join("")
+    }<|close|>tools<|sep|>`,
+  "MiniMax M3": (calls) =>
+    `${M3}<tool_call>\n${
+      calls.map((call) =>
+        `${M3}<invoke name="${call.name}">${
+          each(call, (key, value) => `${M3}<${key}>${value}${M3}</${key}>`)
+        }${M3}</invoke>\n`
+      ).join("")
+    }${M3}</tool_call>`,
+  "DeepSeek DSML with single bars": (calls) => dsml("|DSML|", calls),
+  "DeepSeek DSML with double bars": (calls) => dsml("｜｜DSML｜｜", calls),
+  "Gemma 4": (calls) => calls.map((call) => `<|tool_call>${inBraces(call, '<|"|>')}<tool_call|>`).join(""),
+  "FunctionGemma": (calls) =>
+    calls.map((call) => `<start_function_call>${inBraces(call, "<escape>")}<end_function_call>`).join(""),
+  "Seed-OSS": (calls) => `<seed:tool_call>\n${calls.map(functionTag).join("\n")}\n</seed:tool_call>`,
+  "LFM2": (calls) => `<|tool_call_start|>[${calls.map(inPython).join(", ")}]<|tool_call_end|>`,
+  "Granite": (calls) => `<|tool_call|>${listed(calls, "arguments")}`,
+  "Nemotron": (calls) => `<TOOLCALL>${listed(calls, "arguments")}</TOOLCALL>`,
+  "Hunyuan": (calls) => `<tool_calls>${listed(calls, "arguments")}</tool_calls>`,
+  "Cohere": (calls) => `<|START_ACTION|>${listed(calls, "parameters", "tool_name")}<|END_ACTION|>`,
+  "InternLM": (calls) =>
+    calls.map((call) => `<|action_start|><|plugin|>${json(call, "parameters")}<|action_end|>`).join("\n"),
   "harmony": (calls) =>
     calls.map((call) =>
       `<|channel|>commentary to=functions.${call.name} <|constrain|>json<|message|>${JSON.stringify(call.args)}<|call|>`
@@ -256,6 +327,14 @@ const SCRAPS = [
   "```",
   "<tool_call>",
   "</tool_call>",
+  "<|open|>",
+  "<|close|>",
+  "call",
+  "<|sep|>",
+  "]<]minimax[>[",
+  "<|tool_call>call:get{",
+  "<|channel>",
+  "[get(",
   "<function=get>",
   "<parameter=a>",
   "<|python_tag|>",
@@ -359,6 +438,74 @@ Deno.test("text forms: the input of a custom tool is a string", () => {
     name: "patch",
     args: { input: "[1]" },
   }]);
+});
+
+Deno.test("text forms: nested values are objects and lists", () => {
+  const args = { location: "Oslo", stops: [{ city: "a}", n: 1 }, [true, null]], more: { at: { x: "," } } };
+  const found = { name: "get", args };
+  assertReads(
+    '<|tool_call>call:get{location:<|"|>Oslo<|"|>,stops:[{city:<|"|>a}<|"|>,<|"|>n<|"|>:1},[true, null]],' +
+      'more:{"at":{x:","}}}<tool_call|>',
+    [found],
+  );
+  assertReads(
+    `[get(location='Oslo', stops=[{'city': "a}", 'n': 1}, [True, None]], more={"at": {"x": ","}})]`,
+    [found],
+  );
+  const tag = (key: string, inner: string) => `${M3}<${key}>${inner}${M3}</${key}>`;
+  const list = tag("item", tag("city", "a}") + tag("n", "1")) + tag("item", tag("item", "true") + tag("item", "null"));
+  assertReads(
+    `${M3}<tool_call>\n${M3}<invoke name="get">${tag("location", "Oslo")}${tag("stops", list)}${
+      tag("more", tag("at", tag("x", ",")))
+    }${M3}</invoke>\n${M3}</tool_call>`,
+    [found],
+  );
+});
+
+Deno.test("text forms: an argument of DSML may be in its tag", () => {
+  const text = dsml("｜DSML｜", [{ name: "get", args: {} }]);
+  const bars = "<｜DSML｜parameter name=";
+  const own =
+    `${bars}"a" string="true" value="x y"/>\n${bars}"b" string="false" value="2" />\n${bars}"c" string="true"/>\n`;
+  assertReads(text.replace("</｜DSML｜invoke>", `${own}</｜DSML｜invoke>`), [{
+    name: "get",
+    args: { a: "x y", b: 2, c: "" },
+  }]);
+});
+
+Deno.test("text forms: a mark whose beginning comes twice ends a value", () => {
+  const call = FORMS["Kimi K3"]!([{ name: "get_weather", args: { location: "a<|close|>argument<" } }]);
+  assertReads(call, [{ name: "get_weather", args: { location: "a<|close|>argument<" } }]);
+});
+
+for (
+  const [family, text, expected] of [
+    [
+      "Kimi K3",
+      "<|open|>think<|sep|>hm<|close|>think<|sep|><|open|>response<|sep|>Yes<|close|>response<|sep|>" +
+      "<|close|>message<|sep|><|end_of_msg|>",
+      [{ reasoning: "hm" }, { text: "Yes" }],
+    ],
+    ["Gemma 4", "<|channel>thought\nhm\n<channel|>Yes", [{ reasoning: "hm\n" }, { text: "Yes" }]],
+    ["Cohere", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes<|END_RESPONSE|>", [{ reasoning: "hm" }, {
+      text: "Yes",
+    }]],
+    ["Hunyuan", "<think>hm</think>\n<answer>Yes</answer>", [{ reasoning: "hm" }, { text: "Yes" }]],
+    ["Seed-OSS", "<seed:think>hm</seed:think>Yes", [{ reasoning: "hm" }, { text: "Yes" }]],
+    ["any", "</think>\n\nYes", [{ text: "Yes" }]],
+    ["any", "<think>hm</think></think>Yes", [{ reasoning: "hm" }, { text: "Yes" }]],
+  ] as const
+) {
+  Deno.test(`text forms: ${family}: thoughts and text are told apart in ${text.slice(0, 24)}, and no mark is left`, () => {
+    assertReads(text, [...expected]);
+    assertReads(text, [...expected], { tools: [] });
+  });
+}
+
+Deno.test("text forms: tags that close nothing after a call are dropped", () => {
+  for (const end of ["</arg_value>", "</parameter>\n</function>", "<|im_end|>"]) {
+    assertReads(FORMS.Hermes!([OSLO]) + end, [OSLO]);
+  }
 });
 
 const CLOSED = ["think", "thinking", "mm:think"].map((tag) => [`<${tag}>`, `</${tag}>`]);
