@@ -13,7 +13,6 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { type OfferedNames, offeredNames } from "../../src/transforms/call_names.ts";
 import { reasonOf } from "../shared/finish_reasons.ts";
-import { mayHoldForms } from "../shared/text_forms/target_forms.ts";
 import { AnswerFields } from "./answer_fields.ts";
 import { FRAGMENT_KEYS, FUNCTION_KEYS } from "./open_calls.ts";
 import { COUNT_KEYS, parseUsage } from "./usage.ts";
@@ -39,8 +38,7 @@ export function readPlainAnswer(
 ): GenerateResponse | undefined {
   const choices = answer.choices ?? [];
   const [choice] = choices;
-  if (!choice?.message || choice.delta || choices.length > 1) return undefined;
-  if (mayHoldForms(textOf(choice.message), input, target)) return undefined;
+  if (!choice?.message || choice.delta || choices.length > 1 || target.textForms === "parse") return undefined;
   // Fields of these names are kept apart from those of the choice and of its message.
   if (answer.choice !== undefined || answer.message !== undefined) return undefined;
   const content = plainContent(choice.message, input);
@@ -56,10 +54,6 @@ export function readPlainAnswer(
   };
   if (extra) response.extra = extra;
   return response;
-}
-
-function textOf({ content }: ChatDelta): string {
-  return typeof content === "string" ? content : "";
 }
 
 function unknownFields(answer: ChatAnswer, choice: ChatChoice, usage: ChatAnswer["usage"]): Extra | undefined {

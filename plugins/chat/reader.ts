@@ -34,7 +34,7 @@ export class AnswerReader {
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   /** Absent if the target leaves texts as they are. */
-  readonly #forms: TextForms | undefined;
+  #forms: TextForms | undefined;
   /** The events that the text of the next increment holds, where that was read ahead. */
   #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
@@ -205,7 +205,9 @@ export class AnswerReader {
   #readForms(forms: TextForms, text: string, delta: ChatDelta, hasReasoning: boolean): GenerateEvent[] {
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    return this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
+    const events = this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
+    if (forms.isOver) this.#forms = undefined;
+    return events;
   }
 
   *#readAhead(forms: TextForms, delta: ChatDelta): SlicedWork<TextEvent[]> {

@@ -5,7 +5,7 @@ import type { GenerateRequest } from "../../../src/canonical/generate.ts";
 import { upstreamName } from "../../../src/transforms/tool_names.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import type { CallableTools } from "./callable_tools.ts";
-import { fullGrammar, type Grammar, grammarFor } from "./grammar.ts";
+import { fullGrammar, grammarFor } from "./grammar.ts";
 import { TextForms } from "./text_forms.ts";
 
 /** Families whose templates write the opening tag themselves, whatever was asked, so that answers begin with reasoning. */
@@ -15,21 +15,19 @@ const OPENED = /deepseek-r1|qwq|-thinking(?:-|$)|minimax-m2/i;
 const BEGUN = /^\s*[<[{\]◁]/;
 
 /** The reader of an answer's text. `undefined` if the target leaves texts as they are. */
-export function textFormsFor(input: GenerateRequest, target: Target): TextForms | undefined {
-  const grammar = grammarAt(input, target);
-  if (!grammar) return undefined;
-  const isOpened = target.textForms === "parse" && OPENED.test(target.model);
-  return new TextForms(grammar, callableIn(input), { isOpened, isAtStart: target.textForms === "auto" });
+export function textFormsFor(input: GenerateRequest, { textForms, model }: Target): TextForms | undefined {
+  const isAuto = textForms === "auto" && input.tools?.length;
+  if (textForms !== "parse" && !isAuto) return undefined;
+  const grammar = isAuto ? grammarFor(model) : fullGrammar();
+  return grammar && new TextForms(grammar, callableIn(input), {
+    isOpened: !isAuto && OPENED.test(model),
+    isAtStart: textForms === "auto",
+  });
 }
 
-/** Whether the text of a whole answer may hold more than text. */
-export function mayHoldForms(text: string, input: GenerateRequest, target: Target): boolean {
-  return target.textForms === "parse" || (BEGUN.test(text) && grammarAt(input, target) !== undefined);
-}
-
-function grammarAt({ tools }: GenerateRequest, { textForms, model }: Target): Grammar | undefined {
-  if (textForms === "parse") return fullGrammar();
-  return textForms === "auto" && tools?.length ? grammarFor(model) : undefined;
+/** Whether the text of a whole answer to a request with tools may begin with a form that is read by default. */
+export function mayHoldForms(text: unknown, { textForms, model }: Target): boolean {
+  return textForms === "auto" && typeof text === "string" && BEGUN.test(text) && grammarFor(model) !== undefined;
 }
 
 function callableIn({ tools = [], toolChoice }: GenerateRequest): CallableTools {

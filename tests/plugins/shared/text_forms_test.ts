@@ -723,6 +723,54 @@ Deno.test("text forms: a target that leaves texts has no reader of them", async 
   }
 });
 
+/** The events of a text in every cut, where only what it begins with is read. */
+function assertReadsAtStart(model: string, text: string, expected: unknown[], tools = TOOLS): void {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools };
+  for (const pieces of cuttings(text)) {
+    const forms = textFormsFor(input, { ...TARGET, model, textForms: "auto" });
+    assert(forms);
+    const found = parsed(joined([...pieces.flatMap((piece) => forms.read(piece)), ...forms.end()]));
+    assertEquals(found, expected, JSON.stringify(pieces));
+  }
+}
+
+Deno.test("text forms: by default an answer that begins with a form of its model's family is read", () => {
+  for (
+    const [model, form] of [
+      ["moonshotai/Kimi-K3", "Kimi K3"],
+      ["MiniMaxAI/MiniMax-M3", "MiniMax M3"],
+      ["google/gemma-4-27b-it", "Gemma 4"],
+      ["Qwen/Qwen3-Coder", "Qwen coder"],
+      ["deepseek-ai/DeepSeek-V4", "DeepSeek DSML with single bars"],
+      ["openai/gpt-oss-120b", "harmony"],
+    ] as const
+  ) {
+    const call = FORMS[form]!([OSLO]);
+    assertReadsAtStart(model, call, [OSLO]);
+    if (form !== "harmony") assertReadsAtStart(model, `I look.\n${call}`, [{ text: `I look.\n${call}` }]);
+    assertReadsAtStart(model, FORMS.Cohere!([OSLO]), [{ text: FORMS.Cohere!([OSLO]) }]);
+    const other = FORMS[form]!([{ name: "rm", args: { location: "Oslo" } }]);
+    assertReadsAtStart(model, other, [{ text: other }]);
+  }
+  assertReadsAtStart("Qwen/Qwen3", `<think>\nHm</think>\n\n${FORMS.Hermes!([OSLO])}`, [{ reasoning: "Hm" }, OSLO]);
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+  assertEquals(textFormsFor(input, { ...TARGET, model: "org/model", textForms: "auto" }), undefined);
+  const asked: GenerateRequest = { model: "m", messages: [], stream: true };
+  assertEquals(textFormsFor(asked, { ...TARGET, model: "Qwen/Qwen3", textForms: "auto" }), undefined);
+});
+
+for (const stream of [false, true]) {
+  Deno.test(`text forms: by default a client gets a call of a known family's own notation, stream ${stream}`, async () => {
+    const config = structuredClone(CONFIG) as unknown as typeof PARSING;
+    config.lanes.oss.models.model.targets[0]!.model = "moonshotai/Kimi-K3";
+    const text = await ask(newParsing(FORMS["Kimi K3"]!([OSLO]), {}, config), "chat", stream);
+    assert(/"name":"get_weather"/.test(text) && /"finish_reason":"tool_calls"/.test(text), text);
+    assert(!text.includes("<|open|>"), text);
+    const plain = await ask(newParsing(`Hm. ${FORMS["Kimi K3"]!([OSLO])}`, {}, config), "chat", stream);
+    assert(!plain.includes("tool_calls") && plain.includes("stop"), plain);
+  });
+}
+
 const HEAVY = [
   "<",
   "{",
