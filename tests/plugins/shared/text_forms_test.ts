@@ -1,11 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { mock } from "node:test";
+import { AnswerForms, readForms } from "../../../plugins/shared/text_forms/answer_forms.ts";
 import { textFormsFor } from "../../../plugins/shared/text_forms/target_forms.ts";
 import { type TextEvent, TextForms } from "../../../plugins/shared/text_forms/text_forms.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { collect } from "../../../src/canonical/collect.ts";
-import type { GenerateRequest, Tool } from "../../../src/canonical/generate.ts";
+import { replay } from "../../../src/canonical/replay.ts";
+import { runUnsliced } from "../../../src/util/sliced_work.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse, Tool } from "../../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts";
 import { readFrames } from "../../support/sources.ts";
@@ -722,6 +725,112 @@ Deno.test("text forms: a target that leaves texts has no reader of them", async 
     read.mock.restore();
   }
 });
+
+// Wires whose readers leave texts as they are
+
+function readAnswer(
+  events: readonly GenerateEvent[],
+  textForms: "parse" | "auto",
+  model = "org/model",
+): GenerateEvent[] {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+  const forms = textFormsFor(input, { ...TARGET, model, textForms })!;
+  const read = runUnsliced(readForms(events, new AnswerForms(forms, input, newContext())));
+  assertWellFormed(read);
+  return read;
+}
+
+const USAGE = { inputTokens: 1, outputTokens: 1 };
+
+law(
+  "text forms: the texts of any wire's answer hold what they hold in chat, whole and in increments",
+  fc.tuple(fc.array(fc.constantFrom(...SCRAPS, "<think>", "</think>", FORMS.Hermes!([OSLO]), "\n")), CUTS),
+  ([scraps, cuts]) => {
+    const text = scraps.join("");
+    if (text === "") return;
+    const events = (pieces: readonly string[]): GenerateEvent[] => [
+      { type: "start", model: "m", inputTokens: 1 },
+      { type: "part-start", index: 0, part: { type: "text", text: "" } },
+      ...pieces.map((piece) => ({
+        type: "part-delta" as const,
+        index: 0,
+        delta: { type: "text" as const, text: piece },
+      })),
+      { type: "part-end", index: 0 },
+      { type: "finish", finish: { reason: "stop" }, usage: USAGE },
+    ];
+    const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+    const body = { choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }] };
+    const target: Target = { ...TARGET, textForms: "parse" };
+    const chat = DRIVER.response([{ status: 200, headers: new Headers(), body }], input, target, newContext());
+    for (const pieces of [[text], cut(text, cuts)]) {
+      const found = collect(readAnswer(events(pieces), "parse"));
+      assertEquals([found.content, found.finish], [chat.content, chat.finish]);
+    }
+  },
+);
+
+Deno.test("text forms: an answer of any wire without forms comes out as it is", () => {
+  const response: GenerateResponse = {
+    model: "m",
+    content: [
+      { type: "reasoning", text: "Hm", opaque: { origin: "w", data: "x" } },
+      { type: "reasoning", text: "", opaque: { origin: "w", data: "y" } },
+      { type: "text", text: "One <b", annotations: [{ type: "url", url: "https://a.test" } as never] },
+      { type: "opaque", extra: { wire: "w", fields: { type: "z" } } },
+      { type: "text", text: "two" },
+      { type: "tool-call", kind: "custom", id: "c1", name: "patch", input: "" },
+      {
+        type: "tool-call",
+        kind: "function",
+        id: "c2",
+        name: "get",
+        input: '{"a":1}',
+        extra: { wire: "w", fields: { b: 2 } },
+      },
+    ],
+    finish: { reason: "tool-calls" },
+    usage: USAGE,
+  };
+  for (const mode of ["parse", "auto"] as const) {
+    assertEquals(collect(readAnswer([...replay(response)], mode, "Qwen/Qwen3")), response);
+  }
+});
+
+for (const stream of [false, true]) {
+  Deno.test(`text forms: a Responses upstream's text is read too, stream ${stream}`, async () => {
+    const text = FORMS.Hermes!([OSLO]);
+    const item = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text }] };
+    const response = { id: "resp_1", object: "response", model: "m", status: "completed", output: [item], usage: null };
+    const events = [
+      { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
+      { type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } },
+      ...cut(text, [3]).map((delta) => ({
+        type: "response.output_text.delta",
+        item_id: "msg_1",
+        output_index: 0,
+        delta,
+      })),
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response },
+    ];
+    const config = structuredClone(PARSING);
+    config.upstreams.fake.driver = "responses";
+    const app = newApp({
+      config,
+      fetch: fakeUpstream(({ body }) =>
+        JSON.parse(body).stream
+          ? answerStream(events.map((event) =>
+            `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+          ))
+          : Response.json(response)
+      ).fetch,
+    });
+    const answer = await ask(app, "chat", stream);
+    assert(/"name":"get_weather"/.test(answer) && /"finish_reason":"tool_calls"/.test(answer), answer);
+    assert(!answer.includes("tool_call>"), answer);
+  });
+}
 
 /** The events of a text in every cut, where only what it begins with is read. */
 function assertReadsAtStart(model: string, text: string, expected: unknown[], tools = TOOLS): void {
