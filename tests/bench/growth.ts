@@ -313,7 +313,7 @@ for (const [name, input] of Object.entries({ "whole": "{}", "cut off": '{"a": "'
       status: "completed",
       output: many(size, called).map(({ id, ...call }) => ({ type: "function_call", call_id: id, ...call })),
     }),
-    (body) => parseResponses(body, WANTING, HEARING),
+    (body) => parseResponses(body, WANTING, TARGET, HEARING),
     2_000,
   );
 }
@@ -323,7 +323,7 @@ growsLinearly(
     status: "completed",
     output: many(size, () => ({ type: "message", content: [{ type: "output_text", text: "a" }] })),
   }),
-  (body) => parseResponses(body, WANTING, HEARING),
+  (body) => parseResponses(body, WANTING, TARGET, HEARING),
   2_000,
 );
 growsLinearly(
