@@ -178,6 +178,10 @@ export const TEXT_FAMILIES: readonly TextFamily[] = [
     calls: [between("<|action_start|><|plugin|>", "<|action_end|>", readList)],
     leftovers: ["<|im_end|>"],
   },
-  // For all models: a tag that several families write.
-  { models: /(?!)/, thoughts: { "<thinking>": "</thinking>" } },
+  // For all models: tags that several families write.
+  {
+    models: /(?!)/,
+    thoughts: { "<thinking>": "</thinking>" },
+    calls: [section("<function_calls>", '<invoke name="', "</function_calls>", tagged(invokeTag("")))],
+  },
 ];

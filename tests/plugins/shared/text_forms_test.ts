@@ -221,6 +221,8 @@ const FORMS: Record<string, (calls: Call[]) => string> = {
         }${M3}</invoke>\n`
       ).join("")
     }${M3}</tool_call>`,
+  "tags of functions": (calls) =>
+    `<function_calls>\n${calls.map((call) => invokes("", call)).join("")}</function_calls>`,
   "DeepSeek DSML with single bars": (calls) => dsml("|DSML|", calls),
   "DeepSeek DSML with double bars": (calls) => dsml("｜｜DSML｜｜", calls),
   "Gemma 4": (calls) => calls.map((call) => `<|tool_call>${inBraces(call, '<|"|>')}<tool_call|>`).join(""),
