@@ -14,7 +14,7 @@ const COMPUTING = [
   "tests/plugins",
   "tests/deploy/proxies_test.ts",
   "tests/state/continuity/kill_test.ts",
-  "tests/plugins/chat/text_forms_test.ts",
+  "tests/plugins/shared/text_forms_test.ts",
   "tests/context/isolation_test.ts",
   "tests/laws/counting_test.ts",
   "tests/fetcher/reading_test.ts",

@@ -7,6 +7,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
+import { mayHoldForms } from "../shared/text_forms/target_forms.ts";
 import { readPlainAnswer } from "./plain_answer.ts";
 import { AnswerReader } from "./reader.ts";
 import { answerSchema, type ChatAnswer } from "./wire.ts";
@@ -43,7 +44,9 @@ export function* parseLongResponse(
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();
   yield;
-  return readPlainAnswer(answer, input, target, context) ?? (yield* readAnswer(answer, input, target, context));
+  const mayHold = input.tools?.length && mayHoldForms(answer.choices[0]?.message?.content, target);
+  const plain = mayHold ? undefined : readPlainAnswer(answer, input, target, context);
+  return plain ?? (yield* readAnswer(answer, input, target, context));
 }
 
 /** Reads an answer as a stream of one chunk, so that both modes mend the same things. */

@@ -11,7 +11,7 @@ import type {
 import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { clientNames } from "../../src/transforms/tool_names.ts";
+import { type OfferedNames, offeredNames } from "../../src/transforms/call_names.ts";
 import { reasonOf } from "../shared/finish_reasons.ts";
 import { AnswerFields } from "./answer_fields.ts";
 import { FRAGMENT_KEYS, FUNCTION_KEYS } from "./open_calls.ts";
@@ -91,7 +91,7 @@ function plainContent(message: ChatDelta, input: GenerateRequest): OutputPart[] 
 /** Adds the calls. Returns false if one of them is to be mended. */
 function addCalls(calls: readonly ToolCallFragment[], { tools }: GenerateRequest, parts: OutputPart[]): boolean {
   if (tools?.some(({ type }) => type === "custom")) return false;
-  const names = clientNames(tools);
+  const names = offeredNames(tools);
   const ids = new Set<string>();
   for (const call of calls) {
     const part = plainCall(call, names);
@@ -102,14 +102,16 @@ function addCalls(calls: readonly ToolCallFragment[], { tools }: GenerateRequest
   return true;
 }
 
-function plainCall(call: ToolCallFragment, names: ReadonlyMap<string, string>): ToolCallPart | undefined {
+function plainCall(call: ToolCallFragment, names: OfferedNames): ToolCallPart | undefined {
   const { id, type, function: called, custom } = call;
   if (!id || !called?.name || custom || (type && type !== "function")) return undefined;
   const { name, arguments: args } = called;
   // What begins otherwise may be an object inside a text.
   if (typeof args !== "string" || !args.trimStart().startsWith("{")) return undefined;
   if (hasOther(call, FRAGMENT_KEYS) || hasOther(called, FUNCTION_KEYS)) return undefined;
-  return { type: "tool-call", kind: "function", id, name: names.get(name) ?? name, input: args };
+  const offered = names.get(name);
+  if (offered === undefined && names.size > 0) return undefined;
+  return { type: "tool-call", kind: "function", id, name: offered ?? name, input: args };
 }
 
 /** The counts, which are estimated where the upstream did not count. */

@@ -16,7 +16,8 @@ import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
 import { OpenCalls, saysNothing } from "./open_calls.ts";
 import { OpaqueReasoningFields } from "./opaque_reasoning.ts";
-import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
+import { textFormsFor } from "../shared/text_forms/target_forms.ts";
+import type { TextEvent, TextForms } from "../shared/text_forms/text_forms.ts";
 import { parseUsage } from "./usage.ts";
 import { type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";
 
@@ -33,7 +34,7 @@ export class AnswerReader {
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   /** Absent if the target leaves texts as they are. */
-  readonly #forms: TextForms | undefined;
+  #forms: TextForms | undefined;
   /** The events that the text of the next increment holds, where that was read ahead. */
   #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
@@ -56,7 +57,7 @@ export class AnswerReader {
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
-    this.#writer = new PartWriter(input);
+    this.#writer = new PartWriter(input, context);
     this.#forms = textFormsFor(input, target);
     if (context.clientWire !== WIRE) this.#own = new OpaqueReasoningFields();
   }
@@ -204,7 +205,9 @@ export class AnswerReader {
   #readForms(forms: TextForms, text: string, delta: ChatDelta, hasReasoning: boolean): GenerateEvent[] {
     const ahead = this.#ahead;
     this.#ahead = undefined;
-    return this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
+    const events = this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
+    if (forms.isOver) this.#forms = undefined;
+    return events;
   }
 
   *#readAhead(forms: TextForms, delta: ChatDelta): SlicedWork<TextEvent[]> {

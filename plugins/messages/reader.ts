@@ -47,7 +47,7 @@ export class AnswerReader {
   constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
-    this.#writer = new PartWriter(input);
+    this.#writer = new PartWriter(input, context);
   }
 
   /** The beginning of an answer: all of it but its blocks and its end. */

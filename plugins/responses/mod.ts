@@ -199,12 +199,13 @@ export const responsesDriver: Driver = {
   name: WIRE,
   wire: WIRE,
   counters: ["input_tokens"],
+  reads: ["textForms"],
   operations: {
     countTokens: countOperation,
     generate: {
       request: (input, target, context) => ({ path: "responses", body: serializeRequest(input, target, context) }),
-      response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
-      longResponse: ([reply], input, _target, context) => parseLongResponse(reply!.body, input, context),
+      response: ([reply], input, target, context) => parseResponse(reply!.body, input, target, context),
+      longResponse: ([reply], input, target, context) => parseLongResponse(reply!.body, input, target, context),
       stream: { framing: "sse", reader: parseStream },
     },
   },

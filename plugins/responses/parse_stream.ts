@@ -8,6 +8,8 @@ import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
+import { AnswerForms, FormsReader } from "../shared/text_forms/answer_forms.ts";
+import { textFormsFor } from "../shared/text_forms/target_forms.ts";
 import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
@@ -15,10 +17,12 @@ import { eventSchema, type WireEvent } from "./wire.ts";
 /** An upstream's stream of events. Only an event that says how the answer ended is its end. */
 export function parseStream(
   input: GenerateRequest,
-  _target: Target,
+  target: Target,
   context: AnswerContext,
 ): StreamReader<GenerateEvent> {
-  return new EventReader(new AnswerReader(input, context));
+  const reader = new EventReader(new AnswerReader(input, context));
+  const forms = textFormsFor(input, target);
+  return forms ? new FormsReader(reader, new AnswerForms(forms, input, context)) : reader;
 }
 
 class EventReader implements StreamReader<GenerateEvent> {

@@ -36,7 +36,7 @@ export class AnswerReader {
   constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
-    this.#writer = new PartWriter(input);
+    this.#writer = new PartWriter(input, context);
   }
 
   start({ model }: Pick<WireResponse, "model">): GenerateEvent {

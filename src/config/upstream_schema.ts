@@ -90,7 +90,7 @@ export const upstreamSchema = object("A service that runs models.", {
     }),
   batch: quirkFields.batch.optional(),
   scores: quirkFields.scores.default("as-they-are"),
-  textForms: quirkFields.textForms.default("leave"),
+  textForms: quirkFields.textForms.default("auto"),
   structuredOutput: quirkFields.structuredOutput.default("native"),
   tokenizers: z.string().optional().meta({
     description:

@@ -48,11 +48,11 @@ export const quirkFields = {
       "The levels of reasoning effort that the model supports: a request gets the nearest one. An empty list " +
       "means none. By default those of the model's family; for an unknown family the level is passed on.",
   }),
-  textForms: z.enum(["parse", "leave"]).meta({
-    description:
-      "How to handle tool calls and reasoning that a model writes into the text of a chat answer in its own " +
+  textForms: z.enum(["parse", "auto", "leave"]).meta({
+    description: "How to handle tool calls and reasoning that a model writes into the text of its answer in its own " +
       "notation. With parse, they become tool calls and reasoning, for servers that do not know the notation. " +
-      "With leave, they stay text. An alias overrides its upstream.",
+      "With auto, they do so only if the request offers tools, the model is of a known family, and the text " +
+      "begins with a form of that family. With leave, they stay text. An alias overrides its upstream.",
   }),
   cacheControl: z.enum(["pass", "drop"]).meta({
     description:

@@ -3,7 +3,7 @@
  * model's call is converted back.
  */
 import type { CustomTool, FunctionTool, Tool } from "../canonical/generate.ts";
-import { isJsonObject, parseJson } from "../canonical/json.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
 
 export function asFunctionTool({ name, description, grammar, extra }: CustomTool): FunctionTool {
   const rule = grammar && `The input must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
@@ -26,10 +26,24 @@ export function wrapCustomInput(input: string): string {
   return JSON.stringify({ input });
 }
 
-/** The text in the arguments of the substitute function. Arguments of any other form count as the text themselves. */
-export function unwrapCustomInput(args: string): string {
+/**
+ * The text in the arguments of the substitute function. Models also wrap it in their own ways: under another name, as a
+ * command after the tool's `name`, or as a JSON string. Anything else counts as the text itself.
+ */
+export function unwrapCustomInput(args: string, name: string): string {
   const value = parseJson(args);
-  return isJsonObject(value) && typeof value.input === "string" ? value.input : args;
+  if (!isJsonObject(value)) return typeof value === "string" ? value : args;
+  if (typeof value.input === "string") return value.input;
+  const [only, ...others] = Object.values(value);
+  if (others.length > 0) return args;
+  const text = Array.isArray(only) ? commandText(only, name) : only;
+  return typeof text === "string" ? text : args;
+}
+
+/** The text of a command of one word, before which the tool may be named. */
+function commandText(words: readonly JsonValue[], name: string): JsonValue | undefined {
+  const rest = words[0] === name ? words.slice(1) : words;
+  return rest.length === 1 ? rest[0] : undefined;
 }
 
 export function customNames(tools: readonly Tool[] | undefined): ReadonlySet<string> {

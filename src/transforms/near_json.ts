@@ -1,6 +1,6 @@
 /**
  * JSON with the habits of other languages: single quotes, trailing commas, Python's words, bare names, line breaks inside a text,
- * or a code fence. Each of these has only one reading. Ambiguous input is rejected: an unterminated text, quotes inside quotes,
+ * or a code fence; without its first brace, with a brace too many, or written several times. Each of these has only one reading. Ambiguous input is rejected: an unterminated text, quotes inside quotes,
  * an escape that JSON does not have.
  *
  * Existing libraries guess: they complete a truncated command, and lose the backslash of `\d`.
@@ -34,9 +34,12 @@ export function readNearJson(written: string): NearJson | undefined {
 /** `readNearJson` in slices. */
 export function* readLongNearJson(written: string): SlicedWork<NearJson | undefined> {
   if (written.length > LONGEST) return undefined;
-  const tokens = yield* tokensOf(unfenced(written));
-  const last = tokens?.at(-1);
-  if (!tokens || last === undefined) return undefined;
+  const found = yield* tokensOf(unfenced(written));
+  if (!found || found.length === 0) return undefined;
+  return yield* readTokens(yield* onlyObject(yield* withoutExtraBraces(withFirstBrace(found))));
+}
+
+function* readTokens(tokens: readonly string[]): SlicedWork<NearJson | undefined> {
   let [objects, lists] = [0, 0];
   let text = "";
   for (let at = 0; at < tokens.length; at++) {
@@ -47,7 +50,7 @@ export function* readLongNearJson(written: string): SlicedWork<NearJson | undefi
     if (at % SLICE === 0) yield;
   }
   // A number or word may be incomplete.
-  const isOpen = objects === 1 && lists === 0 && /["'\]}]$/.test(last);
+  const isOpen = objects === 1 && lists === 0 && /["'\]}]$/.test(tokens.at(-1)!);
   if (isOpen) text += "}";
   const value = parseJson(text);
   return isJsonObject(value) ? { text, value, isOpen } : undefined;
@@ -77,6 +80,49 @@ function* tokensOf(text: string): SlicedWork<string[] | undefined> {
     if (tokens.length % SLICE === 0) yield;
   }
   return tokens;
+}
+
+/** The tokens with the first brace, where they begin with a name and its value. */
+function withFirstBrace(tokens: string[]): string[] {
+  return tokens[1] === ":" && /^["'\w$]/.test(tokens[0]!) ? ["{", ...tokens] : tokens;
+}
+
+/** The tokens without a second brace at their beginning or their end. */
+function* withoutExtraBraces(tokens: string[]): SlicedWork<string[]> {
+  const from = tokens[0] === "{" && tokens[1] === "{" ? 1 : 0;
+  const { depth } = yield* countBraces(tokens);
+  const isOver = depth === from - 1 && tokens.at(-1) === "}";
+  return from > 0 || isOver ? tokens.slice(from, isOver ? -1 : undefined) : tokens;
+}
+
+/** The tokens of one object, where they are the same object several times, or that and empty ones. */
+function* onlyObject(tokens: string[]): SlicedWork<string[]> {
+  const { ends } = yield* countBraces(tokens);
+  if (ends.length < 2) return tokens;
+  let only: string[] | undefined;
+  let from = 0;
+  for (const end of ends) {
+    const object = tokens.slice(from, end);
+    from = end;
+    if (object.length === 2) continue;
+    if (only && object.join("") !== only.join("")) return tokens;
+    only ??= object;
+    yield;
+  }
+  const isAll = from === tokens.length;
+  return isAll ? only ?? tokens.slice(0, 2) : tokens;
+}
+
+/** How many braces stay open, and the places behind those that close all. */
+function* countBraces(tokens: readonly string[]): SlicedWork<{ depth: number; ends: number[] }> {
+  const ends: number[] = [];
+  let depth = 0;
+  for (const [at, token] of tokens.entries()) {
+    depth += token === "{" ? 1 : token === "}" ? -1 : 0;
+    if (token === "}" && depth === 0) ends.push(at + 1);
+    if (at % SLICE === 0) yield;
+  }
+  return { depth, ends };
 }
 
 /** A token in JSON syntax. */

@@ -10,10 +10,11 @@ import type {
   ToolKind,
 } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
+import type { Context } from "../contract/context.ts";
 import { Line } from "../util/line.ts";
 import { customNames } from "./custom_tool.ts";
 import { PendingCall, type ToolCallDelta } from "./pending_call.ts";
-import { clientNames } from "./tool_names.ts";
+import { matchName, type OfferedNames, offeredNames } from "./call_names.ts";
 import { GatewayError } from "../errors.ts";
 
 export type { ToolCallDelta } from "./pending_call.ts";
@@ -23,6 +24,9 @@ export interface PartEnd {
   opaque?: ReasoningPart["opaque"];
   extra?: Extra;
 }
+
+/** Gets notes of what was changed. */
+type NoteTaker = Pick<Context, "note">;
 
 type TextKind = "text" | "reasoning" | "refusal";
 
@@ -51,13 +55,16 @@ export class PartWriter {
   #callIds: Set<string> | undefined;
   readonly #newCallId: () => string;
   readonly #customNames: ReadonlySet<string>;
-  readonly #clientNames: ReadonlyMap<string, string>;
+  readonly #tools: GenerateRequest["tools"];
+  readonly #context: NoteTaker | undefined;
+  #offeredNames: OfferedNames | undefined;
 
-  /** `request` shows which names are in use and which tools are custom. */
-  constructor(request: Pick<GenerateRequest, "messages" | "tools">) {
+  /** `request` shows which names are in use and which tools are custom. `context` gets notes of what was changed. */
+  constructor(request: Pick<GenerateRequest, "messages" | "tools">, context?: NoteTaker) {
     this.#newCallId = callNamer(request);
     this.#customNames = customNames(request.tools);
-    this.#clientNames = clientNames(request.tools);
+    this.#tools = request.tools;
+    this.#context = context;
   }
 
   text(text: string): GenerateEvent[] {
@@ -99,7 +106,7 @@ export class PartWriter {
     if (this.#ended?.has(key)) return [];
     const events = this.#open ? this.endPart() : [];
     const call = this.#callFor(key, delta.kind);
-    call.add(delta, (name) => this.#clientNames.get(name) ?? name);
+    call.add(delta, (name) => this.#clientName(name));
     (this.#waiting ??= new Set()).add(call);
     // The first call is over once its arguments are complete and another call receives data. The others need not wait
     // then.
@@ -108,6 +115,10 @@ export class PartWriter {
     }
     if (call === this.#calls.first) events.push(...this.#writeCall());
     return events;
+  }
+
+  #clientName(written: string): string {
+    return matchName(written, this.#offeredNames ??= offeredNames(this.#tools), this.#context);
   }
 
   #callFor(key: string, kind: ToolKind = "function"): PendingCall {

@@ -83,7 +83,7 @@ export class PendingCall {
       // The text is inside JSON and is known once that is complete.
       if (!this.over && !(CLOSED_TEXT.test(this.#tail) && this.isWhole())) return false;
       this.kind = "custom";
-      this.input = this.unsent = unwrapCustomInput(this.input);
+      this.input = this.unsent = unwrapCustomInput(this.input, this.name ?? "");
       this.over = true;
       return true;
     }

@@ -23,11 +23,6 @@ function markOf(name: string): string {
   return hash.toString(16).padStart(8, "0");
 }
 
-/** The client's names of the tools that are renamed for an upstream. */
-export function clientNames(tools: readonly Tool[] = []): ReadonlyMap<string, string> {
-  return new Map(tools.filter(isRenamed).map(({ name }) => [upstreamName(name), name]));
-}
-
 /** The request with names that the upstream accepts; the same object if all of them are accepted. */
 export function withUpstreamNames<T extends GenerateRequest>(request: T): T {
   const { tools, messages, toolChoice } = request;

@@ -4,7 +4,7 @@
  */
 import { parseResponse as parseChat } from "../../plugins/chat/parse_response.ts";
 import { toChatShape } from "../../plugins/chat/responses_shaped.ts";
-import { textFormsFor } from "../../plugins/chat/text_forms.ts";
+import { textFormsFor } from "../../plugins/shared/text_forms/target_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/transcript.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
 import { parseResponse as parseMessages } from "../../plugins/messages/parse_response.ts";
@@ -313,7 +313,7 @@ for (const [name, input] of Object.entries({ "whole": "{}", "cut off": '{"a": "'
       status: "completed",
       output: many(size, called).map(({ id, ...call }) => ({ type: "function_call", call_id: id, ...call })),
     }),
-    (body) => parseResponses(body, WANTING, HEARING),
+    (body) => parseResponses(body, WANTING, TARGET, HEARING),
     2_000,
   );
 }
@@ -323,7 +323,7 @@ growsLinearly(
     status: "completed",
     output: many(size, () => ({ type: "message", content: [{ type: "output_text", text: "a" }] })),
   }),
-  (body) => parseResponses(body, WANTING, HEARING),
+  (body) => parseResponses(body, WANTING, TARGET, HEARING),
   2_000,
 );
 growsLinearly(

@@ -20,7 +20,7 @@ Deno.test("schema: what is left out gets its default", () => {
         reasoningField: "reasoning_content",
         resultsFrom: [],
         scores: "as-they-are",
-        textForms: "leave",
+        textForms: "auto",
         structuredOutput: "native",
         repairArguments: false,
         timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, wholeMs: 600_000, totalMs: 1_800_000 },

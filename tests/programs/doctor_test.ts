@@ -318,7 +318,7 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
   ],
   [
     "tool calls are text",
-    { answer: but("tools", () => message({ content: '<tool_call>{"name":"get_time"}</tool_call>' })) },
+    { answer: but("tools", () => message({ content: 'I look.\n<tool_call>{"name":"get_time"}</tool_call>' })) },
     "tools-as-text",
     /textForms/,
   ],

@@ -214,12 +214,46 @@ Deno.test("a custom tool's input that was not wrapped is taken as it is, in its 
   assertEquals(
     contentOf((w) => [
       w.toolCall("0", { id: "a", name: "shell", input: "ls -la" }),
-      w.toolCall("1", { id: "b", name: "shell", input: '{"command":"ls"}' }),
+      w.toolCall("1", { id: "b", name: "shell", input: '{"command":"ls","dir":"/"}' }),
       w.toolCall("2", { id: "c", name: "shell" }),
       w.toolCall("3", { id: "d", name: "f" }),
     ], CUSTOM),
-    [custom("a", "ls -la"), custom("b", '{"command":"ls"}'), custom("c", ""), call("d", "f", "{}")],
+    [custom("a", "ls -la"), custom("b", '{"command":"ls","dir":"/"}'), custom("c", ""), call("d", "f", "{}")],
   );
+});
+
+for (
+  const [written, text] of [
+    ['{"patch":"ls"}', "ls"],
+    ['{"content":"ls"}', "ls"],
+    ['"ls"', "ls"],
+    ['{"command":["shell","ls"]}', "ls"],
+    ['{"command":["ls"]}', "ls"],
+    ['{"command":["ls","-la"]}', '{"command":["ls","-la"]}'],
+    ['{"input":"ls","why":"x"}', "ls"],
+    ['{"lines":3}', '{"lines":3}'],
+    ['{"command":[]}', '{"command":[]}'],
+    ["[1]", "[1]"],
+    ["{}", "{}"],
+  ] as const
+) {
+  Deno.test(`a custom tool's input that came as ${written} is ${text}, whole and in pieces`, () => {
+    const pieces = [[written], written.split("")];
+    for (const inputs of pieces) {
+      const script: Script = (w) => inputs.map((input) => w.toolCall("0", { id: "a", name: "shell", input }));
+      assertEquals(contentOf(script, CUSTOM), [custom("a", text)]);
+    }
+  });
+}
+
+Deno.test("a call by an offered name with marks around it is the tool's, and is noted", () => {
+  const notes: string[] = [];
+  const writer = new PartWriter({ messages: [], tools: [{ type: "function", name: "f" }] }, {
+    note: (text) => void notes.push(text),
+  });
+  const events = [...writer.toolCall("0", { id: "a", name: "f</arg_value>", input: "{}" }), ...writer.endToolCall("0")];
+  assertEquals(events[0], { type: "part-start", index: 0, part: call("a", "f", "") });
+  assertEquals(notes, ["took marks off the tool name f"]);
 });
 
 Deno.test("a call that the upstream ends makes room for the next", () => {

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
-import { clientNames, upstreamName, withUpstreamNames } from "../../src/transforms/tool_names.ts";
+import { offeredNames } from "../../src/transforms/call_names.ts";
+import { upstreamName, withUpstreamNames } from "../../src/transforms/tool_names.ts";
 import type { GenerateRequest, Tool } from "../../src/canonical/generate.ts";
 
 const tool = (name: string): Tool => ({ type: "function", name });
@@ -12,8 +13,8 @@ Deno.test("names of tools: any name is one that servers take, another for each, 
       const sent = names.map(upstreamName);
       for (const name of sent) assert(/^[\w-]{1,64}$/.test(name), name);
       assertEquals(new Set(sent).size, names.length);
-      const own = clientNames(names.map(tool));
-      assertEquals(sent.map((name) => own.get(name) ?? name), names);
+      const own = offeredNames(names.map(tool));
+      assertEquals(sent.map((name) => own.get(name)), names);
     }),
     { seed: 20261121 },
   );

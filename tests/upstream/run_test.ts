@@ -67,6 +67,7 @@ function ask<K extends "embed" | "generate">(
     operation,
     input,
     prepare: () => input,
+    key: "",
     estimate: 1,
     target: TARGET,
     upstream: newUpstream({ driver: { ...DRIVER, operations }, transport: fetchTransport(fetch), ...upstreamOptions }),

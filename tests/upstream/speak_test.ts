@@ -45,6 +45,7 @@ function ask(fetch: Fetch, more: Partial<Upstream> = {}, signal = new AbortContr
     operation: "speak",
     input: SPEAK,
     prepare: () => SPEAK,
+    key: "",
     estimate: 0,
     target: TARGET,
     upstream: newUpstream({

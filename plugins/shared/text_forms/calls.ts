@@ -1,5 +1,5 @@
 /** The forms in which models write calls of tools, each with its reader. */
-import { parseJson } from "../../src/canonical/json.ts";
+import { parseJson } from "../../../src/canonical/json.ts";
 import {
   asCall,
   asCalls,
@@ -10,11 +10,12 @@ import {
   type TextCall,
   toolName,
 } from "./callable_tools.ts";
-import { ARGUMENT_TAGS, FUNCTION_TAG, invokeTag, readTagged } from "./text_forms_tagged.ts";
-import { jsonText, oneOf, peek, type Reading, skipSpace, type Source, until, word } from "./text_forms_source.ts";
+import { readBraces } from "./braces.ts";
+import { ARGUMENT_TAGS, FUNCTION_TAG, readTagged, type Tagged } from "./tagged.ts";
+import { jsonText, oneOf, peek, type Reading, skipSpace, type Source, until, word } from "./source.ts";
 
 /** Reads the text after a form's opening mark. `undefined` if it is not a call of one of the tools. */
-type CallReader = (source: Source, tools: CallableTools) => Reading<TextCall[] | undefined>;
+export type CallReader = (source: Source, tools: CallableTools) => Reading<TextCall[] | undefined>;
 
 export interface CallForm {
   open: string;
@@ -25,41 +26,8 @@ export interface CallForm {
   isInner?: true;
 }
 
-const DSML = "｜DSML｜";
-
-/** Every form. No opening mark begins with another. */
-export const CALL_FORMS: readonly CallForm[] = [
-  // Hermes and Qwen: JSON; Qwen's coders: a function tag; GLM: a name with tags of arguments.
-  { open: "<tool_call>", read: readToolCall },
-  // Qwen's coders leave the outer tag out at times.
-  { open: "<function=", read: (source, tools) => readTagged(source, tools, FUNCTION_TAG), isInner: true },
-  // Llama
-  { open: "<|python_tag|>", read: readObjects, isToken: true },
-  // Mistral
-  { open: "[TOOL_CALLS]", read: readToolCalls, isToken: true },
-  // DeepSeek, in its first form, and in the later one with one mark for each argument
-  section("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁calls▁end｜>", readSeparated),
-  ...["function_calls", "tool_calls"].map((name) =>
-    section(
-      `<${DSML}${name}>`,
-      `<${DSML}invoke name="`,
-      `</${DSML}${name}>`,
-      (source, tools) => readTagged(source, tools, invokeTag(DSML)),
-    )
-  ),
-  // MiniMax
-  section(
-    "<minimax:tool_call>",
-    '<invoke name="',
-    "</minimax:tool_call>",
-    (source, tools) => readTagged(source, tools, invokeTag("")),
-  ),
-  // Kimi
-  section("<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_calls_section_end|>", readNumbered),
-];
-
 /** Calls between a mark that opens them all and one that ends them all, which is left out where the answer ends. */
-function section(open: string, item: string, close: string, read: CallReader): CallForm {
+export function section(open: string, item: string, close: string, read: CallReader): CallForm {
   return {
     open,
     isToken: true,
@@ -77,12 +45,45 @@ function section(open: string, item: string, close: string, read: CallReader): C
   };
 }
 
+/** One call, or a list of them, between two marks. The second one is left out where the answer ends. */
+export function between(open: string, close: string, read: CallReader): CallForm {
+  return {
+    open,
+    isToken: true,
+    *read(source, tools) {
+      yield* skipSpace(source);
+      const calls = yield* read(source, tools);
+      return calls && (yield* ends(source, close)) ? calls : undefined;
+    },
+  };
+}
+
+/** Arguments between tags. */
+export function tagged(tags: Tagged): CallReader {
+  return (source, tools) => readTagged(source, tools, tags);
+}
+
+/** `call:name{…}`, once or several times. `mark` begins and ends a text in the braces. */
+export function called(mark: string): CallReader {
+  return function* (source, tools) {
+    const calls: TextCall[] = [];
+    while (yield* word(source, "call:")) {
+      const name = yield* toolName(source, tools);
+      const input = name === undefined ? undefined : yield* readBraces(source, mark);
+      if (name === undefined || input === undefined) return undefined;
+      calls.push({ name, input });
+      yield* skipSpace(source);
+    }
+    return calls.length > 0 ? calls : undefined;
+  };
+}
+
 /** The mark that ends a call; models that stop with it leave it out. */
 function* ends(source: Source, mark: string): Reading<boolean> {
   return (yield* skipSpace(source)) === "" || (yield* word(source, mark));
 }
 
-function* readToolCall(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+export function* readToolCall(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   const next = yield* skipSpace(source);
   if (next !== "{" && next !== "<") return yield* readTagged(source, tools, ARGUMENT_TAGS);
   if (next === "<" && !(yield* word(source, "<function="))) return undefined;
@@ -92,8 +93,16 @@ function* readToolCall(source: Source, tools: CallableTools): Reading<TextCall[]
   return calls && (yield* ends(source, "</tool_call>")) ? calls : undefined;
 }
 
+/** A list of objects, or one object. */
+export function* readList(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+  const next = yield* skipSpace(source);
+  const list = next === "[" || next === "{" ? yield* jsonText(source) : undefined;
+  if (!list || !parseJson(list)) return undefined;
+  return asCalls(next === "{" ? [list] : membersOf(list).map(({ value }) => value), tools);
+}
+
 /** `{…}; {…}` */
-function* readObjects(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+export function* readObjects(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   const texts: (string | undefined)[] = [];
   for (;;) {
     if ((yield* skipSpace(source)) !== "{") return undefined;
@@ -104,11 +113,8 @@ function* readObjects(source: Source, tools: CallableTools): Reading<TextCall[] 
 }
 
 /** `[{…}, {…}]`, or `name[ARGS]{…}` with or without an id, or `name{…}`. */
-function* readToolCalls(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
-  if ((yield* skipSpace(source)) === "[") {
-    const list = yield* jsonText(source);
-    return list && parseJson(list) ? asCalls(membersOf(list).map(({ value }) => value), tools) : undefined;
-  }
+export function* readToolCalls(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+  if ((yield* skipSpace(source)) === "[") return yield* readList(source, tools);
   const name = yield* toolName(source, tools);
   if (name === undefined) return undefined;
   if ((yield* peek(source)) !== "{") {
@@ -121,7 +127,7 @@ function* readToolCalls(source: Source, tools: CallableTools): Reading<TextCall[
 }
 
 /** `name<｜tool▁sep｜>{…}`, or in the older form a kind before the mark, then the name, and JSON in a fence. */
-function* readSeparated(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+export function* readSeparated(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   let name = yield* until(source, "<｜tool▁sep｜>", LONGEST_NAME);
   const isFenced = name?.trim() === "function" && (yield* peek(source)) !== "{";
   if (isFenced) {
@@ -137,7 +143,7 @@ function* readSeparated(source: Source, tools: CallableTools): Reading<TextCall[
 }
 
 /** `functions.name:0<|tool_call_argument_begin|>{…}` */
-function* readNumbered(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
+export function* readNumbered(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   const header = yield* until(source, "<|tool_call_argument_begin|>", LONGEST_NAME);
   const name = header?.trim().replace(/^functions\./, "").replace(/:\d+$/, "");
   yield* skipSpace(source);

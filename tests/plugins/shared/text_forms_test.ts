@@ -1,10 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { mock } from "node:test";
-import { type TextEvent, TextForms, textFormsFor } from "../../../plugins/chat/text_forms.ts";
+import { AnswerForms, readForms } from "../../../plugins/shared/text_forms/answer_forms.ts";
+import { textFormsFor } from "../../../plugins/shared/text_forms/target_forms.ts";
+import { type TextEvent, TextForms } from "../../../plugins/shared/text_forms/text_forms.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { collect } from "../../../src/canonical/collect.ts";
-import type { GenerateRequest, Tool } from "../../../src/canonical/generate.ts";
+import { replay } from "../../../src/canonical/replay.ts";
+import { runUnsliced } from "../../../src/util/sliced_work.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse, Tool } from "../../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts";
 import { readFrames } from "../../support/sources.ts";
@@ -101,6 +105,30 @@ const invokes = (prefix: string, call: Call) =>
 const functionTag = (call: Call) =>
   `<function=${call.name}>\n${each(call, (key, value) => `<parameter=${key}>\n${value}\n</parameter>\n`)}</function>`;
 
+const K3_TYPES: Record<string, string> = { string: "string", number: "number" };
+const inBraces = (call: Call, mark: string) =>
+  `call:${call.name}{${
+    Object.entries(call.args).map(([key, value]) => `${key}:${typeof value === "string" ? mark + value + mark : value}`)
+      .join(",")
+  }}`;
+const inPython = (call: Call) =>
+  `${call.name}(${Object.entries(call.args).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ")})`;
+const listed = (calls: Call[], key: string, name = "name") =>
+  JSON.stringify(calls.map((call) => ({ [name]: call.name, [key]: call.args })));
+const M3 = "]<]minimax[>[";
+const dsml = (bars: string, calls: Call[]) =>
+  `<${bars}tool_calls>\n${
+    calls.map((call) =>
+      `<${bars}invoke name="${call.name}">\n${
+        each(
+          call,
+          (key, value, isString) =>
+            `<${bars}parameter name="${key}" string="${isString}">${value}</${bars}parameter>\n`,
+        )
+      }</${bars}invoke>\n`
+    ).join("")
+  }</${bars}tool_calls>`;
+
 /** How each family writes calls. */
 const FORMS: Record<string, (calls: Call[]) => string> = {
   "Hermes": (calls) => calls.map((call) => `<tool_call>\n${json(call, "arguments")}\n</tool_call>`).join("\n"),
@@ -159,6 +187,55 @@ const FORMS: Record<string, (calls: Call[]) => string> = {
       ).join("")
     }<|tool_calls_section_end|>`,
   "MiniMax": (calls) => `<minimax:tool_call>\n${calls.map((call) => invokes("", call)).join("")}</minimax:tool_call>`,
+  "Kimi without its section": (calls) =>
+    calls.map((call, index) =>
+      `<|tool_call_begin|>functions.${call.name}:${index}<|tool_call_argument_begin|>${
+        JSON.stringify(call.args)
+      }<|tool_call_end|>`
+    ).join("\n"),
+  "Kimi K3": (calls) =>
+    `<|open|>tools<|sep|>${
+      calls.map((call, index) =>
+        `<|open|>call tool="${call.name}" index="${index + 1}"<|sep|>${
+          Object.entries(call.args).map(([key, value]) =>
+            `<|open|>argument key="${key}" type="${K3_TYPES[typeof value]}"<|sep|>${
+              asText(value)
+            }<|close|>argument<|sep|>`
+          ).join("")
+        }<|close|>call<|sep|>`
+      ).join("")
+    }<|close|>tools<|sep|>`,
+  "Kimi K3 with JSON": (calls) =>
+    `<|open|>tools<|sep|>${
+      calls.map((call) =>
+        `<|open|>call tool="${call.name}" index="1"<|sep|><|open|>json type="object"<|sep|>${
+          JSON.stringify(call.args)
+        }<|close|>json<|sep|><|close|>call<|sep|>`
+      ).join("")
+    }<|close|>tools<|sep|>`,
+  "MiniMax M3": (calls) =>
+    `${M3}<tool_call>\n${
+      calls.map((call) =>
+        `${M3}<invoke name="${call.name}">${
+          each(call, (key, value) => `${M3}<${key}>${value}${M3}</${key}>`)
+        }${M3}</invoke>\n`
+      ).join("")
+    }${M3}</tool_call>`,
+  "tags of functions": (calls) =>
+    `<function_calls>\n${calls.map((call) => invokes("", call)).join("")}</function_calls>`,
+  "DeepSeek DSML with single bars": (calls) => dsml("|DSML|", calls),
+  "DeepSeek DSML with double bars": (calls) => dsml("｜｜DSML｜｜", calls),
+  "Gemma 4": (calls) => calls.map((call) => `<|tool_call>${inBraces(call, '<|"|>')}<tool_call|>`).join(""),
+  "FunctionGemma": (calls) =>
+    calls.map((call) => `<start_function_call>${inBraces(call, "<escape>")}<end_function_call>`).join(""),
+  "Seed-OSS": (calls) => `<seed:tool_call>\n${calls.map(functionTag).join("\n")}\n</seed:tool_call>`,
+  "LFM2": (calls) => `<|tool_call_start|>[${calls.map(inPython).join(", ")}]<|tool_call_end|>`,
+  "Granite": (calls) => `<|tool_call|>${listed(calls, "arguments")}`,
+  "Nemotron": (calls) => `<TOOLCALL>${listed(calls, "arguments")}</TOOLCALL>`,
+  "Hunyuan": (calls) => `<tool_calls>${listed(calls, "arguments")}</tool_calls>`,
+  "Cohere": (calls) => `<|START_ACTION|>${listed(calls, "parameters", "tool_name")}<|END_ACTION|>`,
+  "InternLM": (calls) =>
+    calls.map((call) => `<|action_start|><|plugin|>${json(call, "parameters")}<|action_end|>`).join("\n"),
   "harmony": (calls) =>
     calls.map((call) =>
       `<|channel|>commentary to=functions.${call.name} <|constrain|>json<|message|>${JSON.stringify(call.args)}<|call|>`
@@ -255,6 +332,14 @@ const SCRAPS = [
   "```",
   "<tool_call>",
   "</tool_call>",
+  "<|open|>",
+  "<|close|>",
+  "call",
+  "<|sep|>",
+  "]<]minimax[>[",
+  "<|tool_call>call:get{",
+  "<|channel>",
+  "[get(",
   "<function=get>",
   "<parameter=a>",
   "<|python_tag|>",
@@ -358,6 +443,74 @@ Deno.test("text forms: the input of a custom tool is a string", () => {
     name: "patch",
     args: { input: "[1]" },
   }]);
+});
+
+Deno.test("text forms: nested values are objects and lists", () => {
+  const args = { location: "Oslo", stops: [{ city: "a}", n: 1 }, [true, null]], more: { at: { x: "," } } };
+  const found = { name: "get", args };
+  assertReads(
+    '<|tool_call>call:get{location:<|"|>Oslo<|"|>,stops:[{city:<|"|>a}<|"|>,<|"|>n<|"|>:1},[true, null]],' +
+      'more:{"at":{x:","}}}<tool_call|>',
+    [found],
+  );
+  assertReads(
+    `[get(location='Oslo', stops=[{'city': "a}", 'n': 1}, [True, None]], more={"at": {"x": ","}})]`,
+    [found],
+  );
+  const tag = (key: string, inner: string) => `${M3}<${key}>${inner}${M3}</${key}>`;
+  const list = tag("item", tag("city", "a}") + tag("n", "1")) + tag("item", tag("item", "true") + tag("item", "null"));
+  assertReads(
+    `${M3}<tool_call>\n${M3}<invoke name="get">${tag("location", "Oslo")}${tag("stops", list)}${
+      tag("more", tag("at", tag("x", ",")))
+    }${M3}</invoke>\n${M3}</tool_call>`,
+    [found],
+  );
+});
+
+Deno.test("text forms: an argument of DSML may be in its tag", () => {
+  const text = dsml("｜DSML｜", [{ name: "get", args: {} }]);
+  const bars = "<｜DSML｜parameter name=";
+  const own =
+    `${bars}"a" string="true" value="x y"/>\n${bars}"b" string="false" value="2" />\n${bars}"c" string="true"/>\n`;
+  assertReads(text.replace("</｜DSML｜invoke>", `${own}</｜DSML｜invoke>`), [{
+    name: "get",
+    args: { a: "x y", b: 2, c: "" },
+  }]);
+});
+
+Deno.test("text forms: a mark whose beginning comes twice ends a value", () => {
+  const call = FORMS["Kimi K3"]!([{ name: "get_weather", args: { location: "a<|close|>argument<" } }]);
+  assertReads(call, [{ name: "get_weather", args: { location: "a<|close|>argument<" } }]);
+});
+
+for (
+  const [family, text, expected] of [
+    [
+      "Kimi K3",
+      "<|open|>think<|sep|>hm<|close|>think<|sep|><|open|>response<|sep|>Yes<|close|>response<|sep|>" +
+      "<|close|>message<|sep|><|end_of_msg|>",
+      [{ reasoning: "hm" }, { text: "Yes" }],
+    ],
+    ["Gemma 4", "<|channel>thought\nhm\n<channel|>Yes", [{ reasoning: "hm\n" }, { text: "Yes" }]],
+    ["Cohere", "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes<|END_RESPONSE|>", [{ reasoning: "hm" }, {
+      text: "Yes",
+    }]],
+    ["Hunyuan", "<think>hm</think>\n<answer>Yes</answer>", [{ reasoning: "hm" }, { text: "Yes" }]],
+    ["Seed-OSS", "<seed:think>hm</seed:think>Yes", [{ reasoning: "hm" }, { text: "Yes" }]],
+    ["any", "</think>\n\nYes", [{ text: "Yes" }]],
+    ["any", "<think>hm</think></think>Yes", [{ reasoning: "hm" }, { text: "Yes" }]],
+  ] as const
+) {
+  Deno.test(`text forms: ${family}: thoughts and text are told apart in ${text.slice(0, 24)}, and no mark is left`, () => {
+    assertReads(text, [...expected]);
+    assertReads(text, [...expected], { tools: [] });
+  });
+}
+
+Deno.test("text forms: tags that close nothing after a call are dropped", () => {
+  for (const end of ["</arg_value>", "</parameter>\n</function>", "<|im_end|>"]) {
+    assertReads(FORMS.Hermes!([OSLO]) + end, [OSLO]);
+  }
 });
 
 const CLOSED = ["think", "thinking", "mm:think"].map((tag) => [`<${tag}>`, `</${tag}>`]);
@@ -574,6 +727,160 @@ Deno.test("text forms: a target that leaves texts has no reader of them", async 
     read.mock.restore();
   }
 });
+
+// Wires whose readers leave texts as they are
+
+function readAnswer(
+  events: readonly GenerateEvent[],
+  textForms: "parse" | "auto",
+  model = "org/model",
+): GenerateEvent[] {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+  const forms = textFormsFor(input, { ...TARGET, model, textForms })!;
+  const read = runUnsliced(readForms(events, new AnswerForms(forms, input, newContext())));
+  assertWellFormed(read);
+  return read;
+}
+
+const USAGE = { inputTokens: 1, outputTokens: 1 };
+
+law(
+  "text forms: the texts of any wire's answer hold what they hold in chat, whole and in increments",
+  fc.tuple(fc.array(fc.constantFrom(...SCRAPS, "<think>", "</think>", FORMS.Hermes!([OSLO]), "\n")), CUTS),
+  ([scraps, cuts]) => {
+    const text = scraps.join("");
+    if (text === "") return;
+    const events = (pieces: readonly string[]): GenerateEvent[] => [
+      { type: "start", model: "m", inputTokens: 1 },
+      { type: "part-start", index: 0, part: { type: "text", text: "" } },
+      ...pieces.map((piece) => ({
+        type: "part-delta" as const,
+        index: 0,
+        delta: { type: "text" as const, text: piece },
+      })),
+      { type: "part-end", index: 0 },
+      { type: "finish", finish: { reason: "stop" }, usage: USAGE },
+    ];
+    const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+    const body = { choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }] };
+    const target: Target = { ...TARGET, textForms: "parse" };
+    const chat = DRIVER.response([{ status: 200, headers: new Headers(), body }], input, target, newContext());
+    for (const pieces of [[text], cut(text, cuts)]) {
+      const found = collect(readAnswer(events(pieces), "parse"));
+      assertEquals([found.content, found.finish], [chat.content, chat.finish]);
+    }
+  },
+);
+
+Deno.test("text forms: an answer of any wire without forms comes out as it is", () => {
+  const response: GenerateResponse = {
+    model: "m",
+    content: [
+      { type: "reasoning", text: "Hm", opaque: { origin: "w", data: "x" } },
+      { type: "reasoning", text: "", opaque: { origin: "w", data: "y" } },
+      { type: "text", text: "One <b", annotations: [{ type: "url", url: "https://a.test" } as never] },
+      { type: "opaque", extra: { wire: "w", fields: { type: "z" } } },
+      { type: "text", text: "two" },
+      { type: "tool-call", kind: "custom", id: "c1", name: "patch", input: "" },
+      {
+        type: "tool-call",
+        kind: "function",
+        id: "c2",
+        name: "get",
+        input: '{"a":1}',
+        extra: { wire: "w", fields: { b: 2 } },
+      },
+    ],
+    finish: { reason: "tool-calls" },
+    usage: USAGE,
+  };
+  for (const mode of ["parse", "auto"] as const) {
+    assertEquals(collect(readAnswer([...replay(response)], mode, "Qwen/Qwen3")), response);
+  }
+});
+
+for (const stream of [false, true]) {
+  Deno.test(`text forms: a Responses upstream's text is read too, stream ${stream}`, async () => {
+    const text = FORMS.Hermes!([OSLO]);
+    const item = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text }] };
+    const response = { id: "resp_1", object: "response", model: "m", status: "completed", output: [item], usage: null };
+    const events = [
+      { type: "response.created", response: { ...response, status: "in_progress", output: [] } },
+      { type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } },
+      ...cut(text, [3]).map((delta) => ({
+        type: "response.output_text.delta",
+        item_id: "msg_1",
+        output_index: 0,
+        delta,
+      })),
+      { type: "response.output_item.done", output_index: 0, item },
+      { type: "response.completed", response },
+    ];
+    const config = structuredClone(PARSING);
+    config.upstreams.fake.driver = "responses";
+    const app = newApp({
+      config,
+      fetch: fakeUpstream(({ body }) =>
+        JSON.parse(body).stream
+          ? answerStream(events.map((event) =>
+            `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+          ))
+          : Response.json(response)
+      ).fetch,
+    });
+    const answer = await ask(app, "chat", stream);
+    assert(/"name":"get_weather"/.test(answer) && /"finish_reason":"tool_calls"/.test(answer), answer);
+    assert(!answer.includes("tool_call>"), answer);
+  });
+}
+
+/** The events of a text in every cut, where only what it begins with is read. */
+function assertReadsAtStart(model: string, text: string, expected: unknown[], tools = TOOLS): void {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools };
+  for (const pieces of cuttings(text)) {
+    const forms = textFormsFor(input, { ...TARGET, model, textForms: "auto" });
+    assert(forms);
+    const found = parsed(joined([...pieces.flatMap((piece) => forms.read(piece)), ...forms.end()]));
+    assertEquals(found, expected, JSON.stringify(pieces));
+  }
+}
+
+Deno.test("text forms: by default an answer that begins with a form of its model's family is read", () => {
+  for (
+    const [model, form] of [
+      ["moonshotai/Kimi-K3", "Kimi K3"],
+      ["MiniMaxAI/MiniMax-M3", "MiniMax M3"],
+      ["google/gemma-4-27b-it", "Gemma 4"],
+      ["Qwen/Qwen3-Coder", "Qwen coder"],
+      ["deepseek-ai/DeepSeek-V4", "DeepSeek DSML with single bars"],
+      ["openai/gpt-oss-120b", "harmony"],
+    ] as const
+  ) {
+    const call = FORMS[form]!([OSLO]);
+    assertReadsAtStart(model, call, [OSLO]);
+    if (form !== "harmony") assertReadsAtStart(model, `I look.\n${call}`, [{ text: `I look.\n${call}` }]);
+    assertReadsAtStart(model, FORMS.Cohere!([OSLO]), [{ text: FORMS.Cohere!([OSLO]) }]);
+    const other = FORMS[form]!([{ name: "rm", args: { location: "Oslo" } }]);
+    assertReadsAtStart(model, other, [{ text: other }]);
+  }
+  assertReadsAtStart("Qwen/Qwen3", `<think>\nHm</think>\n\n${FORMS.Hermes!([OSLO])}`, [{ reasoning: "Hm" }, OSLO]);
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+  assertEquals(textFormsFor(input, { ...TARGET, model: "org/model", textForms: "auto" }), undefined);
+  const asked: GenerateRequest = { model: "m", messages: [], stream: true };
+  assertEquals(textFormsFor(asked, { ...TARGET, model: "Qwen/Qwen3", textForms: "auto" }), undefined);
+});
+
+for (const stream of [false, true]) {
+  Deno.test(`text forms: by default a client gets a call of a known family's own notation, stream ${stream}`, async () => {
+    const config = structuredClone(CONFIG) as unknown as typeof PARSING;
+    config.lanes.oss.models.model.targets[0]!.model = "moonshotai/Kimi-K3";
+    const text = await ask(newParsing(FORMS["Kimi K3"]!([OSLO]), {}, config), "chat", stream);
+    assert(/"name":"get_weather"/.test(text) && /"finish_reason":"tool_calls"/.test(text), text);
+    assert(!text.includes("<|open|>"), text);
+    const plain = await ask(newParsing(`Hm. ${FORMS["Kimi K3"]!([OSLO])}`, {}, config), "chat", stream);
+    assert(!plain.includes("tool_calls") && plain.includes("stop"), plain);
+  });
+}
 
 const HEAVY = [
   "<",

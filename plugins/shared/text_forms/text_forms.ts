@@ -3,23 +3,16 @@
  * to write them. Text that only looks like one stays as it is: calls of tools that were not offered, what is not JSON, what
  * stands in code or amid a sentence.
  */
-import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
-import { allowedTools } from "../../src/transforms/offered_tools.ts";
-import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { upstreamName } from "../../src/transforms/tool_names.ts";
-import type { SlicedWork } from "../../src/util/sliced_work.ts";
-import type { Target } from "../../src/contract/driver.ts";
+import type { SlicedWork } from "../../../src/util/sliced_work.ts";
 import type { CallableTools, TextCall } from "./callable_tools.ts";
 import { MarkdownPlace } from "./markdown_place.ts";
-import { CHANNEL_ENDS, CHANNELS, LEFTOVERS, MARKS, REASONING, REASONING_OPENS } from "./text_forms_marks.ts";
-import { CALL_FORMS, readAddressed, readBareObject } from "./text_forms_calls.ts";
-import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
+import { readAddressed, readBareObject } from "./calls.ts";
+import { CHANNEL_ENDS, type Grammar } from "./grammar.ts";
+import { readPython } from "./python.ts";
+import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./source.ts";
 
 /** A part of a text, as what it turns out to be. The parts come in the order of the text. */
 export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);
-
-/** Families whose templates write the opening tag themselves, whatever was asked, so that answers begin with reasoning. */
-const OPENED = /deepseek-r1|qwq|-thinking(?:-|$)|minimax-m2/i;
 
 /** The greatest length of the header of a message of harmony, in characters. */
 const LONGEST_HEADER = 256;
@@ -32,22 +25,19 @@ const MOST_EVENTS = 2_000;
 /** How much of a text is read before others may have a turn, in characters. */
 const SLICE = 2_048;
 
-/** The reader of an answer's text. `undefined` if the target leaves texts as they are. */
-export function textFormsFor(input: GenerateRequest, target: Target): TextForms | undefined {
-  if (target.textForms !== "parse") return undefined;
-  const { tools = [], toolChoice } = input;
-  const offered = toolChoice?.type === "none" ? [] : allowedTools(tools, toolChoice).flatMap((tool) => {
-    if (tool.type === "hosted") return [];
-    // As the model knows it.
-    return [[upstreamName(tool.name), (tool.type === "custom" ? asFunctionTool(tool) : tool).parameters] as const];
-  });
-  return new TextForms(new Map(offered), OPENED.test(target.model));
+interface Reads {
+  /** The answer begins with thoughts whose opening mark is not in it. */
+  isOpened?: boolean;
+  /** Only what the text begins with is read; the rest stays text. */
+  isAtStart?: boolean;
 }
 
 /** Reads the text of one answer, which may be cut into pieces anywhere. */
 export class TextForms {
+  readonly #grammar: Grammar;
   #tools: CallableTools;
   #isOpened: boolean;
+  readonly #isAtStart: boolean;
   readonly #source = new Source((text) => this.#pass(text));
   readonly #place = new MarkdownPlace();
   #events: TextEvent[] = [];
@@ -56,14 +46,21 @@ export class TextForms {
   #kind: "text" | "reasoning" = "text";
   /** The kind of thing before the next character, but for whitespace. */
   #after: "nothing" | "reasoning" | "call" | "text" = "nothing";
-  #inChannel = false;
+  /** The marks that end the text that a mark opened. */
+  #textEnds: readonly string[] = [];
   #reading: Reading<void>;
 
-  /** `isOpened`: the answer begins with reasoning, whose opening tag is not in it. */
-  constructor(tools: CallableTools, isOpened = false) {
+  constructor(grammar: Grammar, tools: CallableTools, { isOpened = false, isAtStart = false }: Reads = {}) {
+    this.#grammar = grammar;
     this.#tools = tools;
     this.#isOpened = isOpened;
+    this.#isAtStart = isAtStart;
     this.#reading = this.#begin();
+  }
+
+  /** Whether all that is still to come is text. */
+  get isOver(): boolean {
+    return this.#isAtStart && this.#after === "text" && this.#textEnds.length === 0 && !this.#called;
   }
 
   read(text: string): TextEvent[] {
@@ -158,12 +155,13 @@ export class TextForms {
         source.release();
         return;
       }
-      if (MARKS.mayBegin(source) || (next === "{" && isFresh)) {
+      const mayBeCall = this.#grammar.isBare && isFresh && (next === "{" || next === "[");
+      if (mayBeCall || this.#grammar.marks.mayBegin(source)) {
         source.hold();
         yield* this.#readMark(next);
       } else {
         if (isFresh) this.#leaveAsText();
-        MARKS.skipTo(source);
+        this.#grammar.marks.skipTo(source);
       }
     }
   }
@@ -206,33 +204,52 @@ export class TextForms {
   /** Reads on from a character that may begin a mark; all from there is held. */
   *#readMark(next: string): Reading<void> {
     const source = this.#source;
-    if (next === "{") {
-      const isAnswer = this.#tools.size > 0 && (this.#after === "nothing" || this.#after === "reasoning");
-      if (isAnswer) return yield* this.#settle(yield* readBareObject(source, this.#tools));
-    }
     const marks = this.#marksAt().filter((mark) => mark[0] === next);
     const mark = yield* oneOf(source, marks);
     if (mark === undefined) {
+      const isAnswer = this.#grammar.isBare && this.#tools.size > 0 &&
+        (this.#after === "nothing" || this.#after === "reasoning");
+      if (isAnswer && next === "{") return yield* this.#settle(yield* readBareObject(source, this.#tools));
+      if (isAnswer && next === "[") return yield* this.#settle(yield* this.#readBareList());
       source.at++;
       return this.#leaveAsText();
     }
-    const form = CALL_FORMS.find(({ open }) => open === mark);
+    yield* this.#readMarked(mark);
+  }
+
+  *#readMarked(mark: string): Reading<void> {
+    const source = this.#source;
+    const { calls, channels, thoughts, texts } = this.#grammar;
+    const form = calls.find(({ open }) => open === mark);
     if (form) return yield* this.#settle(yield* form.read(source, this.#tools));
-    if (CHANNELS.includes(mark)) return yield* this.#readChannel();
+    if (channels.includes(mark)) return yield* this.#readChannel();
     source.take();
-    const close = REASONING[mark];
-    if (close !== undefined) yield* this.#readReasoning([close]);
-    else if (CHANNEL_ENDS.includes(mark)) this.#follow("reasoning");
+    const closes = thoughts.get(mark);
+    if (closes) return yield* this.#readReasoning(closes);
+    const ends = texts.get(mark);
+    if (ends) this.#textEnds = ends;
+    else if (this.#textEnds.includes(mark)) this.#textEnds = [];
+    else if (this.#after === "call") return;
+    this.#follow(ends ? "nothing" : "reasoning");
+  }
+
+  *#readBareList(): Reading<TextCall[] | undefined> {
+    const calls = yield* readPython(this.#source, this.#tools);
+    return calls && (yield* skipSpace(this.#source)) === "" ? calls : undefined;
   }
 
   /** The marks that mean something here. */
   #marksAt(): string[] {
     const { isInCode, last, lastBefore } = this.#place;
-    const marks = this.#inChannel ? [...CHANNEL_ENDS] : [];
-    if (this.#after === "call") marks.push(...LEFTOVERS);
-    if (this.#after !== "text") marks.push(...REASONING_OPENS, ...CHANNELS);
+    const { thoughts, texts, channels, leftovers, calls } = this.#grammar;
+    const marks = [...this.#textEnds];
+    const after = this.#after;
+    if (after === "text" && this.#isAtStart) return marks;
+    if (after !== "text") marks.push(...thoughts.keys(), ...texts.keys(), ...channels);
+    if (after === "nothing") marks.push(...[...thoughts.values()].flat());
+    else if (after !== "text") marks.push(...leftovers);
     if (this.#tools.size === 0 || isInCode) return marks;
-    for (const { open, isToken, isInner } of CALL_FORMS) {
+    for (const { open, isToken, isInner } of calls) {
       const isCited = (isToken ? QUOTE : AMID).test(last) || (isInner && (last || lastBefore) === ">");
       if (!isCited) marks.push(open);
     }
@@ -249,7 +266,7 @@ export class TextForms {
     if (to !== undefined) return yield* this.#settle(yield* readAddressed(source, to, this.#tools));
     source.take();
     if (channel === "analysis") return yield* this.#readReasoning(CHANNEL_ENDS);
-    this.#inChannel = true;
+    this.#textEnds = CHANNEL_ENDS;
     this.#follow("nothing");
   }
 
@@ -257,7 +274,7 @@ export class TextForms {
   *#settle(calls: TextCall[] | undefined): Reading<void> {
     const source = this.#source;
     const next = calls && (yield* skipSpace(source, " \t"));
-    const isMade = next === "" || (next !== undefined && "\r\n<[".includes(next));
+    const isMade = next === "" || (next !== undefined && "\r\n<[]".includes(next));
     if (!calls || !isMade || this.#tools.size === 0) return this.#leaveAsText();
     const text = source.take();
     this.#called ??= { text: text + source.piece.slice(source.at), events: [] };

@@ -127,21 +127,22 @@ export function* skipSpace(source: Source, spaces = " \t\r\n"): Reading<string> 
   }
 }
 
-/** Reads one of the words. `undefined` if none of them comes. No word may begin with another one. Only for text that is held. */
+/** Reads the longest of the words that comes. `undefined` if none of them does. Only for text that is held. */
 export function* oneOf<Word extends string>(source: Source, words: readonly Word[]): Reading<Word | undefined> {
   let left = words;
   let read = "";
+  let whole: Word | undefined;
   for (;;) {
     const next = yield* peek(source);
     left = next === "" ? [] : left.filter((word) => word[read.length] === next);
     if (left.length === 0) {
-      source.unread(read);
-      return undefined;
+      source.unread(read.slice(whole?.length ?? 0));
+      return whole;
     }
     source.at++;
     read += next;
-    const whole = left.find((word) => word === read);
-    if (whole !== undefined) return whole;
+    whole = left.find((word) => word === read) ?? whole;
+    if (whole === read && left.length === 1) return whole;
   }
 }
 
@@ -150,28 +151,43 @@ export function* word(source: Source, expected: string): Reading<boolean> {
   return (yield* oneOf(source, [expected])) !== undefined;
 }
 
-/**
- * The text before `close`. `undefined` if `close` does not come within `limit` characters. The first character of `close` must
- * not be repeated in it.
- */
+/** The text before `close`. `undefined` if `close` does not come within `limit` characters. */
 export function* until(source: Source, close: string, limit = Infinity): Reading<string | undefined> {
+  const borders = bordersOf(close);
   let text = "";
+  let matched = 0;
   while ((yield* peek(source)) !== "") {
-    const found = source.piece.indexOf(close[0]!, source.at);
-    const end = found < 0 ? source.piece.length : found;
-    text += source.piece.slice(source.at, end);
-    source.at = end;
-    if (text.length > limit) return undefined;
-    if (found < 0) continue;
-    let matched = 0;
-    while (matched < close.length && (yield* peek(source)) === close[matched]) {
-      source.at++;
-      matched++;
+    if (matched === 0) {
+      const found = source.piece.indexOf(close[0]!, source.at);
+      const end = Math.min(found < 0 ? source.piece.length : found, source.at + limit + 1 - text.length);
+      text += source.piece.slice(source.at, end);
+      source.at = end;
+      if (text.length > limit) return undefined;
+      if (end !== found) continue;
     }
+    const next = source.piece[source.at]!;
+    while (matched > 0 && close[matched] !== next) {
+      const border = borders[matched - 1]!;
+      text += close.slice(0, matched - border);
+      matched = border;
+    }
+    if (close[matched] !== next) continue;
+    source.at++;
+    matched++;
     if (matched === close.length) return text;
-    text += close.slice(0, matched);
   }
   return undefined;
+}
+
+/** For each beginning of the mark, the length of the longest shorter one that it ends with. */
+function bordersOf(mark: string): number[] {
+  const borders = [0];
+  for (let at = 1; at < mark.length; at++) {
+    let border = borders[at - 1]!;
+    while (border > 0 && mark[border] !== mark[at]) border = borders[border - 1]!;
+    borders.push(mark[border] === mark[at] ? border + 1 : 0);
+  }
+  return borders;
 }
 
 const IN_JSON = /["{}[\]]/g;
@@ -193,6 +209,20 @@ export function* jsonText(source: Source, depth = 0): Reading<string | undefined
     if (escaped === "") return undefined;
     text += escaped;
     source.at++;
+  }
+}
+
+/** A string of JSON; its first quote is next. */
+export function* jsonString(source: Source): Reading<string | undefined> {
+  let text = "";
+  let isEscaped = false;
+  for (;;) {
+    const next = yield* peek(source);
+    if (next === "") return undefined;
+    source.at++;
+    text += next;
+    if (next === '"' && !isEscaped && text.length > 1) return text;
+    isEscaped = next === "\\" && !isEscaped;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The tools that an answer's text may call, and what makes a call of one of them: its name, and an object for its arguments. */
-import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
-import { peek, type Reading, type Source } from "./text_forms_source.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../../src/canonical/json.ts";
+import { peek, type Reading, type Source } from "./source.ts";
 
 export interface TextCall {
   name: string;
@@ -32,10 +32,13 @@ export function* toolName(source: Source, tools: CallableTools): Reading<string 
 export function asCalls(texts: readonly (string | undefined)[], tools: CallableTools): TextCall[] | undefined {
   const calls = texts.flatMap((text = "") => {
     const call = parseJson(text);
-    if (!isJsonObject(call) || typeof call.name !== "string") return [];
+    if (!isJsonObject(call)) return [];
+    const name = call.name ?? call.tool_name;
     const key = "arguments" in call ? "arguments" : "parameters";
     const args = call[key] ?? "{}";
-    return asCall(call.name, typeof args === "string" ? args : memberOf(text, key), tools) ?? [];
+    return typeof name !== "string"
+      ? []
+      : asCall(name, typeof args === "string" ? args : memberOf(text, key), tools) ?? [];
   });
   return calls.length === texts.length && calls.length > 0 ? calls : undefined;
 }
