@@ -3,7 +3,7 @@
  * What the words quote from the request's own texts names nothing.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
-import type { BodyLayout } from "../contract/body_layout.ts";
+import type { BodyLayout, FormName } from "../contract/body_layout.ts";
 import { eachField } from "./paths.ts";
 import { isOptional, type Relaxation } from "./relaxation.ts";
 import { keywordsIn } from "./schemas.ts";
@@ -54,26 +54,38 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const constraints = [...keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
   const omitted = (found: Iterable<string>): Relaxation[] =>
     [...found].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+  const isAboutValue = strong.some((steps) =>
+    VALUES.has(steps.at(-1)!) && steps.some((step) => schemaNames(layout).has(step))
+  );
+  const alternatives = (names: readonly FormName[]) =>
+    names.filter((name) => !isAboutValue || name !== "schemas empty");
   const instead = [...paths].flatMap((path) => Object.hasOwn(layout.instead, path) ? layout.instead[path]! : []);
   const weakly = weak.filter(([word]) => NEAR.test(around(text, word!)));
   const lists: Relaxation[][] = [
     ...bounded,
     filled.map((path) => ({ does: "fill", path })),
-    ...forms.map((does): Relaxation[] => [{ does }]),
+    ...alternatives(forms).map((does): Relaxation[] => [{ does }]),
     [
       ...omitted(paths),
       ...(constraints.length > 0 ? constraints.map((keyword): Relaxation => ({ does: "omit keyword", keyword })) : []),
     ],
-    ...instead.map((does): Relaxation[] => [{ does }]),
+    ...alternatives(instead).map((does): Relaxation[] => [{ does }]),
     omitted(new Set(named(weakly))),
   ];
   // A field that is needed, and that the host does not know as a whole, is reason enough.
   const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));
-  return { lists: lists.filter((list) => list.length > 0), isOpen: !isNeeded };
+  return { lists: lists.filter((list) => list.length > 0), isOpen: !isNeeded && !isAboutValue };
 }
 
 /** Keywords without which a schema describes nothing. */
 const CORE = new Set(["type", "properties", "items", "required", "description", "enum", "title"]);
+
+/** A complaint of a value that a schema lists is no reason to do without the schema. */
+const VALUES = new Set(["enum", "const", "default"]);
+
+function schemaNames({ schemas }: BodyLayout): Set<string> {
+  return new Set([...schemas].map((path) => path.slice(path.lastIndexOf(".") + 1)));
+}
 
 /** Words of a refusal beside the name of a field. */
 const NEAR =
