@@ -1,3 +1,4 @@
+import { SDK_OPTIONS, withoutSdkOptions } from "./legacy.ts";
 import {
   carrying,
   type ClosedPlaces,
@@ -24,7 +25,6 @@ import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { parseContent } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
-import { SDK_OPTIONS, withoutSdkOptions } from "./sdk_options.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
 import {
   isEmptyCall,

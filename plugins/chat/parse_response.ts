@@ -7,7 +7,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
-import { mayHoldForms } from "../shared/text_forms/target_forms.ts";
+import { mayHoldForms } from "../shared/text_forms/answer_forms.ts";
 import { readPlainAnswer } from "./plain_answer.ts";
 import { AnswerReader } from "./reader.ts";
 import { answerSchema, type ChatAnswer } from "./wire.ts";

@@ -16,7 +16,7 @@ import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
 import { OpenCalls, saysNothing } from "./open_calls.ts";
 import { OpaqueReasoningFields } from "./opaque_reasoning.ts";
-import { textFormsFor } from "../shared/text_forms/target_forms.ts";
+import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import type { TextEvent, TextForms } from "../shared/text_forms/text_forms.ts";
 import { parseUsage } from "./usage.ts";
 import { type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";

@@ -7,7 +7,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { AnswerForms, readForms } from "../shared/text_forms/answer_forms.ts";
-import { textFormsFor } from "../shared/text_forms/target_forms.ts";
+import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import { AnswerReader, notAnAnswer } from "./reader.ts";
 import { responseSchema } from "./wire.ts";
 

@@ -9,7 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { AnswerForms, FormsReader } from "../shared/text_forms/answer_forms.ts";
-import { textFormsFor } from "../shared/text_forms/target_forms.ts";
+import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";

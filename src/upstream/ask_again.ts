@@ -2,20 +2,13 @@
  * Asks an upstream again without what it refused: first what its driver recognizes, then what the words of the refusal
  * name of the body, at last everything that can be given up.
  */
-import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
-import type { BodyLayout } from "../contract/body_layout.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import { type ErrorCode, GatewayError } from "../errors.ts";
+import { GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
-import { readEvidence, wordsIn } from "../relaxations/evidence.ts";
-import type { Search } from "../relaxations/learnt.ts";
-import { plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
-import { digestOf } from "../util/digest.ts";
 import { type Attempt, placeOf, wayOf } from "./attempt.ts";
-import { bodyIn, layoutFor, loadLayout, relaxNoted, trialOf } from "./known_refusals.ts";
 import {
   EMPTY_CONTENT,
   fieldsOf,
@@ -26,6 +19,8 @@ import {
   without,
   withShorterAnswer,
 } from "./call_fields.ts";
+import { Guesses } from "./guesses.ts";
+import { loadLayout } from "./known_refusals.ts";
 import { FORM } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 
@@ -36,9 +31,6 @@ const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_
 
 /** How often one upstream is asked, with the first time. Some hosts report only one field at a time. */
 const MOST_TRIES = 5;
-/** How much of a refusal is read, in characters. */
-const LONGEST_WORDS = 8_192;
-
 /** A call's attempt, and what is needed to make it again. */
 interface Asking<K extends ModelOperation> {
   attempt: Attempt<K>;
@@ -116,123 +108,6 @@ class RefusedParts<K extends ModelOperation> {
     this.#learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
     return less;
   }
-}
-
-/** The relaxations beyond what the driver recognizes, and which of them have helped. */
-class Guesses<K extends ModelOperation> {
-  readonly #attempt: Attempt<K>;
-  readonly #layout: BodyLayout | undefined;
-  readonly #trial: Search | undefined;
-  #failure: GatewayError | undefined;
-  #active: readonly Relaxation[] = [];
-  /** Those that the last call gave up in addition. */
-  #last: readonly Relaxation[] = [];
-  readonly #tried = new Set<string>();
-  readonly #sent = new Set<string>();
-  #words = "";
-  #step: "none" | "named" | "plainest" | "trial" = "none";
-
-  constructor(first: Call, attempt: Attempt<K>) {
-    this.#attempt = attempt;
-    this.#layout = layoutFor(attempt);
-    this.#trial = trialOf(first);
-  }
-
-  /** The refusal of the request as it was before anything was guessed. */
-  get failure(): GatewayError | undefined {
-    return this.#failure;
-  }
-
-  refused(error: GatewayError): void {
-    if (this.#step === "none") this.#failure = error;
-  }
-
-  applied(call: Call): Call {
-    const body = bodyIn(call);
-    if (!this.#layout || !body || this.#active.length === 0) return call;
-    return { ...call, body: relax(body, this.#active, this.#layout) };
-  }
-
-  /** Notes what was given up, and remembers it. */
-  accepted(call: Call): void {
-    const body = bodyIn(call);
-    if (!this.#layout || !body || this.#active.length === 0) return;
-    const { upstream: { refusals }, key } = this.#attempt;
-    const place = placeOf(this.#attempt);
-    relaxNoted(body, this.#active, this.#layout, this.#attempt);
-    if (this.#step === "trial") return;
-    const isSearch = this.#step === "plainest" && this.#last.length > 1;
-    const known = isSearch ? this.#active.filter((one) => !this.#last.includes(one)) : this.#active;
-    refusals.add(place, known.filter((one) => one.does !== "clamp" || one.isOwn), key);
-    if (isSearch) refusals.search(place, this.#last, key);
-  }
-
-  /** Chooses what to give up next. `isLastTry`: whether no other call is left. Returns whether there is anything. */
-  next(call: Call, reply: Reply, isLastTry: boolean): boolean {
-    const original = bodyIn(call);
-    const isOver = this.#step === "plainest" || this.#step === "trial";
-    if (isOver || !this.#layout || !original || !this.#failure) return false;
-    if (!isRefusal(this.#failure, reply, this.#layout)) return false;
-    return this.#trial && this.#step === "none"
-      ? this.#endTrial(this.#trial)
-      : this.#guess(original, reply, isLastTry, this.#layout);
-  }
-
-  /** Something that was not given up is needed. */
-  #endTrial(trial: Search): boolean {
-    const { upstream: { refusals }, key } = this.#attempt;
-    refusals.tried(placeOf(this.#attempt), trial, false, key);
-    [this.#active, this.#step] = [trial.enough, "trial"];
-    return true;
-  }
-
-  #guess(original: JsonObject, { status, body: said }: Reply, isLastTry: boolean, layout: BodyLayout): boolean {
-    const text = wordsIn(said, LONGEST_WORDS);
-    const words = text.replace(/\b[\w-]*\d[\w-]*\b/g, "");
-    const hasHelped = this.#step === "none" || words !== this.#words;
-    // The complaint is the same, so it was not about this.
-    if (!hasHelped) this.#active = this.#active.filter((one) => !this.#last.includes(one));
-    this.#words = words;
-    const body = relax(original, this.#active, layout);
-    this.#sent.add(digestOf(JSON.stringify(body)));
-    const { lists, isOpen } = readEvidence({ text, estimate: this.#attempt.estimate }, body, layout);
-    const named = isLastTry && !hasHelped ? [] : lists;
-    if (named.some((list) => this.#gives(list, body, layout, "named"))) return true;
-    // Strict requests give up nothing that the host does not name, and another provider may take all of it.
-    const isKept = this.#attempt.onDescribed !== undefined || this.#failure?.details.tryNextTarget === true;
-    return isOpen && !isKept && status !== 413 && this.#gives(plainest(body, layout), body, layout, "plainest");
-  }
-
-  #gives(
-    list: readonly Relaxation[],
-    body: JsonObject,
-    layout: BodyLayout,
-    step: "named" | "plainest",
-  ): boolean {
-    const fresh = list.filter((one) => step === "plainest" || !this.#tried.has(JSON.stringify(one)));
-    const useful = fresh.filter((one) => relaxOne(body, one, layout) !== body);
-    const relaxed = relax(body, useful, layout);
-    const digest = digestOf(JSON.stringify(relaxed));
-    if (useful.length === 0 || this.#sent.has(digest)) return false;
-    if (this.#attempt.onDescribed) {
-      relaxNoted(body, useful, layout, this.#attempt);
-      this.#attempt.onDescribed();
-    }
-    for (const one of useful) this.#tried.add(JSON.stringify(one));
-    this.#sent.add(digest);
-    [this.#active, this.#last, this.#step] = [[...this.#active, ...useful], useful, step];
-    return true;
-  }
-}
-
-const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unsupported_media_type", "request_too_large"]);
-
-/** Whether the upstream refused the form of the request, and has done no work. */
-function isRefusal({ code, details }: GatewayError, { status, body }: Reply, { ideas }: BodyLayout): boolean {
-  // The stage for structured output asks in words.
-  if (details.unsupported?.includes(FORM)) return false;
-  if (status === 500 && ideas(wordsIn(body, LONGEST_WORDS)).isUnread) return true;
-  return REFUSALS.has(code) && [400, 413, 415, 422, 500].includes(status);
 }
 
 /** The parts that an upstream's refusal names and that can be left out. The output schema cannot. */

@@ -4,7 +4,7 @@
  */
 import { parseResponse as parseChat } from "../../plugins/chat/parse_response.ts";
 import { toChatShape } from "../../plugins/chat/responses_shaped.ts";
-import { textFormsFor } from "../../plugins/shared/text_forms/target_forms.ts";
+import { textFormsFor } from "../../plugins/shared/text_forms/answer_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/transcript.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
 import { parseResponse as parseMessages } from "../../plugins/messages/parse_response.ts";

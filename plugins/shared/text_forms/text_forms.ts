@@ -7,7 +7,7 @@ import type { SlicedWork } from "../../../src/util/sliced_work.ts";
 import type { CallableTools, TextCall } from "./callable_tools.ts";
 import { MarkdownPlace } from "./markdown_place.ts";
 import { readAddressed, readBareObject } from "./calls.ts";
-import { CHANNEL_ENDS, type Grammar } from "./grammar.ts";
+import { CHANNEL_ENDS, type Grammar } from "./families.ts";
 import { readPython } from "./python.ts";
 import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./source.ts";
 

@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { mock } from "node:test";
 import { AnswerForms, readForms } from "../../../plugins/shared/text_forms/answer_forms.ts";
-import { textFormsFor } from "../../../plugins/shared/text_forms/target_forms.ts";
+import { textFormsFor } from "../../../plugins/shared/text_forms/answer_forms.ts";
 import { type TextEvent, TextForms } from "../../../plugins/shared/text_forms/text_forms.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { collect } from "../../../src/canonical/collect.ts";

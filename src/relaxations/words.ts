@@ -1,0 +1,94 @@
+/** Reads the words of a refusal, without what they quote from the request. */
+import { isJsonObject, type JsonValue } from "../canonical/json.ts";
+
+/** So many characters in a row are no coincidence. */
+const QUOTED = 24;
+const STRIDE = 8;
+
+/** The words without what they quote of the request's texts. */
+export function withoutQuotations(words: string, texts: readonly string[]): string {
+  const starts = new Map<string, number[]>();
+  for (let at = 0; at + STRIDE <= words.length; at += STRIDE) {
+    const piece = words.slice(at, at + STRIDE);
+    (starts.get(piece) ?? starts.set(piece, []).get(piece)!).push(at);
+  }
+  const isQuoted = new Uint8Array(words.length);
+  for (const text of texts) {
+    if (text.length < QUOTED) markWhole(words, text, isQuoted);
+    else markPieces(words, text, starts, isQuoted);
+  }
+  return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
+}
+
+/** A shorter text is a quotation only as a whole, and hardly one if it is a word. */
+const SHORTEST = 4;
+
+function markWhole(words: string, text: string, isQuoted: Uint8Array): void {
+  if (text.length < SHORTEST) return;
+  for (let at = words.indexOf(text); at >= 0; at = words.indexOf(text, at + text.length)) {
+    isQuoted.fill(1, at, at + text.length);
+  }
+}
+
+/** Marks what the words have of a long text, found by pieces that begin at multiples of `STRIDE` in the words. */
+function markPieces(
+  words: string,
+  text: string,
+  starts: ReadonlyMap<string, readonly number[]>,
+  isQuoted: Uint8Array,
+): void {
+  for (let at = 0; at + STRIDE <= text.length; at++) {
+    for (const start of starts.get(text.slice(at, at + STRIDE)) ?? []) {
+      if (isQuoted[start] && isQuoted[start + STRIDE - 1]) continue;
+      const [from, to] = alikeAround(words, start, text, at);
+      if (to - from >= QUOTED) isQuoted.fill(1, start + from, start + to);
+    }
+  }
+}
+
+/** How far two texts are alike before and after these places. */
+function alikeAround(words: string, start: number, text: string, at: number): [from: number, to: number] {
+  let [from, to] = [0, STRIDE];
+  while (start + from > 0 && at + from > 0 && words[start + from - 1] === text[at + from - 1]) from--;
+  while (start + to < words.length && at + to < text.length && words[start + to] === text[at + to]) to++;
+  return [from, to];
+}
+
+/** All that a host wrote in a body of any shape. */
+export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: number): string {
+  if (body === undefined || body instanceof Uint8Array) return "";
+  if (typeof body === "string") return body.slice(0, longest).replaceAll('\\"', '"');
+  const words: string[] = [];
+  let left = longest;
+  const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
+    if (left <= 0 || depth > DEEPEST) return;
+    if (typeof value === "string") {
+      const said = value.slice(0, left);
+      left -= said.length;
+      words.push(phraseOf(name, said));
+    } else if (Array.isArray(value)) {
+      if (name === "loc") words.push(placeOf(value));
+      else for (const item of value.slice(0, MOST_ITEMS)) visit(item, name, depth + 1);
+    } else if (isJsonObject(value)) {
+      for (const key of Object.keys(value).slice(0, MOST_ITEMS)) {
+        if (!UNSAID.has(key)) visit(value[key], key, depth + 1);
+      }
+    }
+  };
+  visit(body, "", 0);
+  return words.join("\n");
+}
+
+const DEEPEST = 8;
+const MOST_ITEMS = 100;
+/** Fields of errors that hold codes, or repeat what was sent. */
+const UNSAID = new Set(["input", "type", "request_id", "code"]);
+
+/** A name in a field of its own is written as one. */
+function phraseOf(name: string, said: string): string {
+  return /^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"');
+}
+
+function placeOf(steps: readonly JsonValue[]): string {
+  return `loc: [${steps.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`;
+}
