@@ -40,6 +40,8 @@ export interface AnswerLimit {
 export interface ErrorDetails {
   /** The path of the invalid field in the client's request: `messages[0].content`. */
   param?: string;
+  /** The code by which a client of this wire knows what to do about it: `thread_unsupported_request`. */
+  reason?: string;
   /** The value for `retry-after`, from the upstream or from one of our limits: seconds or an HTTP date. */
   retryAfter?: string;
   /** The methods that the path does serve, sent as `Allow`. */

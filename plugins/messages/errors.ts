@@ -59,14 +59,18 @@ function isLasting({ code, details }: GatewayError): boolean {
   return code === "unavailable" && details.retryable === false;
 }
 
+/** Codes that stand beside the type, which says less. */
+const NAMED: ReadonlySet<ErrorCode> = new Set(["model_task_mismatch", "budget_exceeded"]);
+
 export function serializeErrorBody(error: GatewayError, requestId?: string): JsonObject {
-  const { code } = error;
+  const { code, details: { reason } } = error;
+  const named = reason ?? (NAMED.has(code) ? code : undefined);
   return {
     type: "error",
     error: {
       type: isLasting(error) ? "api_error" : TYPE_OF[code],
       message: code === "context_length_exceeded" ? overflowMessage(error.message) : error.message,
-      ...((code === "model_task_mismatch" || code === "budget_exceeded") && { details: { error_code: code } }),
+      ...(named !== undefined && { details: { error_code: named } }),
     },
     ...(requestId !== undefined && { request_id: requestId }),
   };

@@ -23,6 +23,7 @@ import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/
 import { holdsPart } from "../../src/canonical/part_types.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { HostedBlocks, withRemoteTools } from "./hosted.ts";
@@ -98,6 +99,7 @@ function addControls(body: MessagesRequest, request: GenerateRequest): void {
 
 /** Adds what few requests have. */
 function addRest(body: MessagesRequest, beta: string | null, request: GenerateRequest): void {
+  if (body.thread !== undefined && body.thread !== null) refuseThread();
   const outputSchema = parseFormat(body);
   if (outputSchema) request.outputSchema = outputSchema;
   const extra = parseExtra(body, beta);
@@ -105,6 +107,12 @@ function addRest(body: MessagesRequest, beta: string | null, request: GenerateRe
   const compaction = parseCompaction(extra);
   if (compaction) request.compaction = compaction;
   request.extra = extra;
+}
+
+/** The request has only the new turn. Clients then send the whole conversation, by this code. */
+function refuseThread(): never {
+  const details = { param: "thread", reason: "thread_unsupported_request" };
+  throw new GatewayError("invalid_request", "thread is not supported: send the whole conversation", details);
 }
 
 const BYTES = ["type", "media_type", "data"];

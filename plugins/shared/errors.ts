@@ -124,6 +124,8 @@ const BY_STATUS: ReadonlyMap<number, [code: ErrorCode, text?: string]> = new Map
   [413, ["request_too_large"]],
   [425, ["unavailable", "The upstream is not ready for the request"]],
   [429, ["rate_limit", "The upstream limits the rate of requests"]],
+  // Some hosts have this status of their own for a tier without room.
+  [498, ["unavailable", "The upstream has no room for the request"]],
   [503, ["unavailable", "The upstream is overloaded"]],
   [504, ["upstream_timeout", "The upstream ran out of time"]],
   [524, ["upstream_timeout", "The upstream ran out of time"]],

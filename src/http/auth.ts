@@ -66,6 +66,11 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
     if (tokens && TOKEN.test(secret)) return await tokens.identify(secret, digest);
     return callerWith(await storedKey?.(digest) ?? refuse("Invalid API key"), now());
   };
+  const callerOf = async (secret: string): Promise<Caller> => {
+    const digest = digestOf(secret);
+    const configured = index.get(digest);
+    return configured ? callerWith(configured, now()) : await lookUp(secret, digest);
+  };
   return (request, _peer, places) => {
     const own = keyOf(request, places);
     const bearer = bearerOf(request.headers);
@@ -77,7 +82,10 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
     const token = tokenBeside(own, bearer, tokens);
     const configured = index.get(digest);
     if (configured) return { ...callerWith(configured, now()), ...token };
-    return lookUp(secret, digest).then((caller) => ({ ...caller, ...token }));
+    const looked = lookUp(secret, digest).then((caller) => ({ ...caller, ...token }));
+    if (!own || !bearer || bearer === own) return looked;
+    // Clients send what is left of an earlier configuration beside the key.
+    return looked.catch((thrown) => callerOf(bearer).catch(() => Promise.reject(thrown)));
   };
 }
 

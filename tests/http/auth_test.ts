@@ -47,10 +47,14 @@ Deno.test("the scheme may be in any case and blanks may surround the key", async
   assertEquals((await authenticate(request({ "x-api-key": "  sk-ops-22 " }), PEER)).name, "ops");
 });
 
-Deno.test("of two keys x-api-key wins", async () => {
+Deno.test("of two keys x-api-key wins, and of two credentials the one that is a key", async () => {
   const both = { authorization: "Bearer sk-team-1", "x-api-key": "sk-ops-22" };
   assertEquals((await authenticate(request(both), PEER)).name, "ops");
-  assertEquals(await refusal(authenticate, { ...both, "x-api-key": "wrong" }), "Invalid API key");
+  assertEquals((await authenticate(request({ ...both, "x-api-key": "wrong" }), PEER)).name, "team");
+  assertEquals(
+    await refusal(authenticate, { authorization: "Bearer wrong", "x-api-key": "wrong too" }),
+    "Invalid API key",
+  );
   assertEquals((await authenticate(request({ ...both, "x-api-key": "" }), PEER)).name, "team");
 });
 
