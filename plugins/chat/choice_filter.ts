@@ -96,6 +96,22 @@ export class ChoiceFilter {
   }
 }
 
+/**
+ * The choices of a whole answer that belong together: the first one, and those with another kind of content. Some proxies write the
+ * text and the calls of one answer as two choices.
+ */
+export function choicesOfOne(choices: readonly ChatChoice[]): ChatChoice[] {
+  const first = choices.find(({ index }) => index === 0) ?? choices[0];
+  if (!first) return [];
+  let kinds = kindsOf(first);
+  return choices.filter((choice) => {
+    const more = kindsOf(choice);
+    if (choice === first || more === 0 || (more & kinds) !== 0) return choice === first;
+    kinds |= more;
+    return true;
+  });
+}
+
 /** Whether it brings nothing: a chunk that tells something, and only that, says that the answer is over. */
 function onlyEnds({ choices }: ChatAnswer): boolean {
   return (choices ?? []).every((choice) => kindsOf(choice) === 0);

@@ -1,3 +1,4 @@
+import { choicesOfOne } from "./choice_filter.ts";
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
@@ -56,11 +57,10 @@ export function* readAnswer(
   target: Target,
   context: AnswerContext,
 ): SlicedWork<GenerateResponse> {
-  const choices = answer.choices ?? [];
   // One was asked for, and some hosts number it oddly.
-  const first = choices.find(({ index }) => index === 0) ?? choices[0];
+  const choices = choicesOfOne(answer.choices ?? []);
   const reader = new AnswerReader(input, target, context);
-  const events = yield* reader.readLong({ ...answer, choices: first && [first] });
+  const events = yield* reader.readLong({ ...answer, choices });
   yield;
   return collect([...events, ...reader.end(true)]);
 }

@@ -126,6 +126,9 @@ class EventParser implements FrameParser {
       onComment: (comment) => void this.#frames.push({ comment }),
       onError: (error) => {
         if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
+        // Some engines write a failure in a field of this name.
+        const isFailure = error.type === "unknown-field" && error.field === "error" && error.value?.startsWith("{");
+        if (isFailure) this.#frames.push({ event: "error", data: error.value! });
       },
       maxBufferSize: frameBytes,
     });

@@ -38,7 +38,7 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const replies = isOnlyCall
       ? [await readReply(await open(call!, attempt, watch.signal), answerBytes, json, parserFor(operation))]
       : await sideBySide(calls, attempt, way, watch);
-    const isText = typeof replies[0]?.body === "string" && way.stream !== undefined;
+    const isText = way.stream !== undefined && isTextual(replies[0]?.body);
     const collected = isText ? await collectReply(replies, attempt, way, watch.signal) : undefined;
     if (!collected) {
       const output = respond(replies, attempt, way, bill);
@@ -140,9 +140,21 @@ function collectReply<K extends ModelOperation>(
   way: UpstreamOperation<K>,
   signal: AbortSignal,
 ): Promise<Output<K> | undefined> | undefined {
-  if (typeof reply?.body !== "string" || !way.stream) return undefined;
-  const isStream = reply.headers.get("content-type")?.includes("event-stream");
-  return isStream ? collectText(reply.body, attempt, way.stream, signal) : undefined;
+  const text = reply && textIn(reply.body);
+  if (text === undefined || !way.stream) return undefined;
+  const isStream = reply?.headers.get("content-type")?.includes("event-stream") || BEGINS_EVENTS.test(text);
+  return isStream ? collectText(text, attempt, way.stream, signal) : undefined;
+}
+
+/** The beginning of an event stream, whatever its content type says. */
+const BEGINS_EVENTS = /^\ufeff?\s*(?:data|event|id|retry)?:/;
+
+function isTextual(body: unknown): boolean {
+  return typeof body === "string" || body instanceof Uint8Array;
+}
+
+function textIn(body: Reply["body"]): string | undefined {
+  return body instanceof Uint8Array ? new TextDecoder().decode(body) : typeof body === "string" ? body : undefined;
 }
 
 async function collectText<K extends ModelOperation>(
