@@ -131,6 +131,11 @@ const STYLES: readonly ((thing: Thing) => [status: number, body: JsonValue])[] =
   () => [400, ""],
 ];
 
+/** From here on the styles name nothing. */
+const FIRST_SILENT = STYLES.findIndex((style) => style.length === 0);
+/** Fields that protect the client. They are left out only where they are named. */
+const PROTECTING = /^(store|include)$/;
+
 interface Case {
   client: Wire;
   upstream: Wire;
@@ -161,7 +166,8 @@ law(
     const fake = fakeUpstream((asked) => {
       const body = bodyOf(asked);
       const things = thingsIn(body);
-      refused ??= picks.map((pick) => things[pick % things.length]!);
+      const named = things.filter(({ name }) => style < FIRST_SILENT || !PROTECTING.test(name));
+      refused ??= picks.map((pick) => named[pick % named.length]!);
       const [first] = refused.filter((thing) => thing.isIn(body));
       return first ? refusing(STYLES[style]!(first)) : shortAnswer(upstream);
     });
