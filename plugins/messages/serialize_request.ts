@@ -1,3 +1,4 @@
+import { noteLost } from "../../src/transforms/turns.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import { copyRenamed, type JsonObject, setField } from "../../src/canonical/json.ts";
@@ -128,9 +129,12 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
   for (const { role, content, extra } of messages) {
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
-    const fields = fieldsFor(WIRE, extra, context.note);
     const [only] = content;
-    if (only?.type === "text" && content.length === 1 && !only.extra && !/\S/.test(only.text)) continue;
+    if (only?.type === "text" && content.length === 1 && !only.extra && !/\S/.test(only.text)) {
+      noteLost(extra, context.note);
+      continue;
+    }
+    const fields = fieldsFor(WIRE, extra, context.note);
     if (last?.role === name && name !== "system" && (!extra || Object.keys(fields).length === 0)) {
       for (const part of content) last.parts.push(part);
     } else turns.push({ role: name, parts: [...content], extra: fields });

@@ -23,10 +23,10 @@ function some<T extends object>(value: T): T | undefined {
   return Object.keys(value).length > 0 ? value : undefined;
 }
 
-/** A string is its one-block form; no block, an empty string and null are all no content. */
+/** A string is its one-block form; no block, a blank text and null are all no content. */
 function content(value: JsonValue | undefined): JsonObject[] {
-  if (typeof value === "string") return value === "" ? [] : [{ type: "text", text: value }];
-  return objects(value).map(block);
+  const blocks = typeof value === "string" ? [{ type: "text", text: value }] : objects(value).map(block);
+  return blocks.filter((one) => one.type !== "text" || Object.keys(one).length > 2 || String(one.text).trim() !== "");
 }
 
 function block(value: JsonObject): JsonObject {
