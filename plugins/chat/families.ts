@@ -81,7 +81,7 @@ const MISTRAL_ID: IdRule = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
 /** The wants and the refusals of the servers of a model's hosts. */
 interface ModelFacts {
   family: Family | undefined;
-  /** Which ids of calls they take. */
+  /** The ids of calls that they take. */
   callIds: IdRule;
   /** The field in which they take the limit of an answer. */
   limitField: string;

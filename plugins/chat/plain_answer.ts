@@ -106,7 +106,7 @@ function plainCall(call: ToolCallFragment, names: OfferedNames): ToolCallPart | 
   const { id, type, function: called, custom } = call;
   if (!id || !called?.name || custom || (type && type !== "function")) return undefined;
   const { name, arguments: args } = called;
-  // What begins otherwise may be an object inside a text.
+  // Arguments that begin otherwise may be an object that was written as a string.
   if (typeof args !== "string" || !args.trimStart().startsWith("{")) return undefined;
   if (hasOther(call, FRAGMENT_KEYS) || hasOther(called, FUNCTION_KEYS)) return undefined;
   const offered = names.get(name);

@@ -4,7 +4,7 @@ import type { SlicedWork } from "../../src/util/sliced_work.ts";
 
 /** A string in a JSON text. */
 export interface Literal {
-  /** Where its quotes are. */
+  /** The positions of its quotation marks. */
   start: number;
   end: number;
   value: string;

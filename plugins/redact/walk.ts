@@ -10,7 +10,7 @@ import { base64Of, isBase64, mediaTypeOf, mediumOf, textOf } from "./media.ts";
 import type { Medium } from "./options.ts";
 import { beginsLikeKey } from "./secrets.ts";
 
-/** Where a text stands. */
+/** The field that a text was found in, and the facts about it that decide how the text is read. */
 export interface Place {
   /** The field that has it. */
   name?: string;

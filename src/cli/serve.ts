@@ -142,20 +142,26 @@ function createRunning(
     app: () => app,
     config: () => running,
     reload(isQuiet = false, by) {
-      const next = reload(running, { load, platform });
-      if ("kept" in next) {
+      const keep = (reason: string) => {
         app.audit?.write({ event: "configuration refused" });
-        return say(`Kept the running configuration. ${next.kept}`);
-      }
+        say(`Kept the running configuration. ${reason}`);
+      };
+      const next = reload(running, { load, platform });
+      if ("kept" in next) return keep(next.kept);
       if (JSON.stringify(next.config) === JSON.stringify(running)) {
         // A change at the console is also seen as a change of the file.
         if (!isQuiet && !isOwnChange) say("The configuration has not changed");
         isOwnChange = false;
         return;
       }
-      isOwnChange = by !== undefined;
       const change = changeOf(running, next.config);
-      app = createApp({ config: next.config, ...common, after: app });
+      try {
+        app = createApp({ config: next.config, ...common, after: app });
+      } catch (error) {
+        // A plugin may refuse options that its schema accepts.
+        return keep((error as Error).message);
+      }
+      isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
       worker?.keep({ ...loaded, config: running });

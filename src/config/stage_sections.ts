@@ -30,7 +30,7 @@ function extended(stages: StageSections): typeof configSchema {
     name,
     options.optional().meta({ description }),
   ]);
-  // What the sections add is typed by their stages, and read with `stageOptions`.
+  // The type does not have the sections of stages: each stage types its own, which `stageOptions` reads.
   return object(configSchema.description ?? "", { ...shape, ...Object.fromEntries(sections) }) as typeof configSchema;
 }
 

@@ -37,7 +37,7 @@ export interface StageContext {
   readonly lane: string;
   /** As the client wrote it. */
   readonly model: string;
-  /** Where the request goes: `upstream/model`. */
+  /** The target that is asked: `upstream/model`. */
   readonly target: string;
   readonly clientWire: string;
   /** Aborted when the answer is no longer needed. */

@@ -55,7 +55,7 @@ const GUILTY = 1 / 4;
 /** The sockets that have just been ended. */
 interface Ended {
   sockets: readonly WatchedSocket[];
-  /** Whose memory is freed by their end. Absent if that may be several callers'. */
+  /** The caller whose memory is freed by their end. Absent if it may be the memory of several callers. */
   owner: string | undefined;
   /** When that was, in milliseconds by a monotonic clock. */
   at: number;

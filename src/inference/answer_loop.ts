@@ -23,7 +23,7 @@ export interface Passage<E> {
 }
 
 export interface LoopOptions {
-  /** Where the frames are written. */
+  /** Collects the frames as text. */
   frames: FrameText;
   /** Notes that became known too late for the head of the response. They go out before the frames of the end. */
   lateNotes(): readonly Frame[];

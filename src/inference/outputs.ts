@@ -49,7 +49,7 @@ async function serveConversation(
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
   learn(output.usage, requestLog.attempt, gateway.counting);
-  // What is lost of the answer depends on whether it is stored.
+  // Before it is serialized: which fields of the answer are noted as lost depends on whether it is stored.
   for (const { completed } of passes) {
     const storing = completed?.(output);
     if (storing) await storing;

@@ -22,7 +22,6 @@ import { BILLING } from "./billing.ts";
 import { COMPACTION } from "./compaction.ts";
 import { explainInference, explainStage, wantsExplanation } from "./explain.ts";
 import { FACT, type Facts, factsOf } from "./facts.ts";
-import { NEEDED_TOOLS } from "./needed_tools.ts";
 import { FAILOVER, isStreamed } from "./failover.ts";
 import { HOSTED_TOOLS } from "./hosted.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
@@ -30,14 +29,15 @@ import type { Answer, AnswerPass, Inference, Stage } from "./inference.ts";
 import { SECRETS } from "./mask_secrets.ts";
 import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
+import { NEEDED_TOOLS } from "./needed_tools.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";
-import { TARGET_STAGES } from "./target_stages.ts";
 import { RECALL, SEALING } from "./recall.ts";
 import { RELAY } from "./relay.ts";
 import { MODEL } from "./resolve.ts";
 import { SPEECH_FORMAT } from "./speech.ts";
 import { STORAGE } from "./storage.ts";
 import { STRUCTURED_OUTPUT } from "./structured_output.ts";
+import { TARGET_STAGES } from "./target_stages.ts";
 import { TRACING } from "./tracing.ts";
 
 /** Refuses a conversation that is too large for any model. */
@@ -81,7 +81,7 @@ const REPAIR: Stage<"generate"> = {
 
 /** Requests pass the list from the top down, answers from the bottom up. */
 export const STAGES: readonly Stage[] = [
-  // What the client sent and gets
+  // The client's request, and the answer that it gets
   SIZE,
   ADMISSION,
   BACKGROUND,
@@ -89,7 +89,7 @@ export const STAGES: readonly Stage[] = [
   STORAGE,
   LOST_FIELDS,
   RECALL,
-  // Which model is asked, and what for
+  // The choice of a model, and changes for any of its targets
   MODEL,
   AFFINITY,
   SPEECH_FORMAT,
@@ -103,7 +103,7 @@ export const STAGES: readonly Stage[] = [
   LENGTH,
   SECRETS,
   FAILOVER,
-  // At a target: once for each attempt
+  // Once for each attempt at a target
   TRACING,
   BILLING,
   REPAIR,

@@ -46,7 +46,7 @@ export interface PricesOptions {
   now(): number;
 }
 
-/** Where the prices of one upstream's models may be found. */
+/** The sources of prices for the models of one upstream. */
 interface Source {
   choosesProvider: boolean;
   list?: CatalogCache;

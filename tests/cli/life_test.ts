@@ -140,6 +140,25 @@ Deno.test({
   },
 });
 
+Deno.test("reload: options that a stage refuses are refused with its reason, and the gateway goes on", async () => {
+  await withFolder(async (folder) => {
+    const path = await write(folder, configOf(folder, { picky: { pattern: "a" } }));
+    const cwd = new URL("../../", import.meta.url).pathname;
+    const args = ["--main", "tests/cli/failing_stage.ts", "--config", path];
+    await withLaunched(args, { cwd }, async ({ url, said, position }) => {
+      const from = position();
+      await write(folder, configOf(folder, { picky: { pattern: "(" } }));
+      const text = (await said("Kept the running", from)).slice(from);
+      assertStringIncludes(text, 'The stage "picky" cannot be created: Invalid regular expression');
+      assertEquals(await chat(url), 200);
+      const again = position();
+      await write(folder, configOf(folder, { picky: { pattern: "b" } }));
+      await said("Serving with the new configuration", again);
+      assertEquals(await chat(url), 200);
+    });
+  });
+});
+
 Deno.test("reload: a changed file serves within 2 s, and what cannot be used is refused with its reason", async () => {
   await withGateway(async ({ url, said, position }, folder) => {
     const good = configOf(folder);
