@@ -129,9 +129,8 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
   for (const { role, content, extra } of messages) {
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
-    const [only] = content;
-    if (only?.type === "text" && content.length === 1 && !only.extra && !/\S/.test(only.text)) {
-      noteLost(extra, context.note);
+    if (content.length > 0 && content.every(isBlank)) {
+      for (const part of [{ extra }, ...content]) noteLost(part.extra, context.note);
       continue;
     }
     const fields = fieldsFor(WIRE, extra, context.note);
@@ -143,6 +142,8 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
     .map(({ role, parts, extra }) => ({ role, content: serializeContent(resultsFirst(parts), context), ...extra }))
     .filter(({ content }, at) => content.length > 0 || context.clientWire === WIRE && turns[at]!.parts.length === 0);
 }
+
+const isBlank = (part: ParsedPart) => part.type === "text" && !/\S/.test(part.text);
 
 function resultsFirst(parts: readonly ParsedPart[]): readonly ParsedPart[] {
   const isResult = ({ type }: ParsedPart) => type === "tool-result";

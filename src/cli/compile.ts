@@ -14,10 +14,14 @@ export const COMPILE: readonly string[] = [
   ...["gateway.default.json", "src/tokens/worker.ts"].flatMap((file) => ["--include", file]),
 ];
 
-/** Returns whether the build succeeded. */
-export async function compile(output: string, more: readonly string[] = []): Promise<boolean> {
+/** Builds what is in the folder `root`. Returns whether the build succeeded. */
+export async function compile(
+  output: string,
+  more: readonly string[] = [],
+  root: string | URL = ROOT,
+): Promise<boolean> {
   const args = ["compile", ...COMPILE, ...more, "--output", output, "src/main.ts"];
-  return (await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status).success;
+  return (await new Deno.Command(Deno.execPath(), { args, cwd: root }).spawn().status).success;
 }
 
 if (import.meta.main) Deno.exit(await compile("laneway", Deno.args) ? 0 : 1);

@@ -60,10 +60,74 @@ function* filesBelow(folder: string): Generator<string> {
   }
 }
 
-async function build(target: string, folder: string, unused: readonly string[]): Promise<string> {
+/** An executable is built from these files and from the folders of `CODE`. The lock speaks of `package.json` as well. */
+const FILES = ["deno.json", "deno.lock", "package.json", "gateway.default.json"];
+const CODE = ["src", "plugins"];
+
+/**
+ * Copies the sources to `folder`, without their comments. An executable holds each source twice, as it is written and as it runs,
+ * and a sixth of it is comments. Lines keep their numbers, so that stack traces name the lines of the repository.
+ */
+async function copySources(folder: string): Promise<void> {
+  const comments = await commentsByFile();
+  const root = ROOT.pathname;
+  const code = CODE.flatMap((name) => [...filesBelow(`${root}${name}`)].map((path) => path.slice(root.length)));
+  for (const path of [...FILES, ...code]) {
+    const file = new URL(path, ROOT);
+    const bytes = await Deno.readFile(file);
+    const copy = `${folder}/${path}`;
+    await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
+    await Deno.writeTextFile(copy, withoutComments(bytes, comments.get(file.href) ?? []));
+    await Deno.utime(copy, 0, 0); // an executable holds the times, and equal sources give equal executables
+  }
+}
+
+/** A comment, in bytes from the beginning of its file. */
+type Comment = readonly [start: number, end: number];
+
+/** The comments of the sources, by the address of the file. */
+async function commentsByFile(): Promise<Map<string, Comment[]>> {
+  const plugin = new URL("comments.ts", import.meta.url).pathname;
+  const config = await Deno.makeTempFile({ suffix: ".json" });
+  try {
+    const rules = { tags: [], include: ["release/comments"] };
+    await Deno.writeTextFile(config, JSON.stringify({ lint: { plugins: [plugin], rules } }));
+    const args = ["lint", "--json", "--config", config, ...CODE];
+    const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).output();
+    const { diagnostics, errors }: Lint = JSON.parse(new TextDecoder().decode(stdout));
+    if (errors.length > 0) throw new Error(`Cannot read the sources: ${JSON.stringify(errors[0])}`);
+    const found = new Map<string, Comment[]>();
+    for (const { filename, range } of diagnostics) {
+      found.set(filename, [...found.get(filename) ?? [], [range.start.bytePos, range.end.bytePos]]);
+    }
+    return found;
+  } finally {
+    await Deno.remove(config);
+  }
+}
+
+/** The output of `deno lint --json`, as far as it is read. */
+interface Lint {
+  diagnostics: { filename: string; range: { start: { bytePos: number }; end: { bytePos: number } } }[];
+  errors: unknown[];
+}
+
+function withoutComments(source: Uint8Array, comments: readonly Comment[]): string {
+  const textOf = (start: number, end?: number) => new TextDecoder().decode(source.subarray(start, end));
+  let text = "";
+  let at = 0;
+  for (const [start, end] of comments.toSorted(([one], [other]) => one - other)) {
+    const lines = textOf(start, end).split("\n").length - 1;
+    text += textOf(at, start).replace(/ +$/, "") + (lines > 0 ? "\n".repeat(lines) : " ");
+    at = end;
+  }
+  return text + textOf(at);
+}
+
+async function build(target: string, folder: string, unused: readonly string[], root: string): Promise<string> {
   const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
   const excluded = unused.flatMap((path) => ["--exclude", path]);
-  const isBuilt = await compile(`${folder}/${name}`, ["--target", target, ...excluded]);
+  const isBuilt = await compile(`${folder}/${name}`, ["--no-check", "--target", target, ...excluded], root);
   if (!isBuilt) throw new Error(`Cannot build ${name}`);
   return name;
 }
@@ -81,7 +145,13 @@ async function release(folder: string, targets: readonly string[]): Promise<void
   const unused = folders.flatMap((folder) => [...filesBelow(folder)]).filter((path) =>
     [...UNUSED, LICENCE].some((pattern) => pattern.test(path))
   );
-  for (const target of targets) names.push(await build(target, folder, unused));
+  const sources = await Deno.makeTempDir();
+  try {
+    await copySources(sources);
+    for (const target of targets) names.push(await build(target, folder, unused, sources));
+  } finally {
+    await Deno.remove(sources, { recursive: true });
+  }
   await Deno.writeTextFile(`${folder}/laneway.cdx.json`, sbomText(lock));
   await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(folders));
   names.push("laneway.cdx.json", "LICENSES.txt");

@@ -22,7 +22,7 @@ const ONCE: Posts = [1, 1, 0];
 const NOBODY: Posts = [1, 0, 0];
 
 function postsAfter(status: number): Posts {
-  if ([409, 425, 429, 503, 529].includes(status)) return AGAIN;
+  if ([409, 425, 429, 498, 503, 529].includes(status)) return AGAIN;
   if ([401, 402, 403, 404].includes(status)) return OTHERS;
   if ([408, 424].includes(status) || (status >= 500 && status < 600)) return ONCE;
   return NOBODY;

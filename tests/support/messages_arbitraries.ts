@@ -26,10 +26,16 @@ const cacheControl = object({ type: fc.constant("ephemeral") }, { ttl: fc.consta
 
 // Requests
 
+/** Servers refuse a blank text and a turn of blank texts, whatever else stands there. Neither has other fields here. */
+const isBlank = (said: JsonValue | undefined): boolean =>
+  typeof said === "string"
+    ? said.trim() === ""
+    : Array.isArray(said) && said.every((one) => isBlank((one as JsonObject).text));
+
 const textBlock = object({ type: fc.constant("text"), text }, {
   cache_control: cacheControl,
   citations: fc.constant([]),
-});
+}).map((block) => isBlank(block.text) ? { type: "text", text: block.text! } : block);
 const fileSource = [
   object({ type: fc.constant("url"), url }, {}, strictly),
   object({ type: fc.constant("file"), file_id: name }, {}, strictly),
@@ -104,7 +110,7 @@ const message = fc.oneof(
     content: fc.oneof(text, fc.array(textBlock, { maxLength: 2 })),
     clear_at: fc.constantFrom("never", "next_user_message"),
   }),
-);
+).map((turn) => isBlank(turn.content) ? { role: turn.role!, content: turn.content! } : turn);
 
 const BILLING = "x-anthropic-billing-header: cc_version=2.1.329; cch=";
 const billing = fc.tuple(fc.nat(), fc.oneof(fc.constant(""), text.map((more) => `\n${more}`)))

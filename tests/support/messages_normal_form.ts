@@ -101,6 +101,8 @@ function normalMessages(messages: JsonObject[]): JsonObject[] {
   const turns: { role: JsonValue | undefined; blocks: JsonObject[]; own: JsonObject }[] = [];
   for (const message of messages) {
     const { role, content: said, ...own } = withoutNulls(message);
+    const isSaid = Array.isArray(said) ? said.length > 0 : Boolean(said);
+    if (isSaid && content(said).length === 0) continue; // servers refuse a turn of blank texts
     const last = turns.at(-1);
     if (last?.role === role && role !== "system" && !some(own)) last!.blocks.push(...content(said));
     else turns.push({ role, blocks: content(said), own });
