@@ -35,6 +35,8 @@ interface Options {
   fetch?: typeof fetch;
   /** The server's, as on its command line. */
   server?(folder: string): readonly string[];
+  /** Whether the server can be used as it starts. Then the gateways have their connections before a test begins. */
+  isReady?: boolean;
 }
 
 function openApps(url: string, quota: Quota, { count = 3, fetch = fakeUpstream(() => answerWhole()).fetch }: Options) {
@@ -58,6 +60,7 @@ function test(name: string, quota: Quota, use: (setting: Setting) => Promise<voi
         const server = await startRedis(options.server?.(folder));
         const apps = openApps(server.url, quota, options);
         try {
+          if (options.isReady ?? true) await knowEachOther(apps);
           await use({ server, apps });
         } finally {
           for (const app of apps) await app.close();
@@ -158,7 +161,6 @@ for (
       requestsPerMinute: 1_000_000,
     },
     async ({ server, apps }) => {
-      await knowEachOther(apps);
       const before = apps.map(({ logs }) => logs.length);
       await stop(server);
       let next: RedisServer | void = undefined;
@@ -248,9 +250,13 @@ test("on a server of a cluster each script keeps to what is there", {
 }, async ({ server, apps }) => {
   await server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   await until(async () => (await server.ask("CLUSTER", "INFO")).includes("cluster_state:ok"));
+  await knowEachOther(apps);
   assertEquals([await statusOf(apps[0]!), await statusOf(apps[1]!), await statusOf(apps[2]!)], [200, 200, 429]);
   assertEquals((await metricsOf(apps[0]!)).laneway_limits_alone, 0);
-}, { server: (folder) => ["--cluster-enabled", "yes", "--cluster-config-file", `${folder}/nodes.conf`] });
+}, {
+  isReady: false,
+  server: (folder) => ["--cluster-enabled", "yes", "--cluster-config-file", `${folder}/nodes.conf`],
+});
 
 test("a server that is full goes on counting", {
   requestsPerMinute: 3,
