@@ -26,7 +26,7 @@ const cacheControl = object({ type: fc.constant("ephemeral") }, { ttl: fc.consta
 
 // Requests
 
-/** Servers refuse a blank text and a turn of blank texts, whatever else stands there. Neither has other fields here. */
+/** Servers refuse a blank text and a turn of blank texts, whatever else stands there, so no other field does here. */
 const isBlank = (said: JsonValue | undefined): boolean =>
   typeof said === "string"
     ? said.trim() === ""
