@@ -47,7 +47,7 @@ const MISSING =
   /\bmissing\b|\brequired?\b|must (?:be|have been) (?:set|passed|provided|present|included)|passed back|不能为空|缺少/i;
 /** They are about what was said, or about the account, and not about the form of the request. */
 const FINAL =
-  /content[_ -]?(?:filter|policy|management)|moderat|safety|sensitive|inappropriate|prohibited|harmful|data_inspection|敏感|违规|insufficient|billing|balance|quota|credit|余额|(?:model|deployment)\b.{0,80}\b(?:not (?:found|exist|available)|does not exist|is not (?:a )?valid)|no such model|unknown model|context (?:length|window)|too many tokens|array too long|\b(?:max(?:imum)? (?:length|number|count)|length) (?:of )?\d+|\b(?:maximum of|at most|up to|more than|too many|limit of|exceeds?)\s+(?:\d+ )?(?:[\w-]+ )?(?:blocks|tools|functions|messages|images|items|elements|entries|breakpoints)/i;
+  /content[_ -]?(?:filter|policy|management)|moderat|safety|sensitive|inappropriate|prohibited|harmful|data_inspection|敏感|违规|insufficient|billing|balance|quota|credit|余额|(?:model|deployment)\b.{0,80}\b(?:not (?:found|exist|available)|does not exist|is not (?:a )?valid)|no such model|unknown model|context (?:length|window)|too many tokens|array too long|\bmax(?:imum)? (?:length|number|count) (?:of )?\d+|\b(?:maximum of|at most|up to|more than|too many|limit of|exceeds?)\s+(?:\d+ )?(?:[\w-]+ )?(?:blocks|tools|functions|messages|images|items|elements|entries|breakpoints)/i;
 
 /** How servers report with status 500 that they could not begin. */
 const UNREAD =
