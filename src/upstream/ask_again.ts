@@ -20,11 +20,11 @@ import {
   withShorterAnswer,
 } from "./call_fields.ts";
 import { Guesses } from "./guesses.ts";
-import { loadLayout } from "./known_refusals.ts";
+import { recall, trialOf, withoutNewlyKnown } from "./known_refusals.ts";
 import { FORM } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 
-export { settleTrial, withoutRefused } from "./known_refusals.ts";
+export { recall, settleTrial, withoutRefused } from "./known_refusals.ts";
 
 /** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
@@ -50,7 +50,7 @@ export async function askAgain<K extends ModelOperation>(
 ): Promise<TransportResponse> {
   const { attempt, signal } = asking;
   const { upstream } = attempt;
-  await loadLayout(upstream);
+  const hasNews = await recall(upstream);
   const guesses = new Guesses(first, attempt);
   const parts = new RefusedParts(asking);
   let call = first;
@@ -65,7 +65,8 @@ export async function askAgain<K extends ModelOperation>(
     }
     guesses.refused(error);
     if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
-    const less = parts.shorter(call, error) ?? await parts.without(call, error);
+    const known = tries === 1 && hasNews && !trialOf(first) ? await parts.known(call) : undefined;
+    const less = known ?? parts.shorter(call, error) ?? await parts.without(call, error);
     if (less) call = less;
     else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;
   }
@@ -97,6 +98,16 @@ class RefusedParts<K extends ModelOperation> {
     // The first refusal may only have led to an estimate. The next one may state the exact number.
     if (shorter) this.#isShort = tellsRoom(error);
     return shorter;
+  }
+
+  /** The call without what other gateways have found. */
+  async known(call: Call): Promise<Call | undefined> {
+    const { attempt } = this.#asking;
+    this.#refused = refusedBy(attempt);
+    const less = withoutNewlyKnown(await lessOf(call, this.#asking, this.#refused, this.#refused) ?? call, attempt);
+    if (JSON.stringify(less.body) === JSON.stringify(call.body)) return undefined;
+    attempt.onDescribed?.();
+    return less;
   }
 
   async without(call: Call, error: GatewayError): Promise<Call | undefined> {
