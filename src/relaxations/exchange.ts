@@ -62,7 +62,7 @@ class Exchange {
     this.#record = record;
     this.#now = refusals.now;
     refusals.onAdd = (entries) => {
-      this.#added.push(...entries);
+      this.#added = [...this.#added, ...entries].slice(-MOST_ENTRIES);
       void this.#exchange();
     };
   }
@@ -78,7 +78,7 @@ class Exchange {
     const forgotten = { model, at: this.#now() };
     this.#refusals.forget(model);
     this.#added = this.#added.filter((one) => !isForgotten(one, [forgotten]));
-    this.#forgotten.push(forgotten);
+    this.#forgotten = [...this.#forgotten, forgotten].slice(-MOST_FORGOTTEN);
     await settleWithin(this.#exchange(), PATIENCE_MS);
     return !this.#forgotten.includes(forgotten);
   }
