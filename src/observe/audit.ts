@@ -13,7 +13,9 @@ export type AuditEvent =
   | { event: "configuration changed"; paths: readonly string[]; morePaths?: number; by?: string }
   /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
-  | { event: "configuration refused" };
+  | { event: "configuration refused" }
+  /** What a model was found to refuse, or all models of the upstream, is asked for again. */
+  | { event: "refusals forgotten"; upstream: string; model?: string; by: string };
 
 export interface Audit {
   write(event: AuditEvent): void;
