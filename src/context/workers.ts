@@ -23,7 +23,7 @@ export interface UpstreamStatus {
   waiting?: number;
   latencyMs?: number;
   lastError?: { code: ErrorCode; time: string };
-  /** What its models were found to refuse. Absent if nothing. */
+  /** The parts that its models were found to refuse. Absent if there are none. */
   refused?: RefusedPart[];
 }
 

@@ -14,7 +14,7 @@ export type AuditEvent =
   /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
   | { event: "configuration refused" }
-  /** What a model was found to refuse, or all models of the upstream, is asked for again. */
+  /** Without `model`, all models of the upstream are asked in the full form again. */
   | { event: "refusals forgotten"; upstream: string; model?: string; by: string };
 
 export interface Audit {

@@ -73,7 +73,7 @@ function upstreamTogether(one: UpstreamStatus, other: UpstreamStatus | undefined
   };
 }
 
-/** What two processes know of an upstream. The one that was found last is shown, and the one that holds for more keys. */
+/** The parts that either of two processes knows, each as it was found last. */
 function refusedByBoth(one: readonly RefusedPart[], other: readonly RefusedPart[]): Pick<UpstreamStatus, "refused"> {
   const refused = new Map<string, RefusedPart>();
   for (const part of [...one, ...other].sort((first, second) => first.until < second.until ? -1 : 1)) {

@@ -12,7 +12,7 @@ export interface Explanation {
   upstream: string;
   driver: string;
   model: string;
-  /** What the model was found to refuse of requests with this key. Absent if nothing. */
+  /** The parts that the model was found to refuse of requests with this key. Absent if there are none. */
   refused?: Omit<RefusedPart, "model">[];
   /** Empty for the embedded upstream. */
   requests?: JsonObject[];

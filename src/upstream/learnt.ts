@@ -1,4 +1,4 @@
-/** What the models of an upstream were found to refuse, for people, and as the configuration that would say the same. */
+/** Describes for people what the models of an upstream were found to refuse, and the configuration that would say the same. */
 import type { JsonObject } from "../canonical/json.ts";
 import { type Learnable, modelAt } from "../relaxations/learnt.ts";
 import { nameOf } from "../relaxations/relaxation.ts";
@@ -10,7 +10,7 @@ import type { Upstream } from "./upstream.ts";
 
 export interface RefusedPart {
   model: string;
-  /** What is done instead. */
+  /** How requests are written instead. */
   kind: "left out" | "lowered or raised" | "filled in" | "in another form";
   part: string;
   /** Whose requests are written without it. */
