@@ -56,9 +56,8 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
       value: models.length === 0 ? "no list" : `${models.length}: ${models.slice(0, 4).join(", ")}`,
     },
     ...wires.map(wireFinding),
+    ...await answersTo(ask, model, served),
   ];
-  if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
-  if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
   const driver = kind.driver ?? driverFor(served);
   if (driver === undefined) throw new ProbeError(whyNone(wires, model));
   const root = kind.driver === undefined ? baseUrl : new URL("..", `${baseUrl}/`).href.replace(/\/$/, "");
@@ -70,6 +69,13 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
   }
   const { entry, reasons } = entryFor(facts);
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
+}
+
+async function answersTo(ask: ProbeCall, model: string, served: readonly string[]): Promise<ProbeFinding[]> {
+  const findings: ProbeFinding[] = [];
+  if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
+  if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
+  return findings;
 }
 
 /** The wires that an agent's request can be sent on. */
