@@ -41,7 +41,7 @@ function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
   limits: Limits,
-  { plugins: { drivers }, env, clocks: { monotonic } }: World,
+  { plugins: { drivers }, env, store, clocks: { now } }: World,
 ): Omit<Upstream, "transport"> {
   const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, relax, ...others } =
     upstream;
@@ -59,7 +59,11 @@ function createUpstream(
     takesTokens: secret === "client",
   };
   const service = { name, driver, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
-  const refusals = new LearntRelaxations(monotonic, relax === "trusted");
+  const record = ["refusals", name, driverName, access.baseUrl ?? ""];
+  const refusals = new LearntRelaxations(now, relax === "trusted", {
+    get: () => store.get(record),
+    update: (change) => store.update(record, change),
+  });
   return { ...service, refuses, relax, refusals, providers, tokenizers, quirks };
 }
 

@@ -1,10 +1,13 @@
 // @ts-check
 /// <reference lib="dom" />
 /** How each upstream is. */
-import { ask, count, duration, h } from "./dom.js";
+import { ask, count, duration, h, LoginNeeded, order, update } from "./dom.js";
 
 const EVERY_MS = 2_000;
 const HEADS = ["Upstream", "Speaks", "State", "Latency", "Running", "Waiting", "Last error"];
+const REFUSED_HEADS = ["Upstream", "Model", "Refuses", "So it is", "Holds for", "Until", ""];
+
+/** @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part */
 
 export const upstreams = {
   title: "Upstreams",
@@ -12,30 +15,75 @@ export const upstreams = {
   open(main) {
     const figures = h("ul", { class: "figures", "aria-label": "This process" });
     const body = h("tbody");
-    const head = h("thead", {}, h("tr", {}, ...HEADS.map((text) => h("th", { scope: "col" }, text))));
+    const refused = h("tbody");
+    const refusedTable = h(
+      "table",
+      { hidden: true },
+      h("caption", {}, "What models were found to refuse"),
+      headOf(REFUSED_HEADS),
+      refused,
+    );
+    const problem = h("p", { class: "error", role: "alert" });
     main.append(
       h("h1", {}, "Upstreams"),
       figures,
-      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As seen by this process"), head, body)),
+      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As seen by this process"), headOf(HEADS), body)),
+      problem,
+      h("div", { class: "wide" }, refusedTable),
     );
-    return {
-      everyMs: EVERY_MS,
-      async refresh() {
-        const status = await ask("status");
-        figures.replaceChildren(
-          ...Object.entries({
-            state: status.status,
-            "running requests": count(status.requestsRunning),
-            "open streams": count(status.streamsOpen),
-            WebSockets: count(status.webSocketsOpen),
-            "MB of memory": count(Math.round(status.memoryBytes / 1e6)),
-          }).map(([name, value]) => h("li", {}, h("b", {}, value), h("span", {}, name))),
-        );
-        body.replaceChildren(...status.upstreams.map(rowOf));
-      },
+    /** @param {{ upstream: string, model: string }} place */
+    const forget = async (place) => {
+      problem.textContent = "";
+      try {
+        await order("upstreams/forget", place);
+        await refresh();
+      } catch (error) {
+        if (error instanceof LoginNeeded) return dispatchEvent(new HashChangeEvent("hashchange"));
+        problem.textContent = /** @type {Error} */ (error).message;
+      }
     };
+    const refresh = async () => {
+      const status = await ask("status");
+      figures.replaceChildren(
+        ...Object.entries({
+          state: status.status,
+          "running requests": count(status.requestsRunning),
+          "open streams": count(status.streamsOpen),
+          WebSockets: count(status.webSocketsOpen),
+          "MB of memory": count(Math.round(status.memoryBytes / 1e6)),
+        }).map(([name, value]) => h("li", {}, h("b", {}, value), h("span", {}, name))),
+      );
+      body.replaceChildren(...status.upstreams.map(rowOf));
+      const rows = status.upstreams.flatMap((
+        /** @type {{ name: string, refused?: Part[] }} */ { name, refused = [] },
+      ) => refused.map((part) => refusedRow(name, part, forget)));
+      refusedTable.hidden = rows.length === 0;
+      // The focus stays on the button that has it.
+      update(refused, rows);
+    };
+    return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/** @param {readonly string[]} heads */
+function headOf(heads) {
+  return h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text || "Actions"))));
+}
+
+/**
+ * @param {string} upstream
+ * @param {Part} part
+ * @param {(place: { upstream: string, model: string }) => void} forget
+ */
+function refusedRow(upstream, { model, kind, part, holdsFor, until }, forget) {
+  const button = h("button", {
+    type: "button",
+    "aria-label": `Forget what ${model} of ${upstream} refuses`,
+    click: () => forget({ upstream, model }),
+  }, "Forget");
+  const time = new Date(until).toLocaleString("en-GB");
+  return h("tr", {}, ...[upstream, model, part, kind, holdsFor, time, button].map((cell) => h("td", {}, cell)));
+}
 
 /**
  * @param {{ name: string, driver: string, missingSecret?: string, resting: string[], latencyMs?: number, running?: number,

@@ -1,5 +1,6 @@
 /** The processes that serve together, on the same port and store. */
 import type { ErrorCode } from "../errors.ts";
+import type { RefusedPart } from "../upstream/learnt.ts";
 
 /** The state of one process, for operators. */
 export interface ProcessStatus {
@@ -22,6 +23,8 @@ export interface UpstreamStatus {
   waiting?: number;
   latencyMs?: number;
   lastError?: { code: ErrorCode; time: string };
+  /** The parts that its models were found to refuse. Absent if there are none. */
+  refused?: RefusedPart[];
 }
 
 export interface WorkerReport {

@@ -5,6 +5,7 @@ import { type Family, gauge } from "../observe/exposition.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import type { Meter } from "../observe/meter.ts";
 import { sumExpositions } from "../observe/sum_expositions.ts";
+import { refusedParts } from "../upstream/learnt.ts";
 
 /** The report that the other processes read about this one. */
 export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
@@ -25,7 +26,9 @@ export function processStatus(gateway: Gateway): ProcessStatus {
     streamsOpen: meter?.openStreams ?? 0,
     webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: process.memory(),
-    upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
+    upstreams: Array.from(upstreams, ([name, upstream]) => {
+      const { driver, concurrency, missingSecret } = upstream;
+      const refused = refusedParts(upstream);
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
         name,
@@ -37,6 +40,7 @@ export function processStatus(gateway: Gateway): ProcessStatus {
         ...concurrency?.load(),
         ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs) }),
         ...(lastError && { lastError: { code: lastError.code, time: new Date(lastError.at).toISOString() } }),
+        ...(refused.length > 0 && { refused }),
       };
     }),
   };

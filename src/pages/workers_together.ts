@@ -3,6 +3,7 @@ import type { Gateway } from "../context/gateway.ts";
 import type { OtherWorker, ProcessStatus, UpstreamStatus, WorkerReport, Workers } from "../context/workers.ts";
 import { gauge } from "../observe/exposition.ts";
 import { sumExpositions, withoutGauges } from "../observe/sum_expositions.ts";
+import type { RefusedPart } from "../upstream/learnt.ts";
 import { reportOf } from "./worker_report.ts";
 
 /**
@@ -68,5 +69,17 @@ function upstreamTogether(one: UpstreamStatus, other: UpstreamStatus | undefined
     ...(one.waiting !== undefined && { waiting: one.waiting + (other.waiting ?? 0) }),
     ...((slow || latencyMs) && { latencyMs: Math.max(slow, latencyMs) }),
     ...(lastError && { lastError }),
+    ...refusedByBoth(one.refused ?? [], other.refused ?? []),
   };
+}
+
+/** The parts that either of two processes knows, each as it was found last. */
+function refusedByBoth(one: readonly RefusedPart[], other: readonly RefusedPart[]): Pick<UpstreamStatus, "refused"> {
+  const refused = new Map<string, RefusedPart>();
+  for (const part of [...one, ...other].sort((first, second) => first.until < second.until ? -1 : 1)) {
+    const name = JSON.stringify([part.model, part.kind, part.part]);
+    const holdsFor = refused.get(name)?.holdsFor === "all keys" ? "all keys" : part.holdsFor;
+    refused.set(name, { ...part, holdsFor });
+  }
+  return refused.size > 0 ? { refused: [...refused.values()] } : {};
 }

@@ -5,7 +5,7 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 import type { Relaxation } from "./relaxation.ts";
 
-const KEPT_MS = 24 * 3_600_000;
+export const KEPT_MS = 24 * 3_600_000;
 /** After that time one request asks in the full form. The others do so only if none is refused for this long. */
 const TRIAL_MS = 60_000;
 /** How many models are remembered, and how much of each. What was learnt first makes room. */
@@ -20,8 +20,25 @@ interface Entry {
   learnt: Learnable;
   /** Those whose requests were refused: at most two, since two stand for all. */
   keys: Set<string>;
+  /** When a request was last refused because of it, in milliseconds since the epoch. */
+  at: number;
   until: number;
   isOnTrial: boolean;
+}
+
+/** An entry as other gateways get it. */
+export interface LearntEntry {
+  /** The model, after the base URL and a space. */
+  place: string;
+  learnt: Learnable;
+  keys: readonly string[];
+  at: number;
+}
+
+/** The record of one upstream that all gateways on the same store share. */
+export interface SharedRecord {
+  get(): Promise<unknown>;
+  update(change: (record: unknown) => unknown): Promise<void>;
 }
 
 /** Which of several relaxations are needed, found by leaving some of them out of each request (delta debugging). */
@@ -36,21 +53,25 @@ export interface Search {
 export class LearntRelaxations {
   readonly #models = new BoundedMap<string, Map<string, Entry>>(MOST_MODELS);
   readonly #searches = new BoundedMap<string, Search>(MOST_SEARCHES);
-  readonly #now: () => number;
+  readonly now: () => number;
   readonly #isTrusted: boolean;
+  /** Absent if this gateway learns alone. */
+  readonly shared?: SharedRecord;
   /** Whether any were ever learnt, which is rare. */
   hasAny = false;
+  onAdd?: (entries: LearntEntry[]) => void;
 
-  /** `isTrusted`: whether what one key's request taught holds for all at once. */
-  constructor(now: () => number, isTrusted = false) {
-    this.#now = now;
+  /** `now`: milliseconds since the epoch. `isTrusted`: whether what one key's request taught holds for all at once. */
+  constructor(now: () => number, isTrusted = false, shared?: SharedRecord) {
+    this.now = now;
     this.#isTrusted = isTrusted;
+    this.shared = shared;
   }
 
   /** Returns what a model refuses of the requests of a key. */
   of(model: string, key = ""): Learnable[] {
     if (!this.hasAny) return [];
-    const now = this.#now();
+    const now = this.now();
     const held = [...this.#models.get(model)?.values() ?? []].filter((entry) => this.#holdsFor(entry, key));
     return held.filter(({ until }) => now < until).map(({ learnt }) => learnt);
   }
@@ -62,7 +83,7 @@ export class LearntRelaxations {
 
   /** Must be called when a request has been written without what `of` returns: it may be the one that tries again. */
   asked(model: string): void {
-    const now = this.#now();
+    const now = this.now();
     const entries = this.#models.get(model);
     if (!entries) return;
     for (const [name, entry] of entries) {
@@ -73,42 +94,60 @@ export class LearntRelaxations {
   }
 
   add(model: string, learnt: readonly Learnable[], key = ""): void {
-    if (learnt.length === 0) return;
-    this.hasAny = true;
-    const entries = this.#models.get(model) ?? new BoundedMap<string, Entry>(MOST_OF_MODEL);
-    this.#models.set(model, entries);
-    const until = this.#now() + KEPT_MS;
-    for (const one of learnt) {
-      const name = typeof one === "string" ? one : JSON.stringify(one);
-      const known = entries.get(name);
-      if (!known) entries.set(name, { learnt: one, keys: new Set([key]), until, isOnTrial: false });
-      else {
-        if (known.keys.size < 2) known.keys.add(key);
-        [known.until, known.isOnTrial] = [until, false];
-      }
+    const at = this.now();
+    const added = learnt.map((one): LearntEntry => ({ place: model, learnt: one, keys: [key], at }));
+    this.merge(added);
+    if (added.length > 0) this.onAdd?.(added);
+  }
+
+  /** Adds what was learnt here or by other gateways. Returns whether any of it is new. */
+  merge(entries: readonly LearntEntry[]): boolean {
+    const news = entries.filter((entry) => this.#merge(entry));
+    if (news.length > 0) this.hasAny = true;
+    return news.length > 0;
+  }
+
+  #merge({ place, learnt, keys, at }: LearntEntry): boolean {
+    const until = at + KEPT_MS;
+    if (until <= this.now()) return false;
+    const entries = this.#models.get(place) ?? new BoundedMap<string, Entry>(MOST_OF_MODEL);
+    this.#models.set(place, entries);
+    const name = nameOfLearnt(learnt);
+    const known = entries.get(name);
+    if (!known) {
+      entries.set(name, { learnt, keys: new Set(keys), at, until, isOnTrial: false });
+      return true;
     }
+    const before = known.keys.size;
+    for (const key of keys) if (known.keys.size < 2) known.keys.add(key);
+    const isLater = until > known.until;
+    if (isLater) [known.at, known.until, known.isOnTrial] = [at, until, false];
+    return isLater || known.keys.size > before;
   }
 
   #holdsFor({ keys }: Entry, key: string): boolean {
     return this.#isTrusted || keys.size > 1 || keys.has(key);
   }
 
-  /** All that is remembered, by model. */
-  all(): { model: string; learnt: Learnable; keys: number }[] {
-    const now = this.#now();
-    return [...this.#models].flatMap(([model, entries]) =>
-      [...entries.values()].filter(({ until }) => now < until).map(({ learnt, keys }) => ({
-        model,
-        learnt,
-        keys: keys.size,
-      }))
+  /** All that is remembered. `isForAll`: whether it holds for all keys. */
+  all(): (LearntEntry & { until: number; isForAll: boolean })[] {
+    const now = this.now();
+    return [...this.#models].flatMap(([place, entries]) =>
+      [...entries.values()].filter(({ until }) => now < until).map(({ keys, learnt, at, until }) => {
+        return { place, learnt, keys: [...keys], at, until, isForAll: this.#isTrusted || keys.size > 1 };
+      })
     );
   }
 
-  forget(): void {
-    this.#models.clear();
-    this.#searches.clear();
-    this.hasAny = false;
+  /** Forgets what was learnt of a model, or of all of them if none is named, up to a time. */
+  forget(model?: string, until = Infinity): void {
+    const isMeant = (place: string) => model === undefined || modelAt(place) === model;
+    for (const [place, entries] of this.#models) {
+      if (!isMeant(place)) continue;
+      for (const [learnt, { at }] of entries) if (at <= until) entries.delete(learnt);
+    }
+    if (until < this.now()) return;
+    for (const key of this.#searches.keys()) if (isMeant(JSON.parse(key)[0])) this.#searches.delete(key);
   }
 
   /** Begins to find out which of the relaxations are needed. */
@@ -150,6 +189,16 @@ export class LearntRelaxations {
 /** The relaxations of the next request. */
 export function without({ enough, size, at }: Search): Relaxation[] {
   return enough.filter((_, index) => index < at || index >= at + size);
+}
+
+/** Tells what was learnt from all else that was. */
+export function nameOfLearnt(learnt: Learnable): string {
+  return typeof learnt === "string" ? learnt : JSON.stringify(learnt);
+}
+
+/** The model of a place. */
+export function modelAt(place: string): string {
+  return place.slice(place.indexOf(" ") + 1);
 }
 
 function searchKey(model: string, key: string): string {

@@ -28,6 +28,15 @@ export function nameOf(relaxation: Relaxation): string {
   }
 }
 
+/** Whether a value from the store is one. A later version of this program may know others. */
+export function isRelaxation(value: unknown): value is Relaxation {
+  if (!isJsonObject(value)) return false;
+  const { does, path, to, keyword } = value;
+  if (does === "clamp") return typeof path === "string" && typeof to === "number";
+  if (does === "omit" || does === "fill") return typeof path === "string";
+  return does === "omit keyword" ? typeof keyword === "string" : Object.hasOwn(IN_FORM, String(does));
+}
+
 /** The body with all of it given up. Returns the same body if there is none of it. */
 export function relax(body: JsonObject, relaxations: readonly Relaxation[], layout: BodyLayout): JsonObject {
   return relaxations.reduce((relaxed, one) => relaxOne(relaxed, one, layout), body);

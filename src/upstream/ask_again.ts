@@ -20,11 +20,11 @@ import {
   withShorterAnswer,
 } from "./call_fields.ts";
 import { Guesses } from "./guesses.ts";
-import { loadLayout } from "./known_refusals.ts";
+import { recall, trialOf, withoutNewlyKnown } from "./known_refusals.ts";
 import { FORM } from "./schema_in_prompt.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 
-export { settleTrial, withoutRefused } from "./known_refusals.ts";
+export { recall, settleTrial, withoutRefused } from "./known_refusals.ts";
 
 /** Entries for parts that occur in many places of the input. The whole call is described again to leave one out. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
@@ -50,9 +50,9 @@ export async function askAgain<K extends ModelOperation>(
 ): Promise<TransportResponse> {
   const { attempt, signal } = asking;
   const { upstream } = attempt;
-  await loadLayout(upstream);
+  const hasNews = await recall(upstream) && !trialOf(first);
   const guesses = new Guesses(first, attempt);
-  const parts = new RefusedParts(asking);
+  const parts = new RefusedParts(asking, hasNews);
   let call = first;
   for (let tries = 1;; tries++) {
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
@@ -65,7 +65,7 @@ export async function askAgain<K extends ModelOperation>(
     }
     guesses.refused(error);
     if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
-    const less = parts.shorter(call, error) ?? await parts.without(call, error);
+    const less = await parts.less(call, error);
     if (less) call = less;
     else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;
   }
@@ -77,9 +77,12 @@ class RefusedParts<K extends ModelOperation> {
   readonly #learnt: string[] = [];
   #refused: readonly string[];
   #isShort = false;
+  #hasNews: boolean;
 
-  constructor(asking: Asking<K>) {
+  /** `hasNews`: whether other gateways have found more than the first call was described with. */
+  constructor(asking: Asking<K>, hasNews: boolean) {
     this.#asking = asking;
+    this.#hasNews = hasNews;
     this.#refused = refusedBy(asking.attempt);
   }
 
@@ -91,15 +94,32 @@ class RefusedParts<K extends ModelOperation> {
     if (isPast && this.#learnt.length > 0) attempt.upstream.refusals.add(placeOf(attempt), this.#learnt, attempt.key);
   }
 
+  /** The next call. Absent if what the driver recognizes in the refusal can not be left out. */
+  async less(call: Call, error: GatewayError): Promise<Call | undefined> {
+    const known = this.#hasNews ? await this.#known(call) : undefined;
+    this.#hasNews = false;
+    return known ?? this.#shorter(call, error) ?? await this.#without(call, error);
+  }
+
   /** The call for an answer that the refusal leaves room for. */
-  shorter(call: Call, error: GatewayError): Call | undefined {
+  #shorter(call: Call, error: GatewayError): Call | undefined {
     const shorter = this.#isShort ? undefined : withShorterAnswer(call, this.#asking.attempt, error);
     // The first refusal may only have led to an estimate. The next one may state the exact number.
     if (shorter) this.#isShort = tellsRoom(error);
     return shorter;
   }
 
-  async without(call: Call, error: GatewayError): Promise<Call | undefined> {
+  /** The call without what other gateways have found. */
+  async #known(call: Call): Promise<Call | undefined> {
+    const { attempt } = this.#asking;
+    this.#refused = refusedBy(attempt);
+    const less = withoutNewlyKnown(await lessOf(call, this.#asking, this.#refused, this.#refused) ?? call, attempt);
+    if (JSON.stringify(less.body) === JSON.stringify(call.body)) return undefined;
+    attempt.onDescribed?.();
+    return less;
+  }
+
+  async #without(call: Call, error: GatewayError): Promise<Call | undefined> {
     const named = namedIn(error);
     this.#refused = [...this.#refused, ...named];
     const less = await lessOf(call, this.#asking, named, this.#refused);

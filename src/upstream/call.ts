@@ -7,7 +7,7 @@ import type { TransportResponse } from "../platform/transport.ts";
 import type { Attempt, Lessons } from "./attempt.ts";
 import { EMPTY_CONTENT, NULL_CONTENT, REASONING, refusedBy, without } from "./call_fields.ts";
 import { needsSchemaInPrompt } from "./schema_in_prompt.ts";
-import { send } from "./send.ts";
+import { send, type Upstream } from "./send.ts";
 
 /** Loaded when an upstream refuses something for the first time. */
 let relaxing: typeof import("./ask_again.ts") | undefined;
@@ -79,6 +79,15 @@ export function lessonsOf<K extends ModelOperation>(attempt: Attempt<K>, refused
   };
 }
 
+/** Reads what all gateways have found of an upstream, for those who want to see it. */
+export async function recall(upstream: Upstream): Promise<void> {
+  await (await loadRelaxing()).recall(upstream);
+}
+
+async function loadRelaxing() {
+  return relaxing ??= await import("./ask_again.ts");
+}
+
 /** The response to a call. Throws if it is an error. */
 export function open<K extends ModelOperation>(
   call: Call,
@@ -100,7 +109,6 @@ async function askAgain<K extends ModelOperation>(
   attempt: Attempt<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  relaxing ??= await import("./ask_again.ts");
   const describeWithout = (way: UpstreamOperation<K>, refused: readonly string[]) => callsFor(attempt, way, refused);
-  return await relaxing.askAgain(call, refusal, { attempt, signal, describeWithout });
+  return await (await loadRelaxing()).askAgain(call, refusal, { attempt, signal, describeWithout });
 }

@@ -3,7 +3,8 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
 import { type Attempt, local, wayOf } from "./attempt.ts";
-import { describe } from "./call.ts";
+import { describe, recall } from "./call.ts";
+import { type RefusedPart, refusedParts } from "./learnt.ts";
 import { isSecretHeader, maskedUrl } from "../util/urls_and_headers.ts";
 import { headOf, type Upstream } from "./send.ts";
 
@@ -11,6 +12,8 @@ export interface Explanation {
   upstream: string;
   driver: string;
   model: string;
+  /** The parts that the model was found to refuse of requests with this key. Absent if there are none. */
+  refused?: Omit<RefusedPart, "model">[];
   /** Empty for the embedded upstream. */
   requests?: JsonObject[];
   error?: { code: string; message: string };
@@ -27,6 +30,9 @@ export async function explain<K extends ModelOperation>(attempt: Attempt<K>): Pr
     driver: upstream.driver.name,
     model: attempt.target.model,
   };
+  await recall(attempt.upstream);
+  const refused = refusedParts(attempt.upstream, attempt.key).filter(({ model }) => model === attempt.target.model);
+  if (refused.length > 0) explanation.refused = refused.map(({ model: _, ...part }) => part);
   const lacking = await thrownBy(() => wayOf(attempt));
   const refusal = await thrownBy(async () => {
     const calls = await callsOf({ ...attempt, upstream });

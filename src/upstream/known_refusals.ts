@@ -4,6 +4,7 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { BodyLayout } from "../contract/body_layout.ts";
 import type { Call } from "../contract/call.ts";
 import type { Driver } from "../contract/driver.ts";
+import { exchangeOf } from "../relaxations/exchange.ts";
 import { type Search, without } from "../relaxations/learnt.ts";
 import { nameOf, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
 import { type Attempt, placeOf } from "./attempt.ts";
@@ -15,8 +16,16 @@ const TRIALS = new WeakMap<Call, Search>();
 /** The layouts that were loaded, by the function that loads them. Drivers have few. */
 const LAYOUTS = new WeakMap<NonNullable<Driver["layout"]>, BodyLayout>();
 
-/** Must be called before anything is asked again. */
-export async function loadLayout({ driver: { layout } }: Upstream): Promise<void> {
+/**
+ * Loads what is needed to ask again, and what other gateways have found of the upstream. Returns whether that is more than was known
+ * here.
+ */
+export async function recall({ driver: { layout }, refusals }: Upstream): Promise<boolean> {
+  const [hasNews] = await Promise.all([exchangeOf(refusals)?.look(), loadLayout(layout)]);
+  return hasNews ?? false;
+}
+
+async function loadLayout(layout: Driver["layout"]): Promise<void> {
   if (layout && !LAYOUTS.has(layout)) LAYOUTS.set(layout, await layout());
 }
 
@@ -38,13 +47,27 @@ export function withoutRefused<K extends ModelOperation>(call: Call, attempt: At
   const layout = layoutFor(attempt);
   const body = bodyIn(call);
   if (!layout || !body) return call;
+  void exchangeOf(refusals)?.look();
   const place = placeOf(attempt);
   const search = refusals.searchOf(place, key);
-  const known = refusals.of(place, key).filter((one) => typeof one !== "string");
+  const known = relaxationsFor(attempt);
   refusals.asked(place);
   const relaxed = { ...call, body: relaxNoted(body, [...known, ...search ? without(search) : []], layout, attempt) };
   if (search) TRIALS.set(relaxed, search);
   return search || relaxed.body !== body ? relaxed : call;
+}
+
+/** The call without what has become known of its upstream since it was described. Returns the same call if it has none of it. */
+export function withoutNewlyKnown<K extends ModelOperation>(call: Call, attempt: Attempt<K>): Call {
+  const layout = layoutFor(attempt);
+  const body = bodyIn(call);
+  if (!layout || !body) return call;
+  const relaxed = relaxNoted(body, relaxationsFor(attempt), layout, attempt);
+  return relaxed === body ? call : { ...call, body: relaxed };
+}
+
+function relaxationsFor<K extends ModelOperation>(attempt: Attempt<K>): Relaxation[] {
+  return attempt.upstream.refusals.of(placeOf(attempt), attempt.key).filter((one) => typeof one !== "string");
 }
 
 /** The body with all of it given up, with a note for what it had. */

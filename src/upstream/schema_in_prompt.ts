@@ -43,5 +43,8 @@ export function rememberSchemaInPrompt(attempt: FormRequest): void {
 
 /** Some servers accept a schema or tools, but not both. */
 function nameOfForm({ tools = [] }: GenerateRequest): string {
-  return tools.length > 0 ? "a form beside tools" : "a form";
+  return tools.length > 0 ? A_FORM_BESIDE_TOOLS : A_FORM;
 }
+
+export const A_FORM = "a form";
+export const A_FORM_BESIDE_TOOLS = "a form beside tools";

@@ -10,6 +10,7 @@ import { keyCases } from "./keys_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
+import { upstreamCases } from "./upstreams_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
@@ -32,6 +33,7 @@ const cases: Case[] = [
   ...playgroundCases,
   ...inspectCases,
   ...sessionCases,
+  ...upstreamCases,
 ];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {

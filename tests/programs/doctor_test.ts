@@ -106,6 +106,69 @@ Deno.test("doctor: finds nothing where all is well, and says what the model can 
   );
 });
 
+/** A server that refuses these fields, and patterns in schemas, and says which. */
+const without = (...fields: string[]): Answer => (url, body, headers) => {
+  const field = fields.find((name) => name in body);
+  if (field !== undefined) return failing(400, `Unrecognized request argument supplied: ${field}`);
+  if (JSON.stringify(body).includes('"pattern"')) return failing(400, "Unknown keyword 'pattern'");
+  return healthy(url, body, headers);
+};
+
+Deno.test("doctor: what a model refuses of an agent's request is told as the settings that say the same, or in words", async () => {
+  const findings = await findingsOf({ answer: without("parallel_tool_calls", "top_p") });
+  assertEquals(problemsIn(findings), [{
+    level: "note",
+    check: "parts-refused",
+    subject: 'model "glm" of lane "oss"',
+    message: "It refuses parts of requests: parallel_tool_calls (left out), top_p (left out), " +
+      "pattern in schemas (left out)",
+    cure: "The gateway asks again without it. To say so in advance of all models of the upstream: " +
+      '"upstreams": {"local":{"refuses":["parallel_tool_calls","top_p"]}}. ' +
+      "There is no setting for: pattern in schemas (left out)",
+  }]);
+});
+
+Deno.test("doctor: with the settings that it names, it finds nothing", async () => {
+  const { local } = HEALTHY.upstreams;
+  const config = { ...HEALTHY, upstreams: { local: { ...local, refuses: ["parallel_tool_calls"], relax: "off" } } };
+  const answer: Answer = (url, body, headers) =>
+    "parallel_tool_calls" in body ? without("parallel_tool_calls")(url, body, headers) : healthy(url, body, headers);
+  assertEquals(problemsIn(await findingsOf({ config, answer })), []);
+});
+
+Deno.test("doctor: a schema that a server refuses, and a field beside it, are settings as well", async () => {
+  const answer: Answer = (url, body, headers) => {
+    if ("reasoning_effort" in body) return failing(400, "Unsupported parameter: 'reasoning_effort'");
+    if (!("response_format" in body)) {
+      return String(JSON.stringify(body.messages)).includes("2 + 3")
+        ? message({ content: '{"sum":5}' })
+        : healthy(url, body, headers);
+    }
+    return failing(400, "response_format json_schema is not supported by this model");
+  };
+  const [found] = problemsIn(await findingsOf({ answer }));
+  assertStringIncludes(found!.cure!, '{"local":{"refuses":["reasoning_effort"],"structuredOutput":"instruct"}}');
+});
+
+Deno.test("doctor: where the gateway may not ask again, what a model refuses is a warning", async () => {
+  const { local } = HEALTHY.upstreams;
+  const config = { ...HEALTHY, upstreams: { local: { ...local, relax: "off" } } };
+  const [found] = problemsIn(await findingsOf({ config, answer: without() }));
+  assertEquals([found!.level, found!.check], ["warning", "parts-refused"]);
+  assertStringIncludes(found!.cure!, 'Remove "relax": "off"');
+});
+
+Deno.test("doctor: a field that a server refuses without naming it is found by a few more requests", async () => {
+  let requests = 0;
+  const answer: Answer = (url, body, headers) => {
+    requests++;
+    return "top_p" in body ? failing(400, "Bad request") : healthy(url, body, headers);
+  };
+  const [found] = problemsIn(await findingsOf({ answer }));
+  assertStringIncludes(found!.cure!, '{"local":{"refuses":["top_p"]}}');
+  assert(requests < 25, `${requests} requests`);
+});
+
 const upstream = (fields: object) => ({
   ...HEALTHY,
   upstreams: { local: { ...HEALTHY.upstreams.local, ...fields } },

@@ -141,6 +141,34 @@ Deno.test("probe: a server of ranks and vectors alone", () => {
   });
 });
 
+/** A server that refuses a field that the questions do not ask about, and patterns in schemas. */
+const refusesOfAgents = chatServer({
+  refuse(body) {
+    if ("top_p" in body) return error(400, "Unrecognized request argument supplied: top_p");
+    return JSON.stringify(body).includes('"pattern"') ? error(400, "Unknown keyword 'pattern'") : undefined;
+  },
+});
+
+Deno.test("probe: what it refuses of an agent's request is in its entry, or in words", () =>
+  withServer(refusesOfAgents, async (url) => {
+    const examined = await examine(url);
+    const value = "accepted without a part: top_p (left out), pattern in schemas (left out)";
+    assertEquals([examined.entry.refuses, valueOf(examined, "agents' requests")], [["top_p"], value]);
+    assertMatch(report(examined, "mine"), /^ {2}refuses +it refuses this of an agent's request$/m);
+  }));
+
+Deno.test("probe: an agent's request that is served as it is, or not at all, adds no setting", async () => {
+  await withServer(chatServer({}), async (url) => {
+    const examined = await examine(url);
+    assertEquals([examined.entry.refuses, valueOf(examined, "agents' requests")], [undefined, "accepted"]);
+  });
+  const refuse = ({ messages }: Body) => (messages as Body[]).length === 5 ? error(400, "No") : undefined;
+  await withServer(chatServer({ refuse }), async (url) => {
+    const examined = await examine(url);
+    assertEquals([examined.entry.refuses, valueOf(examined, "agents' requests")], [undefined, "refused with 400: No"]);
+  });
+});
+
 Deno.test("probe: what cannot be found out is said in one line", async () => {
   const nothing = async (url: string, model?: string) => {
     try {

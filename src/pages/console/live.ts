@@ -1,5 +1,10 @@
 /** The data of the console's live pages, as JSON. */
+import { z } from "zod";
+import type { JsonObject } from "../../canonical/json.ts";
 import type { RequestContext } from "../../context/request_context.ts";
+import { validate } from "../../contract/validate.ts";
+import { GatewayError } from "../../errors.ts";
+import { forget, recallAll } from "../../upstream/learnt.ts";
 import { processStatus } from "../worker_report.ts";
 
 /**
@@ -35,6 +40,19 @@ export function live(
   });
 }
 
-export function status({ gateway }: RequestContext): Response {
+export async function status({ gateway }: RequestContext): Promise<Response> {
+  await recallAll(gateway.upstreams.values());
   return Response.json(processStatus(gateway));
+}
+
+const forgetSchema = z.strictObject({ upstream: z.string(), model: z.string().optional() });
+
+/** Forgets what a model of an upstream was found to refuse, or what all of its models were. */
+export async function forgetRefusals({ gateway, caller }: RequestContext, body: JsonObject): Promise<Response> {
+  const { upstream: name, model } = validate(forgetSchema, body);
+  const upstream = gateway.upstreams.get(name);
+  if (!upstream) throw new GatewayError("not_found", `Cannot find upstream "${name}"`);
+  gateway.observe.audit?.write({ event: "refusals forgotten", upstream: name, model, by: caller.name });
+  await forget(upstream, model);
+  return Response.json({ upstream: name, model });
 }

@@ -14,7 +14,7 @@ import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
-import { live, status } from "./live.ts";
+import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
@@ -63,6 +63,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/revoke": revokeKey,
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
+  "upstreams/forget": forgetRefusals,
 };
 
 /** The longest possible key, in bytes. */

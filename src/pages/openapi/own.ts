@@ -74,6 +74,18 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         waiting: count.optional(),
         latencyMs: count.optional(),
         lastError: z.looseObject({ code: text, time: text }).optional(),
+        refused: z.array(z.looseObject({
+          model: text,
+          kind: text.meta({ description: "What is done instead." }),
+          part: text,
+          holdsFor: z.enum(["all keys", "one key"]).meta({
+            description: "Whose requests are written without it. It holds for one key until a second key confirms it.",
+          }),
+          until: text.meta({ description: "When one request tries the full form again. ISO 8601." }),
+          settings: z.looseObject({}).optional().meta({
+            description: "The settings of the upstream that would say the same of all its models, if there are any.",
+          }),
+        })).optional().meta({ description: "What its models were found to refuse. Absent if nothing." }),
       })),
       workers: z.array(z.looseObject({ worker: count, pid: count, status: text })).optional().meta({
         description: "The processes, if several share one port: the figures above are their totals.",

@@ -3,6 +3,7 @@ import { asList, asObject, isJsonObject, type JsonObject } from "../../canonical
 import { type Answer, errorIn, startTargetClient, type Subject, type TargetClient } from "./target_client.ts";
 import { type Examined, upstreamNamed } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
+import { askAsAgent, inWords, partsIn, settingsOf } from "../agent_request.ts";
 import { CHAT_QUESTIONS, OTHER_QUESTIONS, TOOL } from "./questions.ts";
 import { limited } from "./upstreams.ts";
 import { whyUnreached } from "./reach.ts";
@@ -13,18 +14,23 @@ const AT_ONCE = 4;
 /** `lost`: the upstreams whose models are not checked, and why. */
 export async function checkModels(examined: Examined, lost: ReadonlyMap<string, string>): Promise<Finding[]> {
   const asking = startTargetClient(examined);
+  const agent = startTargetClient(examined, "trusted");
   const findings = new Map<Subject, Finding[]>();
   const skipped = asking.subjects.filter(({ upstream }) => lost.has(upstream));
   const waiting = asking.subjects.filter(({ upstream }) => !lost.has(upstream));
   const work = async () => {
     for (let subject = waiting.shift(); subject; subject = waiting.shift()) {
-      findings.set(subject, await checkModel(subject, asking));
+      const found = await checkModel(subject, asking);
+      const refused = found[0]?.level === "ok" && subject.task === "chat"
+        ? await checkAgent(subject, { asking, agent }, examined)
+        : [];
+      findings.set(subject, [...found, ...refused]);
     }
   };
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   } finally {
-    await asking.close();
+    await Promise.all([asking.close(), agent.close()]);
   }
   return [
     ...unlisted(examined),
@@ -60,6 +66,33 @@ async function checkModel(subject: Subject, asking: TargetClient): Promise<Findi
   const { path, body } = OTHER_QUESTIONS[task];
   const answer = await asking.ask(path, body(id));
   return [answer.status === 200 ? well("model", subject.name, "It answers") : failure(subject, answer)];
+}
+
+/** Finds out what the model refuses of requests, in words and as the configuration that would say the same. */
+async function checkAgent(
+  { id, name, upstream, model }: Subject,
+  { asking, agent }: { asking: TargetClient; agent: TargetClient },
+  { config }: Examined,
+): Promise<Finding[]> {
+  const isAnswered = await askAsAgent(id, async (body) => {
+    const answer = await agent.ask("chat/completions", body);
+    return answer.status === 200 ? answer.notes : undefined;
+  });
+  const pages = [await asking.status(), ...isAnswered ? [await agent.status()] : []];
+  const found = pages.flatMap((page) => partsIn(page, upstream, model));
+  const parts = [...new Map(found.map((part) => [part.part, part])).values()];
+  if (parts.length === 0) return [];
+  const { settings, others } = settingsOf(parts);
+  const message = `It refuses parts of requests: ${parts.map(inWords).join(", ")}`;
+  const isOff = config.upstreams[upstream]!.relax === "off";
+  const cure = [
+    isOff ? 'Remove "relax": "off", and the gateway asks again without it' : "The gateway asks again without it",
+    ...Object.keys(settings).length > 0
+      ? [`To say so in advance of all models of the upstream: "upstreams": ${JSON.stringify({ [upstream]: settings })}`]
+      : [],
+    ...others.length > 0 ? [`There is no setting for: ${others.join(", ")}`] : [],
+  ].join(". ");
+  return [problem(isOff ? "warning" : "note", "parts-refused", name, message, cure)];
 }
 
 type Question = keyof typeof CHAT_QUESTIONS;

@@ -35,17 +35,20 @@ export interface Answer {
 export interface TargetClient {
   subjects: readonly Subject[];
   ask(path: string, body: BodyInit): Promise<Answer>;
+  /** The status page, which lists what was refused. */
+  status(): Promise<JsonValue>;
   close(): Promise<void>;
 }
 
 const LANE = "doctor";
 
-export function startTargetClient(examined: Examined): TargetClient {
+/** `relax`: whether the gateway asks again without what a model refuses. */
+export function startTargetClient(examined: Examined, relax: "off" | "trusted" = "off"): TargetClient {
   const { config, platform, plugins, patienceMs } = examined;
   const { subjects, models } = subjectsOf(examined);
   const logs = new Map<string, LogEntry>();
   const app = createApp({
-    config: configFor(config, models, patienceMs),
+    config: configFor(config, models, patienceMs, relax),
     plugins,
     platform,
     store: createMemoryStore({ now: Date.now, limitBytes: 2 ** 20 }),
@@ -67,7 +70,8 @@ export function startTargetClient(examined: Examined): TargetClient {
       log: logs.get(id),
     };
   };
-  return { subjects, ask, close: () => app.close() };
+  const status = async () => await (await app.fetch(new Request("http://127.0.0.1/status"))).json();
+  return { subjects, ask, status, close: () => app.close() };
 }
 
 /** Each target once, with the first name that leads to it. */
@@ -89,11 +93,16 @@ function subjectsOf({ config }: Examined): { subjects: Subject[]; models: Record
   return { subjects: [...subjects.values()], models };
 }
 
-function configFor(config: Config, models: Record<string, Alias>, patienceMs: number): Config {
+function configFor(
+  config: Config,
+  models: Record<string, Alias>,
+  patienceMs: number,
+  relax: "off" | "trusted",
+): Config {
   const timeouts = { headMs: patienceMs, firstEventMs: patienceMs, idleMs: patienceMs, wholeMs: patienceMs };
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => [
     name,
-    { ...upstream, relax: "off" as const, timeouts: { ...upstream.timeouts, ...timeouts } },
+    { ...upstream, relax, timeouts: { ...upstream.timeouts, ...timeouts } },
   ]);
   return {
     ...config,

@@ -8,7 +8,10 @@ import {
   secretPlaces,
   serverKinds,
 } from "../../../plugins/programs/probing/mod.ts";
-import { builtIn } from "../../app.ts";
+import { builtIn, createApp } from "../../app.ts";
+import { configSchema } from "../../config/schema.ts";
+import { createMemoryStore } from "../../state/memory_store.ts";
+import { askAsAgent, inWords, partsIn, settingsOf } from "../agent_request.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
 import type { SecretPlace } from "../../contract/call.ts";
@@ -53,16 +56,77 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
       value: models.length === 0 ? "no list" : `${models.length}: ${models.slice(0, 4).join(", ")}`,
     },
     ...wires.map(wireFinding),
+    ...await answersTo(ask, model, served),
   ];
-  if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
-  if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
   const driver = kind.driver ?? driverFor(served);
   if (driver === undefined) throw new ProbeError(whyNone(wires, model));
   const root = kind.driver === undefined ? baseUrl : new URL("..", `${baseUrl}/`).href.replace(/\/$/, "");
   const entryUrl = query === undefined ? root : `${root}?${query}`;
   const reference = secret && place && referenceTo(secret.env, place.header, driver);
-  const { entry, reasons } = entryFor({ driver, baseUrl: entryUrl, secret: reference, kind, findings });
+  const facts = { driver, baseUrl: entryUrl, secret: reference, kind, findings };
+  if (AGENT_WIRES.some((wire) => served.includes(wire))) {
+    findings.push(await agentRequest(entryFor(facts).entry, model, options));
+  }
+  const { entry, reasons } = entryFor(facts);
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
+}
+
+async function answersTo(ask: ProbeCall, model: string, served: readonly string[]): Promise<ProbeFinding[]> {
+  const findings: ProbeFinding[] = [];
+  if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
+  if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
+  return findings;
+}
+
+/** The wires that an agent's request can be sent on. */
+const AGENT_WIRES = ["chat", "messages", "responses"];
+
+/** Sends an agent's request through a gateway with the entry, and finds out which parts of it the server refuses. */
+async function agentRequest(
+  entry: JsonObject,
+  model: string,
+  { secret, patienceMs, onAsk }: Omit<ProbeOptions, "model" | "url">,
+): Promise<ProbeFinding> {
+  const property = "agents' requests";
+  const app = createApp({
+    config: configSchema.parse({
+      upstreams: { probed: { ...entry, relax: "trusted", timeouts: { headMs: patienceMs, wholeMs: patienceMs } } },
+      lanes: { probe: { models: { model: { task: "chat", targets: [{ upstream: "probed", model }] } } } },
+      store: { kind: "memory" },
+      console: false,
+      retry: { rounds: 1, budgetMs: 0 },
+    }),
+    store: createMemoryStore({ now: Date.now, limitBytes: 2 ** 20 }),
+    env: (name) => name === secret?.env ? secret.value : undefined,
+    log() {},
+    fetch(...call) {
+      onAsk?.();
+      return fetch(...call);
+    },
+  });
+  const at = (path: string, init?: RequestInit) => app.fetch(new Request(`http://127.0.0.1${path}`, init));
+  let failure = "";
+  try {
+    const headers = { "content-type": "application/json" };
+    const isAnswered = await askAsAgent("model", async (body) => {
+      const response = await at("/probe/v1/chat/completions", { method: "POST", headers, body });
+      const { error } = await response.json();
+      failure = `refused with ${response.status}: ${error?.message}`;
+      return response.ok ? response.headers.get("x-laneway-notes") ?? "" : undefined;
+    });
+    if (!isAnswered) return { property, value: failure };
+    const parts = partsIn(await (await at("/status")).json(), "probed", model);
+    if (parts.length === 0) return { property, value: "accepted" };
+    const { settings } = settingsOf(parts);
+    const because = "it refuses this of an agent's request";
+    return {
+      property,
+      value: `accepted without a part: ${parts.map(inWords).join(", ")}`,
+      settings: Object.fromEntries(Object.entries(settings).map(([key, value]) => [key, { value: value!, because }])),
+    };
+  } finally {
+    await app.close();
+  }
 }
 
 /** The secret's entry in the configuration, with its header if it is not the driver's. */
