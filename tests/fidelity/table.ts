@@ -10,6 +10,7 @@ import {
 } from "../../plugins/programs/fidelity/sample.ts";
 import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/programs/fidelity/verdict.ts";
 import { inWords } from "../../plugins/programs/fidelity/mod.ts";
+import { renderRelaxations } from "./relaxations.ts";
 import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
 export interface Row<Column extends string> {
@@ -71,8 +72,14 @@ export async function renderTables(): Promise<string> {
   for (const from of UPSTREAM_WIRES) {
     tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
   }
+  tables.push(`## What is given up where a host refuses it\n\n${REFUSED}\n\n${renderRelaxations()}`);
   return tables.join("\n\n");
 }
+
+const REFUSED =
+  "An upstream may refuse a part of what goes to it. Then the request is sent again without that part, with a note " +
+  "(`relaxed tools[].pattern: refused by llama`), and in strict mode it is refused. [Relaxations](decisions/relaxations.md) " +
+  "says how the part is found and remembered.";
 
 function render<Column extends string>(
   title: string,
