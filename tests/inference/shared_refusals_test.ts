@@ -4,6 +4,8 @@ import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { CHAT, chatBody, CONFIG, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import { until } from "../support/wait.ts";
+import { withFolder } from "../state/temp_folder.ts";
 
 const KEYS = [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "guest", secret: { env: "GUEST_KEY" } }, {
   name: "ops",
@@ -59,6 +61,26 @@ Deno.test("shared refusals: a gateway that is restarted learns with one refusal 
   const next = await asked(app, host);
   assertEquals([first.calls, again.calls, next.calls], [4, 2, 1]);
   assertEquals(again.notes, first.notes);
+});
+
+Deno.test("shared refusals: the local store's file has them after a restart", async () => {
+  await withFolder(async (folder) => {
+    const host = hostWithout("top_k", "min_p", "repetition_penalty");
+    const config = { ...CONFIG, keys: KEYS, store: { kind: "kv" as const, path: `${folder}/store.sqlite3` } };
+    const start = () => newApp({ config, env: KEYS_ENV, store: undefined, fetch: host.fetch });
+    const first = start();
+    assertEquals((await asked(first, host)).calls, 4);
+    await until(async () => {
+      const other = start();
+      const { upstreams } = await (await other.get("/status", { "x-api-key": KEYS_ENV.OPS_KEY })).json();
+      await other.close();
+      return upstreams[0].refused?.length === 3;
+    });
+    await first.close();
+    const restarted = start();
+    assertEquals([(await asked(restarted, host)).calls, (await asked(restarted, host)).calls], [2, 1]);
+    await restarted.close();
+  });
 });
 
 Deno.test("shared refusals: what one key's request taught one gateway changes no other key's, until two gateways have learnt it from two keys", async () => {
