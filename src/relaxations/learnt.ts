@@ -158,7 +158,13 @@ export class LearntRelaxations {
   }
 
   searchOf(model: string, key = ""): Search | undefined {
-    return this.#searches.get(searchKey(model, key));
+    const search = this.#searches.get(searchKey(model, key));
+    if (!search) return undefined;
+    // Another request, here or at another gateway, has found one of them. The others may not be needed.
+    const known = new Set(this.of(model, key).map(partOf));
+    if (!search.enough.some((one) => known.has(partOf(one)))) return search;
+    this.#searches.delete(searchKey(model, key));
+    return undefined;
   }
 
   /** The request without some of the relaxations was accepted or refused. */
@@ -194,6 +200,11 @@ export function without({ enough, size, at }: Search): Relaxation[] {
 /** Tells what was learnt from all else that was. */
 export function nameOfLearnt(learnt: Learnable): string {
   return typeof learnt === "string" ? learnt : JSON.stringify(learnt);
+}
+
+/** A field has the same name, whether it was found by a driver or not. */
+function partOf(learnt: Learnable): string {
+  return typeof learnt === "object" && learnt.does === "omit" ? learnt.path : nameOfLearnt(learnt);
 }
 
 /** The model of a place. */

@@ -26,7 +26,7 @@ export function refusedParts(upstream: Upstream, key?: string): RefusedPart[] {
   const all = upstream.refusals.all();
   const own = key === undefined ? all : all.filter(({ keys, isForAll }) => isForAll || keys.includes(key));
   return own.map(({ place, learnt, until, isForAll }) => {
-    const settings = settingsFor(learnt, upstream);
+    const settings = settingsFor(learnt);
     return {
       model: modelAt(place),
       ...describe(learnt),
@@ -73,10 +73,9 @@ const WORDS: Readonly<Record<string, Pick<RefusedPart, "kind" | "part">>> = {
 };
 
 /** Only settings that mean the same. */
-function settingsFor(learnt: Learnable, { driver: { synonyms = {} } }: Upstream): JsonObject | undefined {
+function settingsFor(learnt: Learnable): JsonObject | undefined {
   if (learnt === A_FORM) return { structuredOutput: "instruct" };
   if (typeof learnt === "string") return /^\w+$/.test(learnt) ? { refuses: [learnt] } : undefined;
-  // A refused field that has another name is sent under that name.
-  const isField = learnt.does === "omit" && /^\w+$/.test(learnt.path) && !Object.hasOwn(synonyms, learnt.path);
+  const isField = learnt.does === "omit" && /^\w+$/.test(learnt.path);
   return isField ? { refuses: [learnt.path] } : undefined;
 }

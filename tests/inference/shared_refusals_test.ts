@@ -1,9 +1,11 @@
 /** What one gateway found that an upstream refuses serves all gateways on the same store. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { CHAT, chatBody, CONFIG, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import { until } from "../support/wait.ts";
+import { withFolder } from "../state/temp_folder.ts";
 
 const KEYS = [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "guest", secret: { env: "GUEST_KEY" } }, {
   name: "ops",
@@ -61,6 +63,26 @@ Deno.test("shared refusals: a gateway that is restarted learns with one refusal 
   assertEquals(again.notes, first.notes);
 });
 
+Deno.test("shared refusals: the local store's file has them after a restart", async () => {
+  await withFolder(async (folder) => {
+    const host = hostWithout("top_k", "min_p", "repetition_penalty");
+    const config = { ...CONFIG, keys: KEYS, store: { kind: "kv" as const, path: `${folder}/store.sqlite3` } };
+    const start = () => newApp({ config, env: KEYS_ENV, store: undefined, fetch: host.fetch });
+    const first = start();
+    assertEquals((await asked(first, host)).calls, 4);
+    await until(async () => {
+      const other = start();
+      const { upstreams } = await (await other.get("/status", { "x-api-key": KEYS_ENV.OPS_KEY })).json();
+      await other.close();
+      return upstreams[0].refused?.length === 3;
+    });
+    await first.close();
+    const restarted = start();
+    assertEquals([(await asked(restarted, host)).calls, (await asked(restarted, host)).calls], [2, 1]);
+    await restarted.close();
+  });
+});
+
 Deno.test("shared refusals: what one key's request taught one gateway changes no other key's, until two gateways have learnt it from two keys", async () => {
   const store = inMemory();
   const host = hostWithout("top_k", "min_p", "repetition_penalty");
@@ -81,6 +103,41 @@ Deno.test("shared refusals: a store that fails, or never answers, changes nothin
     const app = gatewayOn(store, host);
     assertEquals([(await asked(app, host)).calls, (await asked(app, host)).calls], [2, 1]);
   }
+});
+
+Deno.test("shared refusals: a strict request is refused before a call without what others have found", async () => {
+  const store = inMemory();
+  const host = hostWithout("top_k");
+  await asked(gatewayOn(store, host), host);
+  const before = host.bodies.length;
+  const headers = { "x-api-key": ENV.TEAM_KEY!, "x-laneway-strict": "true" };
+  const response = await gatewayOn(store, host).post(CHAT, chatBody(UNUSUAL), headers);
+  const { error } = await response.json();
+  assertEquals([response.status, host.bodies.length - before], [400, 1]);
+  assertStringIncludes(error.message, "top_k");
+});
+
+Deno.test("shared refusals: what another gateway finds in the middle of a search leads it to no wrong part", async () => {
+  const clock = { ms: NOW };
+  const store = inMemory(() => clock.ms);
+  let isNamed = false;
+  const host = hostWithout("top_k");
+  const silent: Host = {
+    ...host,
+    async fetch(...call) {
+      const response = await host.fetch(...call);
+      if (response.ok || isNamed) return response;
+      return Response.json({ error: { message: "Bad request" } }, { status: 400 });
+    },
+  };
+  const [one, other] = [gatewayOn(store, silent, () => clock.ms), gatewayOn(store, silent, () => clock.ms)];
+  await asked(one, host);
+  isNamed = true;
+  await asked(other, host);
+  clock.ms += 10_000;
+  for (let request = 0; request < 8; request++) await asked(one, host);
+  const { upstreams } = await (await one.get("/status", { "x-api-key": KEYS_ENV.OPS_KEY })).json();
+  assertEquals(upstreams[0].refused.map(({ part }: { part: string }) => part), ["top_k"]);
 });
 
 Deno.test("shared refusals: a request that is not refused asks the store for nothing", async () => {

@@ -4,6 +4,7 @@ import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import type { OtherWorker, Workers } from "../../src/context/workers.ts";
 
 const OPS = "ops-key-0a1b2c";
 const CONFIGURED: ConfigInput = {
@@ -21,7 +22,7 @@ interface Rig {
   store: Store;
   /** What the host was asked. */
   bodies: Record<string, unknown>[];
-  gateway(config?: ConfigInput): TestApp;
+  gateway(config?: ConfigInput, workers?: Workers): TestApp;
 }
 
 /** A host that refuses `top_k` and patterns in schemas. */
@@ -36,8 +37,8 @@ function rig(): Rig {
     if ("top_k" in body) return refuse("Unrecognized request argument supplied: top_k");
     return JSON.stringify(body).includes('"pattern"') ? refuse("Unknown keyword 'pattern'") : answerWhole();
   };
-  const gateway = (config = CONFIGURED) =>
-    newApp({ config, env: { ...ENV, OPS_KEY: OPS }, store, fetch, now: () => clock.ms });
+  const gateway = (config = CONFIGURED, workers?: Workers) =>
+    newApp({ config, env: { ...ENV, OPS_KEY: OPS }, store, fetch, now: () => clock.ms, workers });
   return { clock, store, bodies, gateway };
 }
 
@@ -85,6 +86,38 @@ Deno.test("status: a gateway that was just started lists what others on its stor
   const { gateway } = rig();
   await ask(gateway());
   assertEquals((await refusedIn(gateway())).length, 2);
+});
+
+Deno.test("status: with several processes, each part is listed once, as it was found last, and for all keys if one knows that", async () => {
+  const later = new Date(NOW + 90_000_000).toISOString();
+  const part = { model: "org/model", kind: "left out" as const, holdsFor: "one key" as const };
+  const refused = [{ ...part, part: "top_k", until: later }, { ...part, part: "min_p", until: TOMORROW }];
+  const sums = { requestsRunning: 0, streamsOpen: 0, webSocketsOpen: 0, memoryBytes: 0 };
+  const upstreams = [{ name: "fake", driver: "chat", resting: [], refused }];
+  const other: OtherWorker = {
+    worker: 2,
+    pid: 2,
+    isFresh: true,
+    metrics: "",
+    status: { status: "ready", ...sums, upstreams },
+  };
+  const workers: Workers = {
+    worker: 1,
+    pid: 1,
+    count: 2,
+    inherited: "",
+    publish: () => Promise.resolve(),
+    others: () => Promise.resolve([other]),
+  };
+  const app = rig().gateway(CONFIGURED, workers);
+  await ask(app);
+  await ask(app, ENV.GUEST_KEY);
+  const found = await refusedIn(app);
+  await app.close();
+  assertEquals(
+    found.map(({ part, holdsFor, until }: Record<string, string>) => [part, holdsFor, until]).sort(),
+    [["min_p", "one key", TOMORROW], ["pattern in schemas", "all keys", TOMORROW], ["top_k", "all keys", later]],
+  );
 });
 
 Deno.test("status: what a trusted host refuses holds for all keys at once", async () => {

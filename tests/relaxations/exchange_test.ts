@@ -57,6 +57,9 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
           return one.learnt.of(PLACE, "c").length > 0;
         });
         assertEquals([one.learnt.of(PLACE, "c"), one.learnt.of(PLACE, "a")], [[PATTERN], ["store", PATTERN]]);
+        const third = gatewayOn(first, clock);
+        await third.look();
+        assertEquals(third.learnt.of(PLACE, "c"), [PATTERN]);
         assertEquals(await one.exchange.forget("org/model"), true);
         await until(async () => {
           await other.look();
@@ -101,6 +104,19 @@ Deno.test("exchange: what a store did not take is written once it does", async (
   assertEquals([await other.look(), other.learnt.of(PLACE, "a")], [true, ["store"]]);
 });
 
+Deno.test("exchange: what a gateway with a fast clock has learnt holds for no longer than a day", async () => {
+  const clock = { time: 0 };
+  const store = inMemory(clock);
+  const fast = gatewayOn(store, { time: DAY_MS / 2 });
+  fast.learnt.add(PLACE, ["store"], "a");
+  await fast.look();
+  const { learnt, exchange } = gatewayOn(store, clock);
+  await exchange.look();
+  assertEquals(learnt.of(PLACE, "a"), ["store"]);
+  clock.time = DAY_MS;
+  assertEquals(learnt.of(PLACE, "a"), []);
+});
+
 Deno.test("exchange: after a day nothing of the record holds, and the next writer removes it", async () => {
   const clock = { time: 0 };
   const store = inMemory(clock);
@@ -123,11 +139,13 @@ Deno.test("exchange: a record has room for 500 entries, the newest, and for none
   for (let at = 0; at < 600; at++) {
     clock.time++;
     learnt.add(`http://host/v1 m${at}`, ["store"], "a");
+    if (at % 100 === 0) await look();
   }
   learnt.add(PLACE, ["x".repeat(2_000)], "a");
   await look();
   const { entries } = await store.get(KEY) as { entries: { place: string }[] };
   assertEquals([entries.length, entries[0]!.place], [500, "http://host/v1 m599"]);
+  assertEquals(entries.some(({ place }) => place === PLACE || place.endsWith(" m99")), false);
 });
 
 Deno.test("exchange: what a later version wrote is neither used nor lost, and a record of anything else does no harm", async () => {

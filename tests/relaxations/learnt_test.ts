@@ -43,6 +43,20 @@ Deno.test("relaxations: what one key taught holds for it alone, until a second k
   assertEquals(refusals.of("a", "third"), ["x"]);
 });
 
+Deno.test("relaxations: a search ends where one of its parts is found otherwise, and no other part is taken for needed", () => {
+  const all = ["x", "y", "z"].map((path): Relaxation => ({ does: "omit", path }));
+  for (const found of [all[1]!, "y"]) {
+    const refusals = new LearntRelaxations(() => 0);
+    refusals.search("a", all, "key");
+    refusals.add("a", [found], "other");
+    assertEquals(refusals.searchOf("a", "key")?.enough, all, "It does not hold for this key yet");
+    const search = refusals.searchOf("a", "key")!;
+    refusals.add("a", [found], "key");
+    refusals.tried("a", search, true, "key");
+    assertEquals([refusals.searchOf("a", "key"), refusals.of("a", "key")], [undefined, [found]]);
+  }
+});
+
 Deno.test("relaxations: what one key taught holds for all where the host is trusted", () => {
   const refusals = new LearntRelaxations(() => 0, true);
   refusals.add("a", ["x"], "first");
