@@ -11,7 +11,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, isText, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { sealedIn } from "./compaction.ts";
-import type { HostedBlocks } from "./hosted.ts";
+import { type HostedBlocks, TOOL_SET } from "./hosted.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
@@ -142,23 +142,62 @@ function opaque(block: object, standIn: string): OpaquePart {
 /** A block in words: results of a search, a call that a server made itself, tools that became known. */
 function inWords(block: Block): string {
   const fields = block as JsonObject;
-  const tools = toolReferences(fields);
   switch (block.type) {
     case "search_result":
       return titled([fields.title, fields.source].filter(isText).join(" – "), textsIn(fields.content));
-    case "tool_reference":
-    case "tool_addition":
+    case "tool_reference": {
+      const tools = toolReferences(fields);
       if (tools.length > 0) return `The tool ${tools.join(", ")} is now available.`;
       break;
-    case "tool_removal":
-      if (tools.length > 0) return `The tool ${tools.join(", ")} is no longer available.`;
+    }
+    case "tool_addition":
+    case "tool_removal": {
+      const change = toolChange(fields);
+      const isNow = block.type === "tool_addition" ? "now" : "no longer";
+      if (change) return `The tool ${change.name} is ${isNow} available.`;
       break;
+    }
     case "server_tool_use":
     case "mcp_tool_use":
       return `[Called ${toJsonText(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
   }
   const text = textsIn(fields.content);
   return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
+}
+
+/** What a turn does to a tool: it adds it, by name or with its definition, or takes it away. */
+export interface ToolChange {
+  /** For all tools of a server: the name of their set. */
+  name: string;
+  isAddition: boolean;
+  definition?: JsonObject;
+}
+
+export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
+  const isAddition = type === "tool_addition";
+  if (!isJsonObject(tool) || !isAddition && type !== "tool_removal") return undefined;
+  const { name, server_name: server, definition } = tool;
+  switch (tool.type) {
+    case "tool_reference":
+    case "mcp_tool_reference":
+      return isText(name) ? { name, isAddition } : undefined;
+    case "mcp_toolset_reference":
+      return isText(server) ? { name: setOf(server), isAddition } : undefined;
+    case "tool_definition":
+      return isJsonObject(definition) ? { name: nameInTurns(definition), definition, isAddition } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The name by which turns mean a tool of the request. */
+export function nameInTurns({ type, name, mcp_server_name: server }: JsonObject): string {
+  if (type === TOOL_SET && isText(server)) return setOf(server);
+  return isText(name) ? name : String(type);
+}
+
+function setOf(server: string): string {
+  return `set of ${server}`;
 }
 
 /** The names of the tools that a block refers to, however deep inside it. */

@@ -61,7 +61,7 @@ const message = z.looseObject({
 });
 export type WireMessage = z.output<typeof message>;
 
-const tool = z.looseObject({
+export const toolSchema = z.looseObject({
   type: z.string().nullish(),
   /** Absent on server tools that are named by their type alone. */
   name: z.string().nullish(),
@@ -76,7 +76,7 @@ const tool = z.looseObject({
   path: ["name"],
   abort: true,
 });
-export type WireTool = z.output<typeof tool>;
+export type WireTool = z.output<typeof toolSchema>;
 
 const toolChoice = z.looseObject({
   type: z.enum(["auto", "any", "tool", "none"]),
@@ -112,7 +112,7 @@ const requestFields = {
   }).nullish(),
   /** The older name of `output_config.format`. */
   output_format: format.nullish(),
-  tools: z.array(tool).nullish(),
+  tools: z.array(toolSchema).nullish(),
   tool_choice: toolChoice.nullish(),
 };
 export const requestSchema = z.looseObject(requestFields);

@@ -14,7 +14,7 @@ export interface Offer {
   wire: string;
   /** Whether to offer only the tools that the choice allows. */
   isNarrowed: boolean;
-  /** Whether the upstream itself hides deferred tools until the conversation brings them up. */
+  /** Whether the upstream itself reads in the turns which tools are hidden, and which ones they bring up. */
   showsDeferred: boolean;
 }
 
@@ -37,12 +37,12 @@ export function withOfferedTools(
 }
 
 /**
- * Whether to hide the tool until the conversation brings it up, for upstreams that do not support deferred tools. A
+ * Whether the conversation has not brought up the tool, or has withdrawn it, for upstreams that do not read that themselves. A
  * forced tool is always shown.
  */
-function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
-  const forced = choice?.type === "tool" && choice.name === tool.name;
-  return tool.type === "function" && tool.deferred === true && !forced;
+export function isHidden(tool: Tool, choice?: ToolChoice): boolean {
+  if (choice?.type === "tool" && choice.name === tool.name) return false;
+  return tool.withdrawn === true || tool.type === "function" && tool.deferred === true;
 }
 
 /**
