@@ -10,6 +10,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, isText, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { foreignPart } from "../shared/foreign.ts";
 import { sealedIn } from "./compaction.ts";
 import { type HostedBlocks, TOOL_SET } from "./hosted.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
@@ -30,7 +31,8 @@ const RESULT_KEYS = ["type", "tool_use_id", "content", "is_error"];
 function parseBlock(block: Block, hosted?: HostedBlocks): ParsedPart {
   if (!isKnownBlock(block)) {
     const fields = block as JsonObject;
-    return hosted?.parse(fields) ?? { ...opaque(block, inWords(block)), ...sealedIn(fields) };
+    return hosted?.parse(fields) ?? foreignPart(fields, WIRE) ??
+      { ...opaque(block, inWords(block)), ...sealedIn(fields) };
   }
   switch (block.type) {
     case "text":

@@ -22,6 +22,7 @@ import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { asSent, hasSdkOptions } from "../shared/foreign.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { HostedBlocks, withRemoteTools } from "./hosted.ts";
@@ -30,11 +31,15 @@ import { parseToolChoice, parseTools } from "./tools.ts";
 import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireFormat, type WireMessage } from "./wire.ts";
 
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
-export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
+export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
+  const { note } = context;
   const body = validate(requestSchema, wire.body);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   const isPlain = !hasOther(body, PLAIN_KEYS) && !hasTellingBlocks(body);
-  if (!isPlain) noteUnread(body, note);
+  if (!isPlain) {
+    if (hasSdkOptions(body)) return parseRequest(asSent(wire, note), context);
+    noteUnread(body, note);
+  }
   const request: GenerateRequest = { model: body.model, messages: parseMessages(body), stream: body.stream ?? false };
   if (!isPlain) addControls(body, request);
   if (body.max_tokens !== null && body.max_tokens !== undefined) request.maxOutputTokens = body.max_tokens;

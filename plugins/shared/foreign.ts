@@ -1,6 +1,7 @@
 /** What clients mix into the requests of one wire from others, and from the options of their SDK. */
 import { carrying } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, TextPart } from "../../src/canonical/generate.ts";
+import type { WireRequest } from "../../src/contract/context.ts";
 import { addFields, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
@@ -95,7 +96,18 @@ const OUTSIDE_BODY = ["headers", "extra_headers", "extra_query"];
 
 export const SDK_OPTIONS: readonly string[] = ["extra_body", ...OUTSIDE_BODY];
 
-/** The body as the SDK would have sent it: with the fields of `extra_body`, which win, and without options of the call. */
+export function hasSdkOptions(body: { [name: string]: unknown }): boolean {
+  const { extra_body } = body;
+  // One vendor's API has a field of this name.
+  const isField = isJsonObject(extra_body) && isJsonObject(extra_body.google);
+  return extra_body !== undefined && !isField || OUTSIDE_BODY.some((name) => body[name] !== undefined);
+}
+
+/** The request as the SDK would have sent it: with the fields of `extra_body`, which win, and without options of the call. */
+export function asSent(wire: WireRequest, note: (text: string) => void): WireRequest {
+  return { ...wire, body: withoutSdkOptions(wire.body as JsonObject, note) };
+}
+
 export function withoutSdkOptions(body: JsonObject, note: (text: string) => void): JsonObject {
   const plain = { ...body };
   for (const name of OUTSIDE_BODY) {
@@ -103,8 +115,7 @@ export function withoutSdkOptions(body: JsonObject, note: (text: string) => void
     delete plain[name];
   }
   const { extra_body } = plain;
-  // One vendor's API has a field of this name.
-  if (isJsonObject(extra_body) && isJsonObject(extra_body.google)) return plain;
+  if (!hasSdkOptions(plain)) return plain;
   delete plain.extra_body;
   if (isJsonObject(extra_body)) addFields(extra_body, plain);
   else if (extra_body !== undefined && extra_body !== null) note("dropped extra_body");
