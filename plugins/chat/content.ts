@@ -14,7 +14,7 @@ import type {
 import { isText, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { ANY_FILE, AUDIO_TYPES, audioType, foreignPart, sourceOf } from "../shared/foreign.ts";
+import { ANY_FILE, audioFormat, audioType, foreignPart, sourceOf } from "../shared/foreign.ts";
 import { type Content, type ContentPart, contentSchema, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 
 type ParsedPart = InputPart | RefusalPart;
@@ -164,7 +164,7 @@ function serializeFile(
   fields: JsonObject,
   { note }: Context,
 ): JsonObject {
-  const [kind, subtype = ""] = mediaType.split("/");
+  const [kind] = mediaType.split("/");
   const part = (type: string, known: JsonObject): JsonObject => {
     const { inner, outer } = splitInside(type, fields);
     return { type, [type]: { ...known, ...inner }, ...outer };
@@ -177,8 +177,7 @@ function serializeFile(
   if (isSound && name !== undefined) note("dropped filename");
   if (detail !== undefined && detail !== "auto") note("dropped detail");
   if (isSound) {
-    const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
-    return part("input_audio", { data: source.data, format });
+    return part("input_audio", { data: source.data, format: audioFormat(mediaType) });
   }
   if (source.type === "url") {
     // Only pictures have a place for an address here.

@@ -19,7 +19,7 @@ import {
   present,
 } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { ANY_FILE, foreignPart, sourceOf } from "../shared/foreign.ts";
+import { ANY_FILE, audioFormat, foreignPart, sourceOf } from "../shared/foreign.ts";
 import { type Offsets, offsetsIn } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
@@ -192,9 +192,12 @@ function withoutItem(fields: JsonObject): JsonObject {
 function serializeFile(
   { mediaType, source, name, detail }: FilePart,
   fields: JsonObject,
-  { note }: Context,
+  { clientWire, note }: Context,
 ): JsonObject | undefined {
   if (/^(audio|video)\//.test(mediaType)) {
+    if (clientWire === WIRE && source.type === "base64") {
+      return { type: "input_audio", input_audio: { data: source.data, format: audioFormat(mediaType) }, ...fields };
+    }
     note(`dropped a file of type ${mediaType}`);
     return undefined;
   }

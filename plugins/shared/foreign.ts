@@ -15,10 +15,14 @@ export function sourceOf(text: string, mediaType: string, bare = false): { media
 
 export const ANY_FILE = "application/octet-stream";
 const ANY_IMAGE = "image/*";
-export const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: "audio/wav", mp3: "audio/mpeg" };
+const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: "audio/wav", mp3: "audio/mpeg" };
 
 export function audioType(format: string): string {
   return Object.hasOwn(AUDIO_TYPES, format) ? AUDIO_TYPES[format]! : `audio/${format}`;
+}
+
+export function audioFormat(mediaType: string): string {
+  return Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? mediaType.split("/")[1] ?? "";
 }
 
 /**
