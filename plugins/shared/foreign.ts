@@ -1,8 +1,16 @@
 /** What clients mix into the requests of one wire from others, and from the options of their SDK. */
-import { carrying } from "../../src/canonical/extra.ts";
+import { carrying, hasOther } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, TextPart } from "../../src/canonical/generate.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
-import { addFields, asObject, isJsonObject, isText, type JsonObject, present } from "../../src/canonical/json.ts";
+import {
+  addFields,
+  asList,
+  asObject,
+  isJsonObject,
+  isText,
+  type JsonObject,
+  present,
+} from "../../src/canonical/json.ts";
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
 
@@ -32,11 +40,14 @@ export function audioFormat(mediaType: string): string {
 export function foreignPart(part: JsonObject, wire: string): TextPart | FilePart | undefined {
   const { type } = part;
   if (type === "input_text" || type === "output_text") {
-    return isText(part.text) ? carrying<TextPart>({ type: "text", text: part.text }, wire, part, TEXT_KEYS) : undefined;
+    const known = ["type", "text", ...["annotations", "logprobs"].filter((name) => asList(part[name]).length === 0)];
+    return isText(part.text) ? carrying<TextPart>({ type: "text", text: part.text }, wire, part, known) : undefined;
   }
   const inner = isJsonObject(part[String(type)]) ? asObject(part[String(type)]) : part;
   const sourced = foreignSource(part, inner);
-  if (!sourced) return undefined;
+  if (!sourced || [inner, asObject(part.source)].some((place) => place !== part && hasOther(place, INNER_KEYS))) {
+    return undefined;
+  }
   const { detail } = inner;
   const name = inner.filename ?? part.title;
   return carrying<FilePart>(
@@ -52,8 +63,13 @@ export function foreignPart(part: JsonObject, wire: string): TextPart | FilePart
   );
 }
 
-const TEXT_KEYS = ["type", "text", "annotations", "logprobs"];
 const FILE_KEYS = ["type", "source", "title", "detail", "file_id", "file_data", "file_url", "filename", "image_url"];
+
+/** A part in which something else stands is left as it is, because a part of another form has no place for it. */
+const INNER_KEYS = new Set([
+  ...["type", "media_type", "data", "url", "detail", "format"],
+  ...["file_id", "file_data", "file_url", "filename"],
+]);
 
 /** `inner`: the object that holds the part's fields on some wires. */
 function foreignSource({ type, source, image_url }: JsonObject, inner: JsonObject): Sourced | undefined {
