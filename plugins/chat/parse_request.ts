@@ -20,7 +20,7 @@ import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { SDK_OPTIONS, withoutSdkOptions } from "../shared/foreign.ts";
+import { refusePartial, SDK_OPTIONS, withoutSdkOptions } from "../shared/foreign.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { inputParts, parseTurn, splitResults } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
@@ -121,6 +121,7 @@ function addTools(body: ChatRequest, given: JsonObject, request: GenerateRequest
 
 /** Adds what few requests have, and notes what counts for nothing. */
 function addRest(body: ChatRequest, request: GenerateRequest, note: (text: string) => void): void {
+  refusePartial(body);
   const { response_format } = body;
   const relay = parseRelay(body);
   if (!relay) {

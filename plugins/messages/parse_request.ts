@@ -22,7 +22,7 @@ import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { asSent, hasSdkOptions } from "../shared/foreign.ts";
+import { asSent, hasSdkOptions, refusePartial } from "../shared/foreign.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { HostedBlocks, withRemoteTools } from "./hosted.ts";
@@ -33,7 +33,9 @@ import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireForma
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
 export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
   const { note } = context;
-  const body = validate(requestSchema, wire.body);
+  const { body: given } = wire;
+  if (isJsonObject(given) && given.thread !== undefined && given.thread !== null) refuseThread();
+  const body = validate(requestSchema, given);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   const isPlain = !hasOther(body, PLAIN_KEYS) && !hasTellingBlocks(body);
   if (!isPlain) {
@@ -93,7 +95,7 @@ function addControls(body: MessagesRequest, request: GenerateRequest): void {
 
 /** Adds what few requests have. */
 function addRest(body: MessagesRequest, beta: string | null, request: GenerateRequest): void {
-  if (body.thread !== undefined && body.thread !== null) refuseThread();
+  refusePartial(body);
   const outputSchema = parseFormat(body);
   if (outputSchema) request.outputSchema = outputSchema;
   const extra = parseExtra(body, beta);

@@ -2,6 +2,7 @@
 import { carrying, hasOther } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, TextPart } from "../../src/canonical/generate.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
 import {
   addFields,
   asList,
@@ -109,6 +110,17 @@ function typedSource({ type, media_type, data, url, file_id }: JsonObject, anyTy
   }
   if (type === "url" && isText(url)) return { mediaType: anyType, source: { type: "url", url } };
   return type === "file" && isText(file_id) ? { mediaType: anyType, source: { type: "id", id: file_id } } : undefined;
+}
+
+/** Fields that stand for turns which a server keeps. On a wire that has them not, the request would be answered without those turns. */
+const KEPT_TURNS = ["previous_response_id", "conversation", "thread"];
+
+/** Refuses a request that holds only the rest of a conversation. `served`: the fields whose turns the gateway finds. */
+export function refusePartial(body: { [name: string]: unknown }, served: readonly string[] = []): void {
+  const param = KEPT_TURNS.find((name) => body[name] && !served.includes(name));
+  if (param === undefined) return;
+  const message = `This endpoint keeps no conversations: send the whole one instead of "${param}"`;
+  throw new GatewayError("invalid_request", message, { param });
 }
 
 /** Options of the vendors' SDKs. They may hold secrets, so they are for no upstream. */
