@@ -32,7 +32,7 @@ function parseBlock(block: Block, hosted?: HostedBlocks): ParsedPart {
   if (!isKnownBlock(block)) {
     const fields = block as JsonObject;
     return hosted?.parse(fields) ?? foreignPart(fields, WIRE) ??
-      { ...opaque(block, inWords(block)), ...sealedIn(fields) };
+      { ...opaque(block, inWords(fields)), ...sealedIn(fields) };
   }
   switch (block.type) {
     case "text":
@@ -142,34 +142,33 @@ function opaque(block: object, standIn: string): OpaquePart {
 }
 
 /** A block in words: results of a search, a call that a server made itself, tools that became known. */
-function inWords(block: Block): string {
-  const fields = block as JsonObject;
+export function inWords(block: JsonObject): string {
   switch (block.type) {
     case "search_result":
-      return titled([fields.title, fields.source].filter(isText).join(" – "), textsIn(fields.content));
+      return titled([block.title, block.source].filter(isText).join(" – "), textsIn(block.content));
     case "tool_reference": {
-      const tools = toolReferences(fields);
+      const tools = toolReferences(block);
       if (tools.length > 0) return `The tool ${tools.join(", ")} is now available.`;
       break;
     }
     case "tool_addition":
     case "tool_removal": {
-      const change = toolChange(fields);
+      const change = toolChange(block);
       const isNow = block.type === "tool_addition" ? "now" : "no longer";
       if (change) return `The tool ${change.name} is ${isNow} available.`;
       break;
     }
     case "server_tool_use":
     case "mcp_tool_use":
-      return `[Called ${toJsonText(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
+      return `[Called ${toJsonText(block.name)} with ${JSON.stringify(block.input ?? {})}]`;
   }
-  const text = textsIn(fields.content);
+  const text = textsIn(block.content);
   return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
 }
 
 /** What a turn does to a tool: it adds it, by name or with its definition, or takes it away. */
 export interface ToolChange {
-  /** For all tools of a server: the name of their set. */
+  /** For a remote server's tool or all of its tools: a name that no tool has. */
   name: string;
   isAddition: boolean;
   definition?: JsonObject;
@@ -181,8 +180,9 @@ export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
   const { name, server_name: server, definition } = tool;
   switch (tool.type) {
     case "tool_reference":
-    case "mcp_tool_reference":
       return isText(name) ? { name, isAddition } : undefined;
+    case "mcp_tool_reference":
+      return isText(name) && isText(server) ? { name: `${name} of ${server}`, isAddition } : undefined;
     case "mcp_toolset_reference":
       return isText(server) ? { name: setOf(server), isAddition } : undefined;
     case "tool_definition":

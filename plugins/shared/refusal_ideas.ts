@@ -32,6 +32,10 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["schemas simplified", "schemas bare", "schemas empty"],
   ],
   [
+    /\btool_(?:addition|removal)\b/,
+    ["tool changes in words"],
+  ],
+  [
     /\b(?:image|picture|vision|multimodal|visual)s?\b|图片|图像/i,
     ["pictures as placeholders"],
   ],

@@ -58,6 +58,7 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
   const all: Relaxation[] = [
+    { does: "tool changes in words" },
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
     { does: "schemas empty" },
     { does: "tool choice auto" },
@@ -115,6 +116,7 @@ const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonOb
     }
     return { ...others, tool_choice: "auto" };
   },
+  "tool changes in words": (body, layout) => layout.withoutToolChanges?.(body) ?? body,
   "pictures as placeholders": (body, { turns, pictures }) => {
     const list = body[turns];
     if (!Array.isArray(list)) return body;

@@ -156,3 +156,47 @@ Deno.test("tool changes: the sandbox calls no tool that a turn has taken away", 
   assertEquals(await said([]), "tool_use");
   assertEquals(await said([remove("get_weather")]), "end_turn");
 });
+
+Deno.test("tool changes: one of a remote server's tools is not the client's own of the same name", async () => {
+  const gone = { type: "tool_removal", tool: { type: "mcp_tool_reference", server_name: "hub", name: "a" } };
+  const { asked } = await tell("chat", conversation([tool("a")], [gone]));
+  assertEquals(offeredIn(asked), ["a"]);
+  assert(JSON.stringify(asked.messages).includes("The tool a of hub is no longer available."));
+});
+
+Deno.test("tool changes: all tools of a remote server come and go", async () => {
+  const set = { type: "mcp_toolset", mcp_server_name: "hub" };
+  const reference = { type: "mcp_toolset_reference", server_name: "hub" };
+  const servers = { mcp_servers: [{ type: "url", name: "hub", url: "https://hub.test/mcp" }] };
+  const notes = async (...changes: JsonObject[][]) => {
+    const { view } = await tell("chat", { ...conversation([tool("a"), set], ...changes), ...servers });
+    return view.headers.get("x-laneway-notes") ?? "";
+  };
+  assert((await notes()).includes("dropped tool"), "the set is offered");
+  assert(!(await notes([{ type: "tool_removal", tool: reference }])).includes("dropped tool"));
+});
+
+for (const words of ["Invalid request Error", "messages.1.content.0: unknown block type tool_removal"]) {
+  Deno.test(`tool changes: a server of the same wire that refuses them is asked with the tools as they stand (${words})`, async () => {
+    const refused = (asked: { body: string }) => /"type":"tool_(addition|removal)"/.test(asked.body);
+    const refusal = { type: "error", error: { type: "invalid_request_error", message: words } };
+    const fake = fakeUpstream((asked) =>
+      refused(asked) ? Response.json(refusal, { status: 400 }) : shortAnswer("messages")
+    );
+    const app = newApp({ config: CONFIG, fetch: fake.fetch });
+    const tools = [tool("a"), tool("b"), tool("c", { defer_loading: true })];
+    const body = { model: "messages", ...conversation(tools, [remove("a"), add("c"), define(tool("d"))]) };
+    for (const most of [2, 3]) {
+      const before = fake.asked.length;
+      const response = await app.post(PATH.messages, body, {});
+      assertEquals(response.status, 200);
+      assert((response.headers.get("x-laneway-notes") ?? "").includes("tool changes in words"));
+      await response.body?.cancel();
+      assert(fake.asked.length - before <= most, String(fake.asked.length - before));
+      const sent = JSON.parse(fake.asked.at(-1)!.body);
+      assertEquals(offeredIn(sent), ["b", "c", "d"]);
+      assert(!JSON.stringify(sent).includes("defer_loading"));
+      assert(JSON.stringify(sent.messages).includes("The tool a is no longer available."));
+    }
+  });
+}
