@@ -25,12 +25,16 @@ export function withOfferedTools(
   note: (text: string) => void,
 ): GenerateRequest {
   const { tools = [], toolChoice } = request;
+  const names = new Set<string>();
   const offered = (isNarrowed ? allowedTools(tools, toolChoice) : tools)
     .filter((tool) => showsDeferred || !isHidden(tool, toolChoice))
-    .filter((tool) => {
-      const isForeign = tool.type === "hosted" && tool.extra.wire !== wire;
-      if (isForeign) note(`dropped tool ${tool.name}`);
-      return !isForeign;
+    .filter(({ type, name, inTurns, extra }) => {
+      const isForeign = type === "hosted" && extra?.wire !== wire;
+      // Whom a call means would be anybody's guess, and servers refuse it.
+      const isSecond = type !== "hosted" && names.has(name) && !(showsDeferred && inTurns);
+      if (type !== "hosted") names.add(name);
+      if (isForeign || isSecond) note(isForeign ? `dropped tool ${name}` : `dropped the second tool ${name}`);
+      return !isForeign && !isSecond;
     });
   refuseForced(request, wire, offered);
   return offered.length === tools.length ? request : { ...request, tools: offered };

@@ -172,6 +172,42 @@ testRequests([
   },
   {
     id: "F11",
+    title: "of two tools with one name the first is offered, and the client is told",
+    bodies: Object.fromEntries(
+      (["chat", "messages"] as const).map((wire) => [wire, { tools: [TOOLS[wire], TOOLS[wire]] }]),
+    ),
+    check: (asked, { headers }) => {
+      assertEquals(listOf(asked.tools).length, 1);
+      assertEquals(headers.get("x-laneway-notes"), "dropped the second tool look");
+    },
+  },
+  {
+    id: "F12",
+    title: "an empty last turn of the assistant begins nothing, and is left out",
+    bodies: Object.fromEntries(
+      (["chat", "messages"] as const).map((wire) => [
+        wire,
+        { messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "" }] },
+      ]),
+    ),
+    check: (asked, { headers }) => {
+      assertEquals(listOf(asked.messages).map(({ role }) => role), ["user"]);
+      assertEquals(headers.get("x-laneway-notes"), "dropped the empty last turn of the assistant");
+    },
+  },
+  {
+    id: "F13",
+    title: "a last turn that the assistant has begun stays",
+    bodies: Object.fromEntries(
+      (["chat", "messages"] as const).map((wire) => [
+        wire,
+        { messages: [{ role: "user", content: "Hi" }, { role: "assistant", content: "So" }] },
+      ]),
+    ),
+    check: (asked) => assertEquals(listOf(asked.messages).map(({ role }) => role), ["user", "assistant"]),
+  },
+  {
+    id: "F14",
     title: "the fields of extra_body count, and win",
     bodies: alike({ temperature: 1, extra_body: { temperature: 0.5 } }),
     check: (asked) => assertEquals([asked.temperature, asked.extra_body], [0.5, undefined]),
