@@ -20,7 +20,15 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["short ids of calls"],
   ],
   [
-    /\bsystem\b.{0,20}\b(?:message|role|prompt|instruction)s?\b|\brole\b.{0,30}['"`]?(?:system|developer)|(?:alternat|conversation roles|unexpected role|角色)/i,
+    /item pairs from a mapping|\barguments?\b.{0,60}\b(?:mapping|dict(?:ionary)?)\b|\.items\(\)/i,
+    ["arguments parsed"],
+  ],
+  [
+    /\balternat(?:e|ing)\b|consecutive (?:user|assistant|turns|messages)/i,
+    ["turns joined"],
+  ],
+  [
+    /\bsystem\b.{0,20}\b(?:message|role|prompt|instruction)s?\b|\broles?\b.{0,60}['"`]?(?:system|developer)|(?:alternat|conversation roles|unexpected role|角色)/i,
     ["system messages merged", "system messages in the user turn"],
   ],
   [
@@ -55,7 +63,7 @@ const FINAL =
 
 /** How servers report with status 500 that they could not begin. */
 const UNREAD =
-  /\bjinja\b|chat template|rendering prompt|unexpected keyword argument|cannot unmarshal|failed to (?:parse|deserialize)/i;
+  /\bjinja\b|chat template|conversation roles must alternate|rendering prompt|unexpected keyword argument|cannot unmarshal|failed to (?:parse|deserialize)/i;
 
 export function ideasOf(text: string): RefusalIdeas {
   const forms = new Set<FormName>();
