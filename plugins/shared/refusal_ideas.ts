@@ -40,6 +40,10 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["schemas simplified", "schemas bare", "schemas empty"],
   ],
   [
+    /\b(?:output|result)s? of (?:a |the )?tool|\btool(?: call)? (?:output|result)s?\b|function_call_output/i,
+    ["results of tools as texts"],
+  ],
+  [
     /\btool_(?:addition|removal)\b/,
     ["tool changes in words"],
   ],

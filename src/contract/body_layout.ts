@@ -21,6 +21,7 @@ export const FORMS = [
   "thinking off",
   "tool choice auto",
   "tool changes in words",
+  "results of tools as texts",
   "pictures as placeholders",
 ] as const;
 
@@ -58,6 +59,8 @@ export interface BodyLayout {
   streamed: Readonly<Record<string, unknown>>;
   /** The body with the tools as its turns leave them, if the wire's turns can change them, and the changes in words. */
   withoutToolChanges?(body: JsonObject): JsonObject;
+  /** The body with results of tools that are texts, and their files in a turn of the user, if results can hold files. */
+  withTextResults?(body: JsonObject): JsonObject;
   /** Recognizes what a refusal is about by its words. */
   ideas(text: string): RefusalIdeas;
 }

@@ -128,6 +128,7 @@ const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonOb
     return { ...others, tool_choice: "auto" };
   },
   "tool changes in words": (body, layout) => layout.withoutToolChanges?.(body) ?? body,
+  "results of tools as texts": (body, layout) => layout.withTextResults?.(body) ?? body,
   "pictures as placeholders": (body, { turns, pictures }) => {
     const list = body[turns];
     if (!Array.isArray(list)) return body;

@@ -88,3 +88,33 @@ Deno.test("arguments parsed: a template that reads arguments as an object gets o
   assertEquals((sent.messages as JsonObject[]).flatMap(argumentsIn), [{ city: "Oslo" }]);
   assertEquals(notes, "relaxed arguments parsed: refused by chat");
 });
+
+Deno.test("results of tools as texts: a server that takes no pictures in results gets them in a turn of the user", async () => {
+  const picture = { type: "input_image", image_url: "data:image/png;base64,AAAA" };
+  const called = (id: string) => ({ type: "function_call", call_id: id, name: "view", arguments: "{}" });
+  const result = (id: string, output: JsonObject[]) => ({ type: "function_call_output", call_id: id, output });
+  const text = { type: "input_text", text: "Here it is" };
+  const message = "Output of tool call should be 'Input text'";
+  const fake = fakeUpstream(({ body }) =>
+    body.includes('"output":[') ? Response.json({ error: { message } }, { status: 400 }) : shortAnswer("responses")
+  );
+  const app = newApp({ config: CONFIG, fetch: fake.fetch });
+  const input = [
+    ASKED,
+    called("c1"),
+    called("c2"),
+    result("c1", [text, picture]),
+    result("c2", [picture]),
+    { role: "user", content: "b" },
+  ];
+  const response = await app.post(PATH.responses, { model: "responses", input }, {});
+  assertEquals([response.status, fake.asked.length], [200, 2]);
+  assertEquals(response.headers.get("x-laneway-notes"), "relaxed results of tools as texts: refused by responses");
+  await response.body?.cancel();
+  const sent = listOf(JSON.parse(fake.asked[1]!.body).input);
+  assertEquals(sent.flatMap(({ output }) => output ?? []), ["Here it is", "See the files below"]);
+  const from = (id: string) => ({ type: "input_text", text: `From the result of ${id}:` });
+  const files = sent[5]!;
+  assertEquals(files.role, "user");
+  assertEquals(listOf(files.content).map(({ detail: _, ...part }) => part), [from("c1"), picture, from("c2"), picture]);
+});
