@@ -15,7 +15,7 @@ import type {
   Message,
   OutputPart,
 } from "../../src/canonical/generate.ts";
-import { asObject, copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asList, asObject, copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -98,13 +98,29 @@ function isPlainRequest(body: ChatRequest): boolean {
 }
 
 /** Names that only some servers and clients know. */
-const FOREIGN_FIELDS: readonly string[] = ["n_predict", "input", ...SDK_OPTIONS];
+const FOREIGN_FIELDS: readonly string[] = [
+  ...["n_predict", "input", "system", "instructions", "stop_sequences"],
+  ...SDK_OPTIONS,
+];
 
 /** The body without names that only some servers and clients know. */
-function inOwnForm(given: JsonObject, note: (text: string) => void): unknown {
+function inOwnForm(given: JsonObject, note: (text: string) => void): JsonObject {
   const body = SDK_OPTIONS.some((name) => given[name] !== undefined) ? withoutSdkOptions(given, note) : given;
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
-  return limited.input === undefined ? limited : toChatShape(limited, note);
+  return withOwnNames(limited.input === undefined ? limited : toChatShape(limited, note), note);
+}
+
+/** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
+function withOwnNames(
+  { system, instructions, stop_sequences, ...body }: JsonObject,
+  note: (text: string) => void,
+): JsonObject {
+  const said = [system, instructions].filter((content) => Array.isArray(content) ? content.length > 0 : content);
+  if (said.length > 0) {
+    body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
+  }
+  noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
+  return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
 }
 
 function addTools(body: ChatRequest, given: JsonObject, request: GenerateRequest): void {

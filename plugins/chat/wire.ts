@@ -61,14 +61,26 @@ function withType<T extends z.ZodType>(schema: T) {
 
 /** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-export const toolCall = withType(z.union([
-  z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
-  z.looseObject({
-    id: z.string(),
-    type: z.literal("custom"),
-    custom: z.looseObject({ name: z.string(), input: z.string() }),
-  }),
-]));
+/** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
+function withoutEmpty(call: unknown): unknown {
+  if (!isJsonObject(call) || typeof call.name === "string") return call;
+  const { function: called, custom, ...rest } = call;
+  const isEmpty = (one: unknown) => !one || isJsonObject(one) && Object.keys(one).length === 0;
+  const isKnown = !rest.type || rest.type === "function" || rest.type === "custom";
+  return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
+}
+
+export const toolCall = z.preprocess(
+  withoutEmpty,
+  withType(z.union([
+    z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
+    z.looseObject({
+      id: z.string(),
+      type: z.literal("custom"),
+      custom: z.looseObject({ name: z.string(), input: z.string() }),
+    }),
+  ])),
+);
 export type ToolCall = z.output<typeof toolCall>;
 
 const message = z.discriminatedUnion("role", [

@@ -82,7 +82,8 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
   };
   return (request, _peer, places) => {
     const bearer = bearerOf(request.headers);
-    const secrets = new Set([...keysIn(request, places), bearer ?? ""].filter((secret) => secret !== ""));
+    const secrets = new Set([...keysIn(request, places), bearer ?? ""]);
+    secrets.delete("");
     const [first] = secrets;
     if (first === undefined) {
       refuse(`No API key: send it as "Authorization: Bearer <key>" or "${places?.header ?? "x-api-key"}: <key>"`);
