@@ -50,6 +50,11 @@ const CASES: { title: string; body: JsonObject; offered: string[] }[] = [
   { title: "a tool that a turn defines", body: conversation([tool("a")], [define(tool("b"))]), offered: ["a", "b"] },
   { title: "a defined tool alone", body: conversation([], [define(tool("b"))]), offered: ["b"] },
   {
+    title: "a tool that a turn defines anew",
+    body: conversation([tool("a")], [define(tool("a", { description: "newer" }))]),
+    offered: ["a"],
+  },
+  {
     title: "the last of several changes",
     body: conversation([tool("a")], [remove("a"), define(tool("b"))], [add("a"), remove("b")]),
     offered: ["a"],
@@ -92,7 +97,8 @@ for (const { title, body, offered } of CASES) {
     });
   }
   Deno.test(`tool changes: an upstream of the same wire reads the turns themselves (${title})`, async () => {
-    const { asked } = await tell("messages", body);
+    const { asked, view } = await tell("messages", body);
+    assertEquals(view.headers.get("x-laneway-notes"), null);
     assertEquals(asked.tools, body.tools);
     assertEquals(asked.messages, body.messages);
   });
