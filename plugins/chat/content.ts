@@ -1,24 +1,76 @@
 /** Message content, both ways: a text, or a list of parts. */
 import { carrying, extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { FilePart, FileSource, InputPart, Message, RefusalPart, TextPart } from "../../src/canonical/generate.ts";
-import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import type {
+  FilePart,
+  FileSource,
+  InputPart,
+  Message,
+  ReasoningPart,
+  RefusalPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
+import { isText, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { ANY_FILE, audioFormat, audioType, foreignPart, sourceOf } from "../shared/foreign.ts";
+import { type Content, type ContentPart, contentSchema, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 
 type ParsedPart = InputPart | RefusalPart;
-
-const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
-const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: "audio/wav", mp3: "audio/mpeg" };
 
 export function parseContent(content: Content | null | undefined): ParsedPart[] {
   if (content === null || content === undefined || content === "") return [];
   return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parsePart);
 }
 
+/** The content of an assistant's turn, in which editors also write calls and thoughts as blocks of the messages wire. */
+export function parseTurn(content: Content | null | undefined): (ParsedPart | ToolCallPart | ReasoningPart)[] {
+  return Array.isArray(content)
+    ? content.map((part) => parseBlock(part as JsonObject) ?? parsePart(part))
+    : parseContent(content);
+}
+
+function parseBlock({ type, id, name, input, thinking }: JsonObject): ToolCallPart | ReasoningPart | undefined {
+  if (type === "thinking" && isText(thinking)) return { type: "reasoning", text: thinking };
+  if (type !== "tool_use" || !isText(id) || !isText(name)) return undefined;
+  return { type: "tool-call", kind: "function", id, name, input: JSON.stringify(input ?? {}) };
+}
+
+/** A refusal in a turn that is not the assistant's is plain text. */
+export function inputParts(content: Content | null | undefined): InputPart[] {
+  const parts = parseContent(content);
+  return parts.some(({ type }) => type === "refusal")
+    ? parts.map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part)
+    : parts as InputPart[];
+}
+
+/** The content of a user's turn, in which editors also write results of tools as blocks of the messages wire. */
+export function splitResults(content: Content): { results: ToolResultPart[]; rest: Content } {
+  const blocks = content as JsonObject[];
+  if (!blocks.some(isResult)) return { results: [], rest: content };
+  return {
+    results: blocks.filter(isResult).map(parseResult),
+    rest: blocks.filter((block) => !isResult(block)) as Content,
+  };
+}
+
+function isResult({ type, tool_use_id }: JsonObject): boolean {
+  return type === "tool_result" && isText(tool_use_id);
+}
+
+function parseResult({ tool_use_id, content, is_error }: JsonObject): ToolResultPart {
+  const parts = inputParts(validate(contentSchema, content ?? ""));
+  return { type: "tool-result", id: String(tool_use_id), content: parts, ...(is_error === true && { isError: true }) };
+}
+
 const TEXT_KEYS = ["type", "text"];
 
 function parsePart(part: ContentPart): ParsedPart {
-  if (!isKnownPart(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
+  if (!isKnownPart(part)) {
+    const fields = part as JsonObject;
+    return foreignPart(fields, WIRE) ?? { type: "opaque", extra: { wire: WIRE, fields } };
+  }
   switch (part.type) {
     case "text":
       return carrying<TextPart>({ type: "text", text: part.text }, WIRE, part, TEXT_KEYS);
@@ -26,19 +78,21 @@ function parsePart(part: ContentPart): ParsedPart {
       return { type: "refusal", text: part.refusal, ...extraField(WIRE, part, ["type", "refusal"]) };
     case "image_url":
       return {
-        ...fileOf(part, "image_url", ["url", "detail"], "image/*", sourceOf(part.image_url.url)),
+        ...fileOf(part, "image_url", ["url", "detail"], sourceOf(part.image_url.url, "image/*")),
         ...present("detail", part.image_url.detail),
       };
     case "input_audio": {
       const { data, format } = part.input_audio;
-      const mediaType = Object.hasOwn(AUDIO_TYPES, format) ? AUDIO_TYPES[format]! : `audio/${format}`;
-      return fileOf(part, "input_audio", ["data", "format"], mediaType, { type: "base64", data });
+      const sourced = { mediaType: audioType(format), source: { type: "base64" as const, data } };
+      return fileOf(part, "input_audio", ["data", "format"], sourced);
     }
     case "file": {
       const { file_data, file_id, filename } = part.file;
       if (!file_id && !file_data) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
-      const source: Sourced = file_id ? { type: "id", id: file_id } : sourceOf(file_data ?? "", true);
-      const file = fileOf(part, "file", ["file_data", "file_id", "filename"], "application/octet-stream", source);
+      const sourced = file_id
+        ? { mediaType: ANY_FILE, source: { type: "id" as const, id: file_id } }
+        : sourceOf(file_data ?? "", ANY_FILE, true);
+      const file = fileOf(part, "file", ["file_data", "file_id", "filename"], sourced);
       return filename ? { ...file, name: filename } : file;
     }
     default:
@@ -46,24 +100,18 @@ function parsePart(part: ContentPart): ParsedPart {
   }
 }
 
-type Sourced = FileSource & { mediaType?: string };
-
-/** A data URL as its bytes; anything else is an address (or, for a file, the bytes without their type). */
-function sourceOf(url: string, bare = false): Sourced {
-  const match = DATA_URL.exec(url);
-  if (match) return { type: "base64", data: url.slice(match[0].length), mediaType: match[1]! };
-  return bare ? { type: "base64", data: url } : { type: "url", url };
-}
-
-function fileOf(part: KnownPart, key: string, known: string[], mediaType: string, sourced: Sourced): FilePart {
-  const { mediaType: declared, ...source } = sourced;
+function fileOf(
+  part: KnownPart,
+  key: string,
+  known: string[],
+  sourced: { mediaType: string; source: FileSource },
+): FilePart {
   const inner = extraOf(WIRE, part[key] as JsonObject, new Set(known));
   const outer = extraOf(WIRE, part, new Set(["type", key]));
   const fields = { ...outer?.fields, ...inside(key, inner) };
   return {
     type: "file",
-    mediaType: declared ?? mediaType,
-    source,
+    ...sourced,
     ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
 }
@@ -116,7 +164,7 @@ function serializeFile(
   fields: JsonObject,
   { note }: Context,
 ): JsonObject {
-  const [kind, subtype = ""] = mediaType.split("/");
+  const [kind] = mediaType.split("/");
   const part = (type: string, known: JsonObject): JsonObject => {
     const { inner, outer } = splitInside(type, fields);
     return { type, [type]: { ...known, ...inner }, ...outer };
@@ -129,8 +177,7 @@ function serializeFile(
   if (isSound && name !== undefined) note("dropped filename");
   if (detail !== undefined && detail !== "auto") note("dropped detail");
   if (isSound) {
-    const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
-    return part("input_audio", { data: source.data, format });
+    return part("input_audio", { data: source.data, format: audioFormat(mediaType) });
   }
   if (source.type === "url") {
     // Only pictures have a place for an address here.

@@ -1,4 +1,3 @@
-import { SDK_OPTIONS, withoutSdkOptions } from "./legacy.ts";
 import {
   carrying,
   type ClosedPlaces,
@@ -16,13 +15,14 @@ import type {
   Message,
   OutputPart,
 } from "../../src/canonical/generate.ts";
-import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asList, asObject, copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
+import { refusePartial, SDK_OPTIONS, withoutSdkOptions } from "../shared/foreign.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
-import { parseContent } from "./content.ts";
+import { inputParts, parseTurn, splitResults } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
@@ -57,7 +57,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     messages: parseMessages(body),
     stream: body.stream ?? false,
   };
-  if (!isPlain) addTools(body, request);
+  if (!isPlain) addTools(body, given as JsonObject, request);
   if (body.reasoning_effort) request.thinking = { effort: body.reasoning_effort };
   const limit = body.max_completion_tokens ?? body.max_tokens;
   if (limit) request.maxOutputTokens = limit;
@@ -98,16 +98,32 @@ function isPlainRequest(body: ChatRequest): boolean {
 }
 
 /** Names that only some servers and clients know. */
-const FOREIGN_FIELDS: readonly string[] = ["n_predict", "input", ...SDK_OPTIONS];
+const FOREIGN_FIELDS: readonly string[] = [
+  ...["n_predict", "input", "system", "instructions", "stop_sequences"],
+  ...SDK_OPTIONS,
+];
 
 /** The body without names that only some servers and clients know. */
-function inOwnForm(given: JsonObject, note: (text: string) => void): unknown {
+function inOwnForm(given: JsonObject, note: (text: string) => void): JsonObject {
   const body = SDK_OPTIONS.some((name) => given[name] !== undefined) ? withoutSdkOptions(given, note) : given;
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
-  return limited.input === undefined ? limited : toChatShape(limited, note);
+  return withOwnNames(limited.input === undefined ? limited : toChatShape(limited, note), note);
 }
 
-function addTools(body: ChatRequest, request: GenerateRequest): void {
+/** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
+function withOwnNames(
+  { system, instructions, stop_sequences, ...body }: JsonObject,
+  note: (text: string) => void,
+): JsonObject {
+  const said = [system, instructions].filter((content) => Array.isArray(content) ? content.length > 0 : content);
+  if (said.length > 0) {
+    body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
+  }
+  noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
+  return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
+}
+
+function addTools(body: ChatRequest, given: JsonObject, request: GenerateRequest): void {
   const { tools, functions, parallel_tool_calls } = body;
   if (tools?.length || functions?.length) {
     request.tools = [...(tools ?? []).map(parseTool), ...(functions ?? []).map((one) => parseFunction(one))];
@@ -115,10 +131,13 @@ function addTools(body: ChatRequest, request: GenerateRequest): void {
   const toolChoice = parseChoice(body);
   if (toolChoice) request.toolChoice = toolChoice;
   if (typeof parallel_tool_calls === "boolean") request.parallelToolCalls = parallel_tool_calls;
+  // The messages wire says it in its choice.
+  else if (asObject(given.tool_choice).disable_parallel_tool_use === true) request.parallelToolCalls = false;
 }
 
 /** Adds what few requests have, and notes what counts for nothing. */
 function addRest(body: ChatRequest, request: GenerateRequest, note: (text: string) => void): void {
+  refusePartial(body);
   const { response_format } = body;
   const relay = parseRelay(body);
   if (!relay) {
@@ -221,11 +240,19 @@ function parseMessages({ messages, tools }: ChatRequest): Message[] {
       case "system":
       case "developer":
       case "user": {
-        const { role, content } = message;
-        const isText = typeof content === "string" && content !== "";
+        const { role } = message;
+        let content: Content | null | undefined = message.content;
+        if (Array.isArray(content)) {
+          const { results, rest } = splitResults(content);
+          if (results.length > 0) parsed.push({ role: "tool", content: results });
+          if (results.length > 0 && rest.length === 0) break;
+          content = rest;
+        }
         const turn: Message = {
           role: role === "user" ? role : "system",
-          content: isText ? [{ type: "text", text: content }] : inputParts(content),
+          content: typeof content === "string" && content !== ""
+            ? [{ type: "text", text: content }]
+            : inputParts(content),
         };
         if (hasOther(message, TURN_KEYS)) carrying(turn, WIRE, message, TURN_KEYS);
         parsed.push(turn);
@@ -259,7 +286,7 @@ function parseAssistant(
 ): AssistantMessage {
   const { content, refusal, tool_calls, function_call } = message;
   const reasoning = message.reasoning_content ?? message.reasoning;
-  const parts: OutputPart[] = parseContent(content);
+  const parts: OutputPart[] = parseTurn(content);
   if (reasoning !== null && reasoning !== undefined) parts.unshift({ type: "reasoning", text: reasoning });
   if (refusal) parts.push({ type: "refusal", text: refusal });
   for (const call of tool_calls ?? []) if (!isEmptyCall(call)) parts.push(parseToolCall(call, flat));
@@ -277,12 +304,4 @@ function toolMessage(id: string, content: Content | null | undefined, extra?: Ex
     role: "tool",
     content: [{ type: "tool-result", id, content: inputParts(content), ...(extra && { extra }) }],
   };
-}
-
-/** A refusal in a turn that is not the assistant's is plain text. */
-function inputParts(content: Content | null | undefined): InputPart[] {
-  const parts = parseContent(content);
-  return parts.some(({ type }) => type === "refusal")
-    ? parts.map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part)
-    : parts as InputPart[];
 }

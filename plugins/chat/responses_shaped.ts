@@ -88,8 +88,7 @@ const DROPPED = ["truncation", "max_tool_calls"];
 const STORED = ["previous_response_id", "conversation", "prompt"];
 
 /** The body in this wire's form. A body that has this form already is returned as it is. */
-export function toChatShape(body: unknown, note: Note): unknown {
-  if (!isJsonObject(body)) return body;
+export function toChatShape(body: JsonObject, note: Note): JsonObject {
   if (!isShaped(body)) return body;
   const shaped = validate(shapedSchema, body);
   const { input, instructions, tools, max_output_tokens, reasoning, text, messages: _, ...rest } = shaped;
@@ -113,7 +112,7 @@ export function toChatShape(body: unknown, note: Note): unknown {
     ...(isJsonObject(body.stream_options) && usageOption(body.stream_options)),
     ...(tools && { tools: tools.filter((tool) => isSpeakable(tool, note)) }),
     ...fields,
-  };
+  } as JsonObject;
 }
 
 /** Whether it has an input, and no messages of this wire. */

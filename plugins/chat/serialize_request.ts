@@ -121,6 +121,11 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         held = [];
         break;
       case "assistant":
+        // Nothing is begun for the model, but many servers take it for a beginning, which they refuse.
+        if (message.content.length === 0 && turns.length > 0 && position === messages.length - 1) {
+          context.note("dropped the empty last turn of the assistant");
+          break;
+        }
         turns.push(serializeAssistant(message, wantsThoughts, target, extra, context));
         break;
       case "tool":

@@ -5,7 +5,7 @@ import type { Usage } from "../../src/canonical/usage.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { FINISH_WORDS } from "./finish.ts";
-import { asksForFunctions } from "./legacy.ts";
+import { asksForFunctions } from "./tools.ts";
 import { flatCustomTools } from "./responses_shaped.ts";
 import { serializeCall } from "./tools.ts";
 import { serializeUsage } from "./usage.ts";

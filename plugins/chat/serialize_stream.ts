@@ -7,7 +7,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { FINISH_WORDS } from "./finish.ts";
-import { asksForFunctions } from "./legacy.ts";
+import { asksForFunctions } from "./tools.ts";
 import { flatCustomTools } from "./responses_shaped.ts";
 import { BETWEEN_STEPS, noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";

@@ -5,7 +5,7 @@ import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/can
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { workOf } from "./hosted.ts";
 import {
   type ChatRequest,
@@ -164,6 +164,11 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
   const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toArgumentsText(args) };
   if (Object.keys(fields).length > 0) part.extra = { wire: WIRE, fields };
   return part;
+}
+
+/** Whether the client offers `functions`, the form before tools, and so reads `function_call` in the answer. */
+export function asksForFunctions({ body }: WireRequest): boolean {
+  return isJsonObject(body) && Array.isArray(body.functions) && !Array.isArray(body.tools);
 }
 
 /** A call for an upstream: always a function's, see `serializeTool`. */

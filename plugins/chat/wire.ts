@@ -15,7 +15,11 @@ const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 const imagePart = z.looseObject({
   type: z.literal("image_url"),
-  image_url: z.looseObject({ url: z.string(), detail: z.string().nullish() }),
+  /** Some clients send the address alone. */
+  image_url: z.preprocess(
+    (value) => typeof value === "string" ? { url: value } : value,
+    z.looseObject({ url: z.string(), detail: z.string().nullish() }),
+  ),
 });
 const audioPart = z.looseObject({
   type: z.literal("input_audio"),
@@ -39,8 +43,8 @@ export type ContentPart = z.output<typeof contentPart>;
 export function isKnownPart(part: ContentPart): part is KnownPart {
   return KNOWN_PARTS.includes(part.type);
 }
-const content = z.union([z.string(), z.array(contentPart)]);
-export type Content = z.output<typeof content>;
+export const contentSchema = z.union([z.string(), z.array(contentPart)]);
+export type Content = z.output<typeof contentSchema>;
 
 /**
  * Some SDKs leave the type of a tool, a call or a choice away, as the hub's and Mistral's do: what stands in it tells which
@@ -57,30 +61,42 @@ function withType<T extends z.ZodType>(schema: T) {
 
 /** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-export const toolCall = withType(z.union([
-  z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
-  z.looseObject({
-    id: z.string(),
-    type: z.literal("custom"),
-    custom: z.looseObject({ name: z.string(), input: z.string() }),
-  }),
-]));
+/** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
+function withoutEmpty(call: unknown): unknown {
+  if (!isJsonObject(call) || typeof call.name === "string") return call;
+  const { function: called, custom, ...rest } = call;
+  const isEmpty = (one: unknown) => !one || isJsonObject(one) && Object.keys(one).length === 0;
+  const isKnown = !rest.type || rest.type === "function" || rest.type === "custom";
+  return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
+}
+
+export const toolCall = z.preprocess(
+  withoutEmpty,
+  withType(z.union([
+    z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
+    z.looseObject({
+      id: z.string(),
+      type: z.literal("custom"),
+      custom: z.looseObject({ name: z.string(), input: z.string() }),
+    }),
+  ])),
+);
 export type ToolCall = z.output<typeof toolCall>;
 
 const message = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.enum(["system", "developer"]), content }),
-  z.looseObject({ role: z.literal("user"), content }),
+  z.looseObject({ role: z.enum(["system", "developer"]), content: contentSchema }),
+  z.looseObject({ role: z.literal("user"), content: contentSchema }),
   z.looseObject({
     role: z.literal("assistant"),
-    content: content.nullish(),
+    content: contentSchema.nullish(),
     refusal: z.string().nullish(),
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
     function_call: functionCall.nullish(),
   }),
-  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: content.nullish() }),
-  z.looseObject({ role: z.literal("function"), name: z.string(), content: content.nullish() }),
+  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: contentSchema.nullish() }),
+  z.looseObject({ role: z.literal("function"), name: z.string(), content: contentSchema.nullish() }),
 ]);
 export type ChatMessage = z.output<typeof message>;
 
@@ -142,12 +158,23 @@ const isNamed = ({ type, function: fn, custom, name }: z.output<typeof reference
   !["function", "custom"].includes(type) || (fn ?? custom)?.name !== undefined || name !== undefined;
 const toolReference = withType(reference.refine(isNamed, UNNAMED));
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolReference) });
-const toolChoice = withType(z.union([
-  z.enum(["none", "auto", "required"]),
-  z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
-  z.looseObject({ type: z.literal("allowed_tools"), ...allowedTools.shape }),
-  reference.extend({ type: z.enum(["function", "custom"]) }).refine(isNamed, UNNAMED),
-]));
+/** A choice in the shape of the messages wire, which some editors mix in, in this wire's. */
+function inOwnForm(choice: unknown): unknown {
+  const type = isJsonObject(choice) ? choice.type : choice;
+  if (type === "any") return "required";
+  if (type === "tool" && isJsonObject(choice)) return { type: "function", function: { name: choice.name } };
+  return type === "none" || type === "auto" || type === "required" ? type : choice;
+}
+
+const toolChoice = z.preprocess(
+  inOwnForm,
+  withType(z.union([
+    z.enum(["none", "auto", "required"]),
+    z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
+    z.looseObject({ type: z.literal("allowed_tools"), ...allowedTools.shape }),
+    reference.extend({ type: z.enum(["function", "custom"]) }).refine(isNamed, UNNAMED),
+  ])),
+);
 export type ToolReference = z.output<typeof reference>;
 export type ChatToolChoice = z.output<typeof toolChoice>;
 

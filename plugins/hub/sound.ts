@@ -10,7 +10,7 @@ import { refuseFailure } from "./failure.ts";
 type Sound = { url: string } | { url?: undefined; bytes: Uint8Array<ArrayBuffer>; mediaType: string | null };
 
 /** The keys under which an answer has its audio, or an object or list with it. */
-const SOUND_KEYS = ["audio", "output", "data", "url", "audio_url", "base64", "b64_json"];
+const SOUND_KEYS = ["audio", "output", "data", "url", "audio_url", "base64", "b64_json", "file_data"];
 
 /** The audio in an answer. Absent if there is none. A plain text is base64 only under a key that means so. */
 function soundIn(value: unknown, key?: string): Sound | undefined {

@@ -10,8 +10,9 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, isText, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { foreignPart } from "../shared/foreign.ts";
 import { sealedIn } from "./compaction.ts";
-import type { HostedBlocks } from "./hosted.ts";
+import { type HostedBlocks, TOOL_SET } from "./hosted.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
@@ -30,7 +31,8 @@ const RESULT_KEYS = ["type", "tool_use_id", "content", "is_error"];
 function parseBlock(block: Block, hosted?: HostedBlocks): ParsedPart {
   if (!isKnownBlock(block)) {
     const fields = block as JsonObject;
-    return hosted?.parse(fields) ?? { ...opaque(block, inWords(block)), ...sealedIn(fields) };
+    return hosted?.parse(fields) ?? foreignPart(fields, WIRE) ??
+      { ...opaque(block, inWords(fields)), ...sealedIn(fields) };
   }
   switch (block.type) {
     case "text":
@@ -140,25 +142,64 @@ function opaque(block: object, standIn: string): OpaquePart {
 }
 
 /** A block in words: results of a search, a call that a server made itself, tools that became known. */
-function inWords(block: Block): string {
-  const fields = block as JsonObject;
-  const tools = toolReferences(fields);
+export function inWords(block: JsonObject): string {
   switch (block.type) {
     case "search_result":
-      return titled([fields.title, fields.source].filter(isText).join(" – "), textsIn(fields.content));
-    case "tool_reference":
-    case "tool_addition":
+      return titled([block.title, block.source].filter(isText).join(" – "), textsIn(block.content));
+    case "tool_reference": {
+      const tools = toolReferences(block);
       if (tools.length > 0) return `The tool ${tools.join(", ")} is now available.`;
       break;
-    case "tool_removal":
-      if (tools.length > 0) return `The tool ${tools.join(", ")} is no longer available.`;
+    }
+    case "tool_addition":
+    case "tool_removal": {
+      const change = toolChange(block);
+      const isNow = block.type === "tool_addition" ? "now" : "no longer";
+      if (change) return `The tool ${change.name} is ${isNow} available.`;
       break;
+    }
     case "server_tool_use":
     case "mcp_tool_use":
-      return `[Called ${toJsonText(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
+      return `[Called ${toJsonText(block.name)} with ${JSON.stringify(block.input ?? {})}]`;
   }
-  const text = textsIn(fields.content);
+  const text = textsIn(block.content);
   return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
+}
+
+/** What a turn does to a tool: it adds it, by name or with its definition, or takes it away. */
+export interface ToolChange {
+  /** For a remote server's tool or all of its tools: a name that no tool has. */
+  name: string;
+  isAddition: boolean;
+  definition?: JsonObject;
+}
+
+export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
+  const isAddition = type === "tool_addition";
+  if (!isJsonObject(tool) || !isAddition && type !== "tool_removal") return undefined;
+  const { name, server_name: server, definition } = tool;
+  switch (tool.type) {
+    case "tool_reference":
+      return isText(name) ? { name, isAddition } : undefined;
+    case "mcp_tool_reference":
+      return isText(name) && isText(server) ? { name: `${name} of ${server}`, isAddition } : undefined;
+    case "mcp_toolset_reference":
+      return isText(server) ? { name: setOf(server), isAddition } : undefined;
+    case "tool_definition":
+      return isJsonObject(definition) ? { name: nameInTurns(definition), definition, isAddition } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** The name by which turns mean a tool of the request. */
+export function nameInTurns({ type, name, mcp_server_name: server }: JsonObject): string {
+  if (type === TOOL_SET && isText(server)) return setOf(server);
+  return isText(name) ? name : String(type);
+}
+
+function setOf(server: string): string {
+  return `set of ${server}`;
 }
 
 /** The names of the tools that a block refers to, however deep inside it. */

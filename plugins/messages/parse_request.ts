@@ -11,7 +11,6 @@ import {
 } from "../../src/canonical/extra.ts";
 import type {
   GenerateRequest,
-  InputPart,
   Message,
   OutputPart,
   OutputSchema,
@@ -20,31 +19,29 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { holdsPart } from "../../src/canonical/part_types.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { asSent, hasSdkOptions, refusePartial } from "../shared/foreign.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { HostedBlocks, withRemoteTools } from "./hosted.ts";
-import { inputParts, parseContent, toolReferences } from "./parse_content.ts";
-import { parseTool, parseToolChoice } from "./tools.ts";
-import {
-  type MessagesRequest,
-  REQUEST_KEYS,
-  requestSchema,
-  WIRE,
-  type WireFormat,
-  type WireMessage,
-  type WireTool,
-} from "./wire.ts";
+import { inputParts, parseContent } from "./parse_content.ts";
+import { parseToolChoice, parseTools } from "./tools.ts";
+import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireFormat, type WireMessage } from "./wire.ts";
 
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
-export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
-  const body = validate(requestSchema, wire.body);
+export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
+  const { note } = context;
+  const { body: given } = wire;
+  if (isJsonObject(given) && given.thread !== undefined && given.thread !== null) refuseThread();
+  const body = validate(requestSchema, given);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
-  const isPlain = !hasOther(body, PLAIN_KEYS);
-  if (!isPlain || hasClosedPlaces(body)) noteUnread(body, note);
+  const isPlain = !hasOther(body, PLAIN_KEYS) && !hasTellingBlocks(body);
+  if (!isPlain) {
+    if (hasSdkOptions(body)) return parseRequest(asSent(wire, note), context);
+    noteUnread(body, note);
+  }
   const request: GenerateRequest = { model: body.model, messages: parseMessages(body), stream: body.stream ?? false };
   if (!isPlain) addControls(body, request);
   if (body.max_tokens !== null && body.max_tokens !== undefined) request.maxOutputTokens = body.max_tokens;
@@ -66,12 +63,12 @@ const PLAIN_KEYS: ReadonlySet<string> = new Set([
   ...Object.keys(MESSAGES_SAMPLING.shape),
 ]);
 
-/** Whether a block may hold fields that are not read. */
-function hasClosedPlaces({ messages }: MessagesRequest): boolean {
+/** Whether a block may hold fields that are not read, or says something of the request's tools. */
+function hasTellingBlocks({ messages }: MessagesRequest): boolean {
   for (const { content } of messages) {
     if (!Array.isArray(content)) continue;
-    for (const { source, content: inner } of content as JsonObject[]) {
-      if (source || (inner && typeof inner !== "string")) return true;
+    for (const { source, content: inner, tool, tool_changes } of content as JsonObject[]) {
+      if (source || tool || tool_changes || (inner && typeof inner !== "string")) return true;
     }
   }
   return false;
@@ -88,8 +85,7 @@ function noteUnread(body: MessagesRequest, note: (text: string) => void): void {
 
 function addControls(body: MessagesRequest, request: GenerateRequest): void {
   const { tool_choice } = body;
-  const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(request.messages);
-  const tools = withRemoteTools((body.tools ?? []).map((tool) => parseTool(tool, known)), body as JsonObject);
+  const tools = withRemoteTools(parseTools(body.tools ?? [], request.messages), body as JsonObject);
   if (tools.length > 0) request.tools = tools;
   if (tool_choice) request.toolChoice = parseToolChoice(tool_choice);
   if (tool_choice?.disable_parallel_tool_use) request.parallelToolCalls = false;
@@ -99,7 +95,7 @@ function addControls(body: MessagesRequest, request: GenerateRequest): void {
 
 /** Adds what few requests have. */
 function addRest(body: MessagesRequest, beta: string | null, request: GenerateRequest): void {
-  if (body.thread !== undefined && body.thread !== null) refuseThread();
+  refusePartial(body);
   const outputSchema = parseFormat(body);
   if (outputSchema) request.outputSchema = outputSchema;
   const extra = parseExtra(body, beta);
@@ -266,30 +262,6 @@ function isResult(part: OutputPart | ToolResultPart): part is ToolResultPart {
 /** A result has no place in an assistant's turn. */
 function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
   return isResult(part) ? inputParts([part])[0]! : part;
-}
-
-/** A search for tools that the vendor runs. At other upstreams nobody runs it, so the model must see the tools themselves. */
-function isServersSearch({ type }: WireTool): boolean {
-  return typeof type === "string" && type.startsWith("tool_search_tool_");
-}
-
-/** The names of deferred tools that the conversation has brought up, and not withdrawn since. */
-function referencedTools(messages: readonly Message[]): Set<string> {
-  const names = new Set<string>();
-  if (!holdsPart(messages, "opaque")) return names;
-  const look = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]) => {
-    for (const part of parts) {
-      if (part.type === "tool-result") look(part.content);
-      if (part.type !== "opaque") continue;
-      const { type } = part.extra.fields;
-      for (const name of toolReferences(part.extra.fields)) {
-        if (type === "tool_removal") names.delete(name);
-        else names.add(name);
-      }
-    }
-  };
-  for (const message of messages) look(message.content);
-  return names;
 }
 
 /** Whether the client wants to see no thoughts, and only to give them back. */

@@ -24,7 +24,10 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const { system, rest } = splitSystem(input.messages, target, context);
   // A server that a request names without a tool set has no place among the tools.
-  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => !isEmpty(tool));
+  const offered = input.tools ?? [];
+  // A server of the client's own wire reads the definition where it stands.
+  const listed = context.clientWire === WIRE ? offered.filter(({ inTurns }) => !inTurns) : offered;
+  const tools = listed.map((tool) => serializeTool(tool, context)).filter((tool) => !isEmpty(tool));
   if (input.outputSchema && !input.outputSchema.schema) context.note("dropped response_format");
   const outputConfig = serializeOutputConfig(input, inConfig, context);
   const body: JsonObject = {
@@ -33,7 +36,8 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(system.length > 0 && { system }),
     messages: joinTurns(rest, context),
     ...(tools.length > 0 && { tools }),
-    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
+    ...((tools.length > 0 || listed.length < offered.length) &&
+      { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
     thinking: serializeThinking(input, inThinking),
     output_config: outputConfig ?? noConfig,
   };

@@ -1,21 +1,65 @@
 /** Tools and the choice among them, both ways. */
 import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
-import type { FunctionTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
-import { type JsonObject, present } from "../../src/canonical/json.ts";
+import type { FunctionTool, Message, Tool, ToolChoice, ToolResultPart } from "../../src/canonical/generate.ts";
+import { asObjects, type JsonObject, present } from "../../src/canonical/json.ts";
+import { holdsPart } from "../../src/canonical/part_types.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
+import { validate } from "../../src/contract/validate.ts";
 import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
 import { workOf } from "./hosted.ts";
-import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
+import { nameInTurns, type ToolChange, toolChange, toolReferences } from "./parse_content.ts";
+import { toolSchema, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
 const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict", "defer_loading"];
 
-/**
- * `known`: the names from the conversation's `tool_reference` blocks, if the client searches for tools itself. The model sees only
- * those of the deferred tools.
- */
-export function parseTool(tool: WireTool, known: ReadonlySet<string> | undefined): Tool {
+/** The request's tools as its conversation leaves them, and those that the conversation itself defines. */
+export function parseTools(tools: readonly WireTool[], messages: readonly Message[]): Tool[] {
+  const changes = holdsPart(messages, "opaque") ? changesIn(messages) : undefined;
+  // At other upstreams nobody runs the vendor's search, so the model must see the tools themselves.
+  const isSearched = tools.some(isServersSearch);
+  const parsed = tools.map((tool): Tool => {
+    const change = changes?.get(nameInTurns(tool as JsonObject));
+    const isWithdrawn = change && (change.definition || !change.isAddition);
+    return {
+      ...parseTool(tool, isSearched || change?.isAddition === true),
+      ...(isWithdrawn && { withdrawn: true }),
+    };
+  });
+  for (const { isAddition, definition } of changes?.values() ?? []) {
+    if (isAddition && definition) parsed.push({ ...parseTool(validate(toolSchema, definition), true), inTurns: true });
+  }
+  return parsed;
+}
+
+/** A search for tools that the vendor runs. */
+function isServersSearch({ type }: WireTool): boolean {
+  return typeof type === "string" && type.startsWith("tool_search_tool_");
+}
+
+/** What the turns have done last to each tool that they mention. */
+function changesIn(messages: readonly Message[]): Map<string, ToolChange> {
+  const changes = new Map<string, ToolChange>();
+  const add = (change: ToolChange) => changes.set(change.name, { ...changes.get(change.name), ...change });
+  const look = (parts: Message["content"] | ToolResultPart["content"]) => {
+    for (const part of parts) {
+      if (part.type === "tool-result") look(part.content);
+      if (part.type !== "opaque") continue;
+      const { fields } = part.extra;
+      // A summary carries the changes of the turns in whose place it stands.
+      const blocks = asObjects(fields.tool_changes ?? [fields]);
+      for (const change of blocks.flatMap((one) => toolChange(one) ?? [])) add(change);
+      if (fields.tool || fields.tool_changes) continue;
+      for (const name of toolReferences(fields)) add({ name, isAddition: true });
+    }
+  };
+  for (const { content } of messages) look(content);
+  return changes;
+}
+
+/** `isKnown`: whether the model sees the tool if it is a deferred one. */
+function parseTool(tool: WireTool, isKnown: boolean): Tool {
   const { type, description, strict, defer_loading } = tool;
   const input_schema = tool.input_schema ?? tool.inputSchema;
   const name = tool.name ?? type ?? "";
@@ -37,7 +81,7 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string> | undefined
     ...present("description", description ?? client?.description),
     ...present("parameters", input_schema ?? client?.parameters),
     ...present("strict", strict),
-    ...(defer_loading && { deferred: known?.has(name) === false }),
+    ...(defer_loading && { deferred: !isKnown }),
     ...(extra && { extra }),
   };
 }

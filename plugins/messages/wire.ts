@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { json, otherThan } from "../shared/shapes.ts";
 
@@ -61,32 +62,55 @@ const message = z.looseObject({
 });
 export type WireMessage = z.output<typeof message>;
 
-const tool = z.looseObject({
-  type: z.string().nullish(),
-  /** Absent on server tools that are named by their type alone. */
-  name: z.string().nullish(),
-  description: z.string().nullish(),
-  input_schema: json.nullish(),
-  /** As another protocol of tools spells it, from which clients copy their tools. */
-  inputSchema: json.nullish(),
-  strict: z.boolean().nullish(),
-  defer_loading: z.boolean().nullish(),
-}).refine(({ type, name }) => name || (type && type !== "custom"), {
-  error: "Missing name of the tool",
-  path: ["name"],
-  abort: true,
-});
-export type WireTool = z.output<typeof tool>;
+/** A function in the form of the chat or the responses wire, which clients mix in, in this wire's. */
+function toolInOwnForm(tool: unknown): unknown {
+  if (!isJsonObject(tool) || tool.type !== "function") return tool;
+  const { type: _, function: nested, ...outer } = tool;
+  const { parameters, ...definition } = isJsonObject(nested) ? { ...outer, ...nested } : outer;
+  return { ...definition, input_schema: parameters };
+}
 
-const toolChoice = z.looseObject({
-  type: z.enum(["auto", "any", "tool", "none"]),
-  name: z.string().optional(),
-  disable_parallel_tool_use: z.boolean().nullish(),
-}).refine(({ type, name }) => type !== "tool" || name !== undefined, {
-  error: "Missing name of the tool",
-  path: ["name"],
-  abort: true,
-});
+export const toolSchema = z.preprocess(
+  toolInOwnForm,
+  z.looseObject({
+    type: z.string().nullish(),
+    /** Absent on server tools that are named by their type alone. */
+    name: z.string().nullish(),
+    description: z.string().nullish(),
+    input_schema: json.nullish(),
+    /** As another protocol of tools spells it, from which clients copy their tools. */
+    inputSchema: json.nullish(),
+    strict: z.boolean().nullish(),
+    defer_loading: z.boolean().nullish(),
+  }).refine(({ type, name }) => name || (type && type !== "custom"), {
+    error: "Missing name of the tool",
+    path: ["name"],
+    abort: true,
+  }),
+);
+export type WireTool = z.output<typeof toolSchema>;
+
+/** A choice in the form of the chat or the responses wire in this wire's. */
+function choiceInOwnForm(choice: unknown): unknown {
+  const type = isJsonObject(choice) ? choice.type : choice;
+  if (type === "required") return { type: "any" };
+  if (typeof choice === "string") return { type };
+  if (type !== "function" || !isJsonObject(choice)) return choice;
+  return { type: "tool", name: isJsonObject(choice.function) ? choice.function.name : choice.name };
+}
+
+const toolChoice = z.preprocess(
+  choiceInOwnForm,
+  z.looseObject({
+    type: z.enum(["auto", "any", "tool", "none"]),
+    name: z.string().optional(),
+    disable_parallel_tool_use: z.boolean().nullish(),
+  }).refine(({ type, name }) => type !== "tool" || name !== undefined, {
+    error: "Missing name of the tool",
+    path: ["name"],
+    abort: true,
+  }),
+);
 export type WireToolChoice = z.output<typeof toolChoice>;
 
 const format = z.looseObject({ type: z.string(), schema: json.nullish() });
@@ -112,7 +136,7 @@ const requestFields = {
   }).nullish(),
   /** The older name of `output_config.format`. */
   output_format: format.nullish(),
-  tools: z.array(tool).nullish(),
+  tools: z.array(toolSchema).nullish(),
   tool_choice: toolChoice.nullish(),
 };
 export const requestSchema = z.looseObject(requestFields);

@@ -4,7 +4,6 @@ import type { PartEnd } from "../../src/transforms/part_writer.ts";
 import type {
   Annotation,
   FilePart,
-  FileSource,
   InputPart,
   OpaquePart,
   RefusalPart,
@@ -20,13 +19,12 @@ import {
   present,
 } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
+import { ANY_FILE, audioFormat, foreignPart, sourceOf } from "../shared/foreign.ts";
 import { type Offsets, offsetsIn } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
 /** A part that may stand in a message. */
 export type MessagePart = InputPart | RefusalPart;
-
-const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
 
 export function parseContent(content: Contents | null | undefined): MessagePart[] {
   if (content === null || content === undefined || content === "") return [];
@@ -42,7 +40,10 @@ export function parseInput(content: Contents | null | undefined): InputPart[] {
 }
 
 function parsePart(part: ContentPart): MessagePart {
-  if (!isKnownContent(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
+  if (!isKnownContent(part)) {
+    const fields = part as JsonObject;
+    return foreignPart(fields, WIRE) ?? { type: "opaque", extra: { wire: WIRE, fields } };
+  }
   switch (part.type) {
     case "input_text":
     case "output_text":
@@ -138,25 +139,17 @@ function serializeAnnotation(
 
 function parseFile(part: Extract<KnownContent, { type: "input_file" }>): FilePart {
   const { file_data, file_url, file_id, filename } = part;
-  const anyType = "application/octet-stream";
   const source = file_id
-    ? { mediaType: anyType, source: { type: "id" as const, id: file_id } }
+    ? { mediaType: ANY_FILE, source: { type: "id" as const, id: file_id } }
     : file_url
-    ? sourceOf(file_url, anyType)
-    : sourceOf(file_data ?? "", anyType, true);
+    ? sourceOf(file_url, ANY_FILE)
+    : sourceOf(file_data ?? "", ANY_FILE, true);
   return {
     type: "file",
     ...source,
     ...(filename && { name: filename }),
     ...extraField(WIRE, part, ["type", "file_data", "file_url", "file_id", "filename"]),
   };
-}
-
-/** A data URL as its bytes; anything else is an address, or `bare` bytes without their type. */
-function sourceOf(text: string, mediaType: string, bare = false): { mediaType: string; source: FileSource } {
-  const match = DATA_URL.exec(text);
-  if (match) return { mediaType: match[1]!, source: { type: "base64", data: text.slice(match[0].length) } };
-  return { mediaType, source: bare ? { type: "base64", data: text } : { type: "url", url: text } };
 }
 
 /** The content that a request holds. One plain text goes as a string, which every server takes. */
@@ -199,9 +192,12 @@ function withoutItem(fields: JsonObject): JsonObject {
 function serializeFile(
   { mediaType, source, name, detail }: FilePart,
   fields: JsonObject,
-  { note }: Context,
+  { clientWire, note }: Context,
 ): JsonObject | undefined {
   if (/^(audio|video)\//.test(mediaType)) {
+    if (clientWire === WIRE && source.type === "base64") {
+      return { type: "input_audio", input_audio: { data: source.data, format: audioFormat(mediaType) }, ...fields };
+    }
     note(`dropped a file of type ${mediaType}`);
     return undefined;
   }

@@ -1,4 +1,5 @@
 /** How the bodies of responses are laid out. */
+import { asList, asObjects, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { BodyLayout } from "../../src/contract/body_layout.ts";
 import { CONVERSATION_FIELDS } from "../shared/conversation_fields.ts";
 import { ideasOf } from "../shared/refusal_ideas.ts";
@@ -27,6 +28,9 @@ export const LAYOUT: BodyLayout = {
     "input[].output",
     "input[].output[].type",
     "input[].output[].text",
+    "input[].output[].image_url",
+    "input[].output[].file_data",
+    "input[].output[].file_id",
     "input[].summary",
     "tools[].type",
     "tools[].name",
@@ -51,6 +55,8 @@ export const LAYOUT: BodyLayout = {
     "input[].role": ["system messages merged", "system messages in the user turn"],
     "input[].call_id": ["short ids of calls"],
     "input[].arguments": ["arguments as objects"],
+    "input[].output": ["results of tools as texts"],
+    "input[].output[].type": ["results of tools as texts"],
     "input[].content[].image_url": ["pictures as placeholders"],
     "tools[].parameters": ["schemas simplified", "schemas bare", "schemas empty"],
     "text.format.schema": ["schemas simplified", "schemas bare"],
@@ -60,5 +66,38 @@ export const LAYOUT: BodyLayout = {
   fillable: {},
   thinking: { off: { reasoning: { effort: "none" } }, on: ["reasoning"] },
   streamed: { stream: true },
+  withTextResults,
   ideas: ideasOf,
 };
+
+/** The files follow in a turn of the user, after all results that stand together. */
+function withTextResults(body: JsonObject): JsonObject {
+  if (!asObjects(body.input).some(isListResult)) return body;
+  const input: JsonValue[] = [];
+  let files: JsonObject[] = [];
+  const flush = () => {
+    if (files.length > 0) input.push({ type: "message", role: "user", content: files });
+    files = [];
+  };
+  for (const item of asList(body.input)) {
+    if (!isJsonObject(item) || !String(item.type).endsWith("_call_output")) flush();
+    if (!isListResult(item)) {
+      input.push(item);
+      continue;
+    }
+    const parts = asObjects(item.output);
+    const others = parts.filter(({ text }) => typeof text !== "string");
+    const texts = parts.flatMap(({ text }) => typeof text === "string" ? [text] : []);
+    if (others.length > 0) {
+      files.push({ type: "input_text", text: `From the result of ${item.call_id}:` }, ...others);
+      if (texts.length === 0) texts.push("See the files below");
+    }
+    input.push({ ...item, output: texts.join("\n\n") });
+  }
+  flush();
+  return { ...body, input };
+}
+
+function isListResult(item: JsonValue): item is JsonObject {
+  return isJsonObject(item) && String(item.type).endsWith("_call_output") && Array.isArray(item.output);
+}

@@ -13,6 +13,7 @@ import { copyRenamed, isJsonObject, type JsonObject, present } from "../../src/c
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { asSent, hasSdkOptions, refusePartial } from "../shared/foreign.ts";
 import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
 import { conversationId } from "./conversations.ts";
@@ -28,7 +29,10 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const body = validate(requestSchema, wire.body);
   const { input } = body;
   const isPlain = typeof input === "string" && input !== "" && !hasOther(body, PLAIN_KEYS);
-  return isPlain ? parsePlainRequest(body, input) : parseOtherRequest(body, wire, context);
+  if (isPlain) return parsePlainRequest(body, input);
+  return hasSdkOptions(body)
+    ? parseRequest(asSent(wire, context.note), context)
+    : parseOtherRequest(body, wire, context);
 }
 
 /** The fields that are read alone, whatever else a request has. */
@@ -148,6 +152,7 @@ function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   if (body.conversation && !isAbsent(body.previous_response_id)) {
     refuse("conversation", 'Cannot be used together with "previous_response_id"');
   }
+  refusePartial(body, ["previous_response_id", "conversation"]);
   if (body.prompt) refuse("prompt", 'The gateway keeps no prompts: send "instructions" and "input"');
   const goesOn = !isAbsent(body.previous_response_id) || Boolean(body.conversation);
   if (body.input === undefined || body.input === null) {

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, withField } from "../../src/canonical/json.ts";
 import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
 import { json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
 
@@ -12,8 +12,9 @@ export const WIRE = "responses";
 
 // Content
 
-/** Newer kinds of content follow this form; anything else is a mistake. */
-const content = z.union([knownContent, otherThan(KNOWN_CONTENT, "Unknown type of content", /^(input|output)_/)]);
+/** Newer kinds of content, and those of other wires that clients mix in; anything else is a mistake. */
+const OTHER_CONTENT = /^(input_|output_|image$|image_url$|document$|file$)/;
+const content = z.union([knownContent, otherThan(KNOWN_CONTENT, "Unknown type of content", OTHER_CONTENT)]);
 export type KnownContent = z.output<typeof knownContent>;
 export type ContentPart = z.output<typeof content>;
 
@@ -54,7 +55,23 @@ const namespaceTool = z.looseObject({
 });
 const knownTool = z.discriminatedUnion("type", [functionTool, customTool, namespaceTool]);
 const KNOWN_TOOLS = [...KNOWN_INNER, "namespace"];
-const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool", /./)]);
+/** A tool in the form of the chat or the messages wire, which clients mix in, in this wire's. */
+function toolInOwnForm(tool: unknown): unknown {
+  if (!isJsonObject(tool)) return tool;
+  const { type, input_schema, ...outer } = tool;
+  const nested = KNOWN_INNER.map((kind) => tool[kind]).find(isJsonObject);
+  if (nested && (KNOWN_INNER.includes(String(type)) || !type)) {
+    const { function: _, custom: isCustom, ...rest } = outer;
+    return { ...rest, ...nested, type: isCustom ? "custom" : "function" };
+  }
+  if (!isJsonObject(input_schema) || type && type !== "custom") return tool;
+  return { ...outer, type: "function", parameters: input_schema };
+}
+
+const tool = z.preprocess(
+  toolInOwnForm,
+  z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool", /./)]),
+);
 export type CustomTool = z.output<typeof customTool>;
 export type FunctionTool = z.output<typeof functionTool>;
 export type KnownTool = z.output<typeof knownTool>;
@@ -65,15 +82,27 @@ export function isKnownTool(candidate: WireTool): candidate is KnownTool {
 }
 
 const toolReference = z.looseObject({ type: z.string(), name: z.string().nullish() });
-const toolChoice = z.union([
-  z.enum(["none", "auto", "required"]),
-  z.looseObject({
-    type: z.literal("allowed_tools"),
-    mode: z.enum(["auto", "required"]),
-    tools: z.array(toolReference),
-  }),
-  toolReference.refine(({ type }) => type !== "allowed_tools", { error: "Invalid choice of tools", abort: true }),
-]);
+/** A choice in the form of the chat or the messages wire in this wire's. */
+function choiceInOwnForm(choice: unknown): unknown {
+  const { type, ...reference } = isJsonObject(choice) ? choice : { type: choice as JsonValue };
+  if (type === "any") return "required";
+  if (type === "tool") return { ...reference, type: "function" };
+  const nested = reference[String(type)];
+  return isJsonObject(nested) && KNOWN_INNER.includes(String(type)) ? { type, ...nested } : choice;
+}
+
+const toolChoice = z.preprocess(
+  choiceInOwnForm,
+  z.union([
+    z.enum(["none", "auto", "required"]),
+    z.looseObject({
+      type: z.literal("allowed_tools"),
+      mode: z.enum(["auto", "required"]),
+      tools: z.array(toolReference),
+    }),
+    toolReference.refine(({ type }) => type !== "allowed_tools", { error: "Invalid choice of tools", abort: true }),
+  ]),
+);
 export type WireToolChoice = z.output<typeof toolChoice>;
 
 // Items

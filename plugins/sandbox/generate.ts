@@ -9,11 +9,11 @@ import {
   type ReasoningPart,
   type TextPart,
   type Thinking,
-  type Tool,
   type ToolCallPart,
 } from "../../src/canonical/generate.ts";
 import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/estimate.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { isHidden } from "../../src/transforms/offered_tools.ts";
 import { chooseCalls } from "./calls.ts";
 import { type Conversation, describeRequest, readConversation } from "./conversation.ts";
 import { exampleOf } from "./example.ts";
@@ -25,7 +25,7 @@ const ADVICE = "Configure an upstream in gateway.json to talk to a real model.";
 
 /** The sandbox's answer: tool calls, JSON or text, after some reasoning if requested. */
 export function generate(received: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
-  const request = { ...received, tools: received.tools?.filter(isShown) };
+  const request = { ...received, tools: received.tools?.filter((tool) => !isHidden(tool)) };
   const conversation = readConversation(request.messages);
   const steps = useHosted(request, conversation);
   if (steps.length > 0) return answerWith(steps, request, target);
@@ -77,11 +77,6 @@ function answerWith(
       ...(Object.keys(hostedUses).length > 0 && { hostedUses }),
     },
   };
-}
-
-/** Whether the model sees the tool already. */
-function isShown(tool: Tool): boolean {
-  return tool.type !== "function" || tool.deferred !== true;
 }
 
 // The answer

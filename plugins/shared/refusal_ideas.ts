@@ -20,7 +20,15 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["short ids of calls"],
   ],
   [
-    /\bsystem\b.{0,20}\b(?:message|role|prompt|instruction)s?\b|\brole\b.{0,30}['"`]?(?:system|developer)|(?:alternat|conversation roles|unexpected role|角色)/i,
+    /item pairs from a mapping|\barguments?\b.{0,60}\b(?:mapping|dict(?:ionary)?)\b|\.items\(\)/i,
+    ["arguments parsed"],
+  ],
+  [
+    /\balternat(?:e|ing)\b|consecutive (?:user|assistant|turns|messages)/i,
+    ["turns joined"],
+  ],
+  [
+    /\bsystem\b.{0,20}\b(?:message|role|prompt|instruction)s?\b|\broles?\b.{0,60}['"`]?(?:system|developer)|(?:alternat|conversation roles|unexpected role|角色)/i,
     ["system messages merged", "system messages in the user turn"],
   ],
   [
@@ -30,6 +38,14 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
   [
     /schema|grammar|\$ref|\bparser\b|function parameters|ToolFunctionParameters|ToolProperty|input_schema|\btools?\b.{0,40}\bparameters\b/i,
     ["schemas simplified", "schemas bare", "schemas empty"],
+  ],
+  [
+    /\b(?:output|result)s? of (?:a |the )?tool|\btool(?: call)? (?:output|result)s?\b|function_call_output/i,
+    ["results of tools as texts"],
+  ],
+  [
+    /\btool_(?:addition|removal)\b/,
+    ["tool changes in words"],
   ],
   [
     /\b(?:image|picture|vision|multimodal|visual)s?\b|图片|图像/i,
@@ -51,7 +67,7 @@ const FINAL =
 
 /** How servers report with status 500 that they could not begin. */
 const UNREAD =
-  /\bjinja\b|chat template|rendering prompt|unexpected keyword argument|cannot unmarshal|failed to (?:parse|deserialize)/i;
+  /\bjinja\b|chat template|conversation roles must alternate|rendering prompt|unexpected keyword argument|cannot unmarshal|failed to (?:parse|deserialize)/i;
 
 export function ideasOf(text: string): RefusalIdeas {
   const forms = new Set<FormName>();

@@ -150,7 +150,15 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 
 // Tools
 
-export interface FunctionTool {
+/** What the turns of a conversation do to a tool. Upstreams of the client's own wire read that in the turns themselves. */
+interface ToolInTurns {
+  /** A turn has taken it away, and no later one has given it back. */
+  withdrawn?: true;
+  /** A turn defines it, and not the request's list of tools. */
+  inTurns?: true;
+}
+
+export interface FunctionTool extends ToolInTurns {
   type: "function";
   name: string;
   description?: string;
@@ -162,7 +170,7 @@ export interface FunctionTool {
   extra?: Extra;
 }
 /** A tool whose input is free text, optionally restricted by a grammar. */
-export interface CustomTool {
+export interface CustomTool extends ToolInTurns {
   type: "custom";
   name: string;
   description?: string;
@@ -170,7 +178,7 @@ export interface CustomTool {
   extra?: Extra;
 }
 /** A tool that the server runs, kept whole. */
-export interface HostedTool {
+export interface HostedTool extends ToolInTurns {
   type: "hosted";
   name: string;
   /** Absent if only the tool's own vendor can run it. */

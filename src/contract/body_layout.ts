@@ -2,13 +2,16 @@
  * How the bodies of one wire are laid out, so that the core can ask a server again without what it refused. A path is
  * the names of fields joined by dots, with `[]` after a list: `messages[].content[].text`.
  */
+import type { JsonObject } from "../canonical/json.ts";
 
 /** The other forms that a request can be asked in, each with its path or the idea of a refusal that calls for it. */
 export const FORMS = [
   "asked streamed",
   "texts joined",
   "arguments as objects",
+  "arguments parsed",
   "short ids of calls",
+  "turns joined",
   "system messages merged",
   "system messages in the user turn",
   "schemas with types",
@@ -17,6 +20,8 @@ export const FORMS = [
   "schemas empty",
   "thinking off",
   "tool choice auto",
+  "tool changes in words",
+  "results of tools as texts",
   "pictures as placeholders",
 ] as const;
 
@@ -52,6 +57,10 @@ export interface BodyLayout {
   thinking: { off: Readonly<Record<string, unknown>>; on: readonly string[] };
   /** The fields that ask for the answer as a stream. */
   streamed: Readonly<Record<string, unknown>>;
+  /** The body with the tools as its turns leave them, if the wire's turns can change them, and the changes in words. */
+  withoutToolChanges?(body: JsonObject): JsonObject;
+  /** The body with results of tools that are texts, and their files in a turn of the user, if results can hold files. */
+  withTextResults?(body: JsonObject): JsonObject;
   /** Recognizes what a refusal is about by its words. */
   ideas(text: string): RefusalIdeas;
 }

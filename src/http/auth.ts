@@ -64,30 +64,59 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
   const index = indexOf(keys);
   const lookUp = async (secret: string, digest: string): Promise<Caller> => {
     if (tokens && TOKEN.test(secret)) return await tokens.identify(secret, digest);
-    return callerWith(await storedKey?.(digest) ?? refuse("Invalid API key"), now());
+    return callerWith(await storedKey?.(digest) ?? refuse(UNKNOWN_KEY), now());
   };
-  const callerOf = async (secret: string): Promise<Caller> => {
+  /** Throws at once for a configured key that has expired. */
+  const callerOf = (secret: string): Caller | Promise<Caller> => {
     const digest = digestOf(secret);
     const configured = index.get(digest);
-    return configured ? callerWith(configured, now()) : await lookUp(secret, digest);
+    return configured ? callerWith(configured, now()) : lookUp(secret, digest);
+  };
+  /** The caller's token for upstreams, beside the credential that admits. A key of the gateway is for no upstream. */
+  const tokenBeside = async (admitting: string, bearer: string | undefined) => {
+    if (!bearer || bearer === admitting || tokens && issuerIn(bearer) === tokens.issuer) return undefined;
+    const digest = digestOf(bearer);
+    // While the store cannot tell, it may be one.
+    const isKey = index.has(digest) || takesTokens && await storedKey?.(digest).catch(() => true) !== undefined;
+    return isKey ? undefined : { token: bearer };
   };
   return (request, _peer, places) => {
-    const own = keyOf(request, places);
     const bearer = bearerOf(request.headers);
-    const secret = own || bearer;
-    if (!secret) {
+    const secrets = new Set([...keysIn(request, places), bearer ?? ""]);
+    secrets.delete("");
+    const [first] = secrets;
+    if (first === undefined) {
       refuse(`No API key: send it as "Authorization: Bearer <key>" or "${places?.header ?? "x-api-key"}: <key>"`);
     }
-    const digest = digestOf(secret);
-    const token = tokenBeside(own, bearer, tokens);
-    const configured = index.get(digest);
-    if (configured) return { ...callerWith(configured, now()), ...token };
-    const looked = lookUp(secret, digest).then((caller) => ({ ...caller, ...token }));
-    if (!own || !bearer || bearer === own) return looked;
-    // Clients send what is left of an earlier configuration beside the key.
-    return looked.catch((thrown) => callerOf(bearer).catch(() => Promise.reject(thrown)));
+    return secrets.size === 1 ? callerOf(first) : admitOneOf(secrets, callerOf, (one) => tokenBeside(one, bearer));
   };
 }
+
+/** Clients send what is left of an earlier configuration beside the key, so the first credential that admits counts. */
+async function admitOneOf(
+  secrets: ReadonlySet<string>,
+  callerOf: (secret: string) => Caller | Promise<Caller>,
+  tokenBeside: (admitting: string) => Promise<Pick<Caller, "token"> | undefined>,
+): Promise<Caller> {
+  let failure: unknown;
+  for (const secret of secrets) {
+    try {
+      return { ...await callerOf(secret), ...await tokenBeside(secret) };
+    } catch (thrown) {
+      failure = weightOf(thrown) > weightOf(failure) ? thrown : failure;
+    }
+  }
+  throw failure;
+}
+
+/** What cannot be checked now may be right later, and what is refused for a reason is known. */
+function weightOf(failure: unknown): number {
+  if (failure === undefined) return 0;
+  if (!(failure instanceof GatewayError) || failure.code !== "authentication") return 3;
+  return failure.message === UNKNOWN_KEY ? 1 : 2;
+}
+
+const UNKNOWN_KEY = "Invalid API key";
 
 /**
  * Keys by digest. The time of a lookup reveals something only about a hash, which does not lead back to the key. If two keys
@@ -101,16 +130,7 @@ function indexOf(keys: readonly Key[]): ReadonlyMap<string, Key> {
 export function createKeyLookup({ keys, storedKey, now }: Pick<AuthOptions, "keys" | "storedKey" | "now">) {
   const index = indexOf(keys);
   return async (digest: string): Promise<Caller> =>
-    callerWith(index.get(digest) ?? await storedKey?.(digest) ?? refuse("Invalid API key"), now());
-}
-
-/**
- * Besides the header that admits the caller, the other one may carry a token for upstreams. Tokens for the gateway itself are
- * excluded.
- */
-function tokenBeside(own: string | null, bearer: string | undefined, tokens: Tokens | undefined) {
-  if (!own || !bearer || bearer === own) return undefined;
-  return tokens && issuerIn(bearer) === tokens.issuer ? undefined : { token: bearer };
+    callerWith(index.get(digest) ?? await storedKey?.(digest) ?? refuse(UNKNOWN_KEY), now());
 }
 
 function callerWith({ digest: _, expires, ...facts }: Key, now: number): Caller {
@@ -132,11 +152,11 @@ export function issuerIn(token: string): unknown {
   }
 }
 
-/** The key outside the authorization header. The first one that is not empty counts. */
-function keyOf({ headers, url }: Request, places: KeyPlaces | undefined): string | null {
-  const key = headers.get("x-api-key");
-  if (key || !places) return key;
-  return headers.get(places.header) || (URL.parse(url)?.searchParams.get(places.parameter) ?? null);
+/** The keys outside the authorization header. */
+function keysIn({ headers, url }: Request, places: KeyPlaces | undefined): string[] {
+  const key = headers.get("x-api-key") ?? "";
+  if (!places) return [key];
+  return [key, headers.get(places.header) ?? "", URL.parse(url)?.searchParams.get(places.parameter) ?? ""];
 }
 
 function bearerOf(headers: Headers): string | undefined {
@@ -145,7 +165,7 @@ function bearerOf(headers: Headers): string | undefined {
 
 /** Any caller with a token may use the upstreams that accept it. This machine may use everything. */
 function admitToken(request: Request, peer: Peer | undefined, places?: KeyPlaces): Caller {
-  const token = bearerOf(request.headers) ?? keyOf(request, places);
+  const token = bearerOf(request.headers) ?? keysIn(request, places).find((key) => key !== "");
   if (!token) return admitLocal(request, peer);
   const owner = `token:${digestOf(token)}`;
   return isLocalCall(request, peer)

@@ -125,8 +125,8 @@ function withNothingBefore(hosted: Hosted): Hosted {
 
 type RunnableTool = HostedTool & { work: HostedWork };
 
-function isHosted(tool: { type: string }): tool is RunnableTool {
-  return tool.type === "hosted" && (tool as HostedTool).work !== undefined;
+function isHosted(tool: Tool): tool is RunnableTool {
+  return tool.type === "hosted" && tool.work !== undefined && !tool.withdrawn;
 }
 
 /** The request without the fields that asked for tools which are now in its list of tools. */

@@ -1,5 +1,5 @@
 /** Relaxations: the parts and forms of a refused request that can be given up, each as a pure function on the body of its call. */
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
+import { asList, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
 import type { BodyLayout, FormName } from "../contract/body_layout.ts";
 import { changeAt, eachField } from "./paths.ts";
 import { bare, empty, simplified, withoutKeyword, withTypes } from "./schemas.ts";
@@ -67,6 +67,7 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
   const all: Relaxation[] = [
+    { does: "tool changes in words" },
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
     { does: "schemas empty" },
     { does: "tool choice auto" },
@@ -99,9 +100,20 @@ const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonOb
   "arguments as objects": (body, { arguments: paths }) => {
     return [...paths].reduce((changed, path) => changeAt(changed, path, asObjectText) as JsonObject, body);
   },
+  "arguments parsed": (body, { arguments: paths }) => {
+    return [...paths].reduce((changed, path) => changeAt(changed, path, parsedObject) as JsonObject, body);
+  },
   "short ids of calls": (body, { callIds }) => {
     const short = (id: JsonValue) => typeof id === "string" && !SHORT_ID.test(id) ? shortId(id) : id;
     return [...callIds].reduce((changed, path) => changeAt(changed, path, short) as JsonObject, body);
+  },
+  "turns joined": (body, { turns }) => {
+    const list = asList(body[turns]);
+    const joined = list.reduce<JsonValue[]>((before, turn) => {
+      const both = joinedTurns(before.at(-1), turn);
+      return both ? before.with(-1, both) : [...before, turn];
+    }, []);
+    return joined.length === list.length ? body : { ...body, [turns]: joined };
   },
   "system messages merged": (body, layout) => mergeInstructions(body, layout, false),
   "system messages in the user turn": (body, layout) => mergeInstructions(body, layout, true),
@@ -124,6 +136,8 @@ const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonOb
     }
     return { ...others, tool_choice: "auto" };
   },
+  "tool changes in words": (body, layout) => layout.withoutToolChanges?.(body) ?? body,
+  "results of tools as texts": (body, layout) => layout.withTextResults?.(body) ?? body,
   "pictures as placeholders": (body, { turns, pictures }) => {
     const list = body[turns];
     if (!Array.isArray(list)) return body;
@@ -164,6 +178,30 @@ function asObjectText(text: JsonValue): JsonValue {
   if (text.trim() === "") return "{}";
   const value = parseJson(text);
   return isJsonObject(value) ? text : JSON.stringify({ arguments: value ?? text });
+}
+
+/** The object that a text holds. */
+function parsedObject(text: JsonValue): JsonValue {
+  const value = typeof text === "string" ? parseJson(text) : undefined;
+  return isJsonObject(value) ? value : text;
+}
+
+/** Two turns of one speaker as one. Nothing if they are others', or hold more than what was said. */
+function joinedTurns(before: JsonValue | undefined, turn: JsonValue): JsonObject | undefined {
+  if (!isSpoken(before) || !isSpoken(turn) || before.role !== turn.role) return undefined;
+  const contents = [before.content, turn.content];
+  if (contents.every((content) => typeof content === "string")) return { ...turn, content: contents.join("\n\n") };
+  const type = typeOfText(contents.flatMap(asList));
+  const parts = contents.flatMap((content) =>
+    typeof content === "string" ? [{ type, text: content }] : asList(content)
+  );
+  return { ...turn, content: parts };
+}
+
+function isSpoken(turn: JsonValue | undefined): turn is JsonObject {
+  if (!isJsonObject(turn) || !["user", "assistant"].includes(String(turn.role))) return false;
+  return Object.keys(turn).every((name) => ["role", "content", "type"].includes(name)) &&
+    (typeof turn.content === "string" || Array.isArray(turn.content));
 }
 
 /** The ids that every host takes. */

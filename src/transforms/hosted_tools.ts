@@ -25,9 +25,9 @@ export function neededTools(
   }
 }
 
-/** Whether the tool is in the client's list of tools. A server that is named elsewhere is only an offer. */
+/** Whether the tool is in the client's list of tools, and not withdrawn. A server that is named elsewhere is only an offer. */
 function isListed(tool: Tool): boolean {
-  return tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0;
+  return !tool.withdrawn && (tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0);
 }
 
 /** The request without the hosted tools that the upstream refuses. */

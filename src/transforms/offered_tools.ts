@@ -14,7 +14,7 @@ export interface Offer {
   wire: string;
   /** Whether to offer only the tools that the choice allows. */
   isNarrowed: boolean;
-  /** Whether the upstream itself hides deferred tools until the conversation brings them up. */
+  /** Whether the upstream itself reads in the turns which tools are hidden, and which ones they bring up. */
   showsDeferred: boolean;
 }
 
@@ -25,24 +25,28 @@ export function withOfferedTools(
   note: (text: string) => void,
 ): GenerateRequest {
   const { tools = [], toolChoice } = request;
+  const names = new Set<string>();
   const offered = (isNarrowed ? allowedTools(tools, toolChoice) : tools)
     .filter((tool) => showsDeferred || !isHidden(tool, toolChoice))
-    .filter((tool) => {
-      const isForeign = tool.type === "hosted" && tool.extra.wire !== wire;
-      if (isForeign) note(`dropped tool ${tool.name}`);
-      return !isForeign;
+    .filter(({ type, name, inTurns, extra }) => {
+      const isForeign = type === "hosted" && extra?.wire !== wire;
+      // Whom a call means would be anybody's guess, and servers refuse it.
+      const isSecond = type !== "hosted" && names.has(name) && !(showsDeferred && inTurns);
+      if (type !== "hosted") names.add(name);
+      if (isForeign || isSecond) note(isForeign ? `dropped tool ${name}` : `dropped the second tool ${name}`);
+      return !isForeign && !isSecond;
     });
   refuseForced(request, wire, offered);
   return offered.length === tools.length ? request : { ...request, tools: offered };
 }
 
 /**
- * Whether to hide the tool until the conversation brings it up, for upstreams that do not support deferred tools. A
+ * Whether the conversation has not brought up the tool, or has withdrawn it, for upstreams that do not read that themselves. A
  * forced tool is always shown.
  */
-function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
-  const forced = choice?.type === "tool" && choice.name === tool.name;
-  return tool.type === "function" && tool.deferred === true && !forced;
+export function isHidden(tool: Tool, choice?: ToolChoice): boolean {
+  if (choice?.type === "tool" && choice.name === tool.name) return false;
+  return tool.withdrawn === true || tool.type === "function" && tool.deferred === true;
 }
 
 /**

@@ -58,6 +58,63 @@ Deno.test("of two keys x-api-key wins, and of two credentials the one that is a 
   assertEquals((await authenticate(request({ ...both, "x-api-key": "" }), PEER)).name, "team");
 });
 
+const STORED = { name: "made", digest: digestOf("laneway_made") };
+const GONE = { name: "gone", digest: digestOf("sk-gone"), expires: "2000-01-01T00:00:00Z" };
+/** What each credential comes to alone: the name of its caller, or the reason why it is refused. */
+const ALONE = {
+  "sk-team-1": "team",
+  "sk-ops-22": "ops",
+  "laneway_made": "made",
+  "sk-gone": "This API key has expired",
+  "sk-unsure": "The store does not answer",
+  "sk-wrong": "Invalid API key",
+} as const;
+/** From the one that says least. */
+const REASONS = ["Invalid API key", "This API key has expired", "The store does not answer"];
+
+for (const [own, wanted] of Object.entries(ALONE)) {
+  for (const [bearer, wantedOfBearer] of Object.entries(ALONE)) {
+    Deno.test(`of two credentials the one that admits counts: ${wanted}, ${wantedOfBearer}`, async () => {
+      const auth = newAuth({
+        keys: [...KEYS, GONE],
+        takesTokens: true,
+        storedKey(digest) {
+          if (digest === digestOf("sk-unsure")) return Promise.reject(new GatewayError("unavailable", REASONS[2]!));
+          return Promise.resolve(digest === STORED.digest ? STORED : undefined);
+        },
+      });
+      type Outcome = { name: string; token: string | undefined } | { refused: string };
+      const outcome = async (
+        headers: Record<string, string>,
+        places?: Parameters<Authenticate>[2],
+      ): Promise<Outcome> => {
+        try {
+          const { name, token } = await auth(request(headers), PEER, places);
+          return { name, token };
+        } catch (error) {
+          return { refused: toGatewayError(error).message };
+        }
+      };
+      const names = [wanted, wantedOfBearer].filter((one) => !REASONS.includes(one));
+      const [reason] = [wanted, wantedOfBearer].sort((one, other) => REASONS.indexOf(other) - REASONS.indexOf(one));
+      // What is no key is the caller's own token, but only where it is sent as one, and it is certain.
+      const isToken = wantedOfBearer === "Invalid API key" && names.length > 0;
+      const [name] = names;
+      const expected: Outcome = name !== undefined
+        ? { name, token: isToken ? bearer : undefined }
+        : { refused: reason! };
+      const authorization = `Bearer ${bearer}`;
+      assertEquals(await outcome({ "x-api-key": own, authorization }), expected);
+      const places = { header: "x-goog-api-key", parameter: "key" };
+      assertEquals(await outcome({ "x-goog-api-key": own, authorization }, places), expected);
+      if (name === undefined) return;
+      // A token for upstreams is only ever the one of the authorization header.
+      const withoutToken: Outcome = { name, token: undefined };
+      assertEquals(await outcome({ "x-api-key": own, "x-goog-api-key": bearer }, places), withoutToken);
+    });
+  }
+}
+
 Deno.test("a request without a key is told how to send one", async () => {
   const without = [
     "",

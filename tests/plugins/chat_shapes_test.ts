@@ -27,11 +27,43 @@ Deno.test("chat: a tool in the shape of the messages wire is a function", () => 
   assertEquals(notes, []);
 });
 
-Deno.test("chat: a call without a function is left out of the history, and noted", () => {
-  const calls = [{ id: "", type: "function" }];
-  const { asked, notes } = sent({ messages: [{ role: "assistant", content: "Done", tool_calls: calls }] });
-  assertEquals(asked.messages, [{ role: "assistant", content: "Done" }]);
-  assertEquals(notes, ["dropped a call without a function"]);
+for (
+  const call of [
+    { id: "", type: "function" },
+    { id: "c" },
+    { id: "c", function: null },
+    { id: "c", type: "function", function: {} },
+    { id: "c", type: "custom" },
+    { id: "c", function: {}, custom: {} },
+  ]
+) {
+  Deno.test(`chat: a call that calls nothing is left out of the history, and noted: ${JSON.stringify(call)}`, () => {
+    const { asked, notes } = sent({ messages: [{ role: "assistant", content: "Done", tool_calls: [call] }] });
+    assertEquals(asked.messages, [{ role: "assistant", content: "Done" }]);
+    assertEquals(notes, ["dropped a call without a function"]);
+  });
+}
+
+Deno.test("chat: a call with an empty variant beside its function is the function's", () => {
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" }, custom: {} };
+  const { asked, notes } = sent({ messages: [{ role: "assistant", content: null, tool_calls: [call] }] });
+  assertEquals(asked.messages[0].tool_calls[0].function, { name: "f", arguments: "{}" });
+  assertEquals(notes, []);
+});
+
+Deno.test("chat: instructions and stop texts under the names of other wires count", () => {
+  const messages = [{ role: "user", content: "Hello" }];
+  for (const name of ["system", "instructions"]) {
+    for (const content of ["Be kind", [{ type: "text", text: "Be kind" }]]) {
+      const { asked, notes } = sent({ [name]: content, messages });
+      assertEquals(asked.messages, [{ role: "system", content: "Be kind" }, ...messages]);
+      assertEquals([asked[name], notes], [undefined, []]);
+    }
+    for (const none of ["", [], null]) assertEquals(sent({ [name]: none, messages }).asked.messages, messages);
+  }
+  assertEquals(sent({ stop_sequences: ["X"] }).asked.stop, ["X"]);
+  const { asked, notes } = sent({ stop_sequences: ["X"], stop: ["Y"] });
+  assertEquals([asked.stop, asked.stop_sequences, notes], [["Y"], undefined, ["dropped stop_sequences"]]);
 });
 
 Deno.test("chat: the empty list of annotations of an answer does not go back", () => {

@@ -61,6 +61,17 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
     with: turns(ASKED, { role: "system", content: [{ type: "tool_addition", tool: references[0]! }] }),
   },
   {
+    field: "tool_addition: tool_definition",
+    without: turns(ASKED),
+    with: turns(ASKED, {
+      role: "system",
+      content: [{
+        type: "tool_addition",
+        tool: { type: "tool_definition", definition: { name: "keptTool", input_schema: { type: "object" } } },
+      }],
+    }),
+  },
+  {
     field: "tool_removal",
     without: turns(ASKED),
     with: turns(ASKED, { role: "system", content: [{ type: "tool_removal", tool: references[0]! }] }),

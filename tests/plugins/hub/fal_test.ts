@@ -73,6 +73,12 @@ Deno.test("fal speech: sound inside the answer needs no second call", () => {
   assertEquals([calls, output], [[], { mediaType: "audio/flac", audio: FLAC }]);
 });
 
+Deno.test("fal speech: sound as base64 in a file of the answer", () => {
+  const body = { audio: { content_type: "audio/wav", file_data: WAV.toBase64() } };
+  const { calls, output } = follow(speak, [newReply(body)], newSpeech({ format: "wav" }));
+  assertEquals([calls, output.audio], [[], WAV]);
+});
+
 Deno.test("fal speech: a failure with status 200, and an answer without sound", async () => {
   const fails = (body: JsonValue) => failure(() => follow(speak, [newReply(body)], newSpeech()));
   assertEquals(await fails({ detail: "Worker died" }), ["upstream_error", "The upstream failed: Worker died"]);
