@@ -57,7 +57,6 @@ export function* readAnswer(
   target: Target,
   context: AnswerContext,
 ): SlicedWork<GenerateResponse> {
-  // One was asked for, and some hosts number it oddly.
   const choices = choicesOfOne(answer.choices ?? []);
   const reader = new AnswerReader(input, target, context);
   const events = yield* reader.readLong({ ...answer, choices });
