@@ -7,7 +7,7 @@ import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { AnswerForms, FormsReader } from "../shared/text_forms/answer_forms.ts";
 import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import { statusAtEnd } from "./finish.ts";
@@ -60,9 +60,12 @@ class EventReader implements StreamReader<GenerateEvent> {
     }
     const status = statusAtEnd(event);
     if (status === undefined) return this.#answer.read(event).forEach(emit);
-    if (!event.response && status !== "completed" && status !== "incomplete") throw upstreamStreamError(event);
+    const { response } = event;
+    const isFailure = status !== "completed" && status !== "incomplete";
+    // Some servers say beside the response what went wrong.
+    if (!saysError(response) && (isFailure || saysError(event))) throw upstreamStreamError(event);
     this.done = true;
-    this.#answer.end({ ...event.response, status }).forEach(emit);
+    this.#answer.end({ ...response, status }).forEach(emit);
   }
 
   #parse(json: string, unnumbered: string): WireEvent {

@@ -221,6 +221,12 @@ export function upstreamStreamError(body: unknown): GatewayError {
   return failureOf(status ?? STATUS_OF_WORD[String(word)], new Headers(), body);
 }
 
+/** Whether an answer with a status of success holds an error. An empty object is none. */
+export function saysError(body: unknown): boolean {
+  const { error } = asObject(body);
+  return isJsonObject(error) ? Object.keys(error).length > 0 : Boolean(error);
+}
+
 function isScalar(value: unknown): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }
