@@ -2,6 +2,7 @@ import { choicesOfOne } from "./choice_filter.ts";
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
@@ -14,7 +15,7 @@ import { answerSchema, type ChatAnswer } from "./wire.ts";
 
 /** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
 export function parseAnswer(body: unknown): ChatAnswer {
-  if (saysError(body)) throw upstreamStreamError(body);
+  if (isJsonObject(body) && body.error && saysError(body)) throw upstreamStreamError(body);
   const answer = accept(answerSchema, body);
   if (!answer) throw notAnAnswer();
   return answer;

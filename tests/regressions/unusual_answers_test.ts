@@ -1,7 +1,28 @@
 /** Answers and failures in shapes that only some hosts have. */
 import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { ask, bodyFor, events, streamed, testAnswers, testEach, TOOLS } from "./support.ts";
+import { newApp } from "../support/app.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
+import {
+  ask,
+  bodyFor,
+  chatStream,
+  CONFIG,
+  data,
+  delta,
+  events,
+  type Mode,
+  MODES,
+  PATH,
+  SHORTEST,
+  streamed,
+  testAnswers,
+  testEach,
+  TOOLS,
+  type View,
+  type Wire,
+  WIRES,
+} from "./support.ts";
 
 // Items of the responses wire
 
@@ -131,3 +152,121 @@ for (const [place, [event, status, message]] of Object.entries(FAILURES)) {
     assertEquals([view.status, view.error?.message], [status, message]);
   });
 }
+
+// Bytes under another content type
+
+function typed(bytes: string, type: string | undefined, status = 200): Response {
+  // A text would bring a type of its own.
+  const headers = type === undefined ? undefined : { "content-type": type };
+  return new Response(new TextEncoder().encode(bytes), { status, headers });
+}
+
+const STREAMS: Record<Wire, string> = {
+  chat: chatStream([{ content: "H" }, { content: "i" }]),
+  messages: events(
+    { type: "message_start", message: { ...SHORTEST.messages, content: [], stop_reason: null } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hi" } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+    { type: "message_stop" },
+  ),
+  responses: events(CREATED, { type: "response.completed", response: SHORTEST.responses }),
+};
+const TYPES = [
+  "application/json",
+  "text/event-stream",
+  "text/plain",
+  "text/html",
+  "application/octet-stream",
+  "application/x-ndjson",
+  undefined,
+];
+
+async function answered(wire: Wire, mode: Mode, response: () => Response): Promise<View> {
+  return await ask("messages", bodyFor("messages", { stream: mode === "streamed" }, wire), [response]);
+}
+
+for (const wire of WIRES) {
+  const bodies: Record<string, string> = {
+    "events": STREAMS[wire],
+    "events after a comment": `: busy\n\n${STREAMS[wire]}`,
+    "JSON": JSON.stringify(SHORTEST[wire]),
+    "JSON in many lines": `\ufeff${JSON.stringify(SHORTEST[wire], null, 2)}\n`,
+  };
+  for (const type of TYPES) {
+    Deno.test(`B9 an answer is known by its bytes, not by its type (${wire}, ${type})`, async () => {
+      for (const [what, body] of Object.entries(bodies)) {
+        for (const mode of MODES) {
+          const { said, end, error } = await answered(wire, mode, () => typed(body, type));
+          assertEquals({ said, end, error }, { said: [{ text: "Hi" }], end: "stop", error: undefined }, what + mode);
+        }
+      }
+    });
+  }
+}
+
+Deno.test("B9 events under another type are passed on as they come", async () => {
+  let give: (text: string) => void = () => {};
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      give = (text) => controller.enqueue(new TextEncoder().encode(text));
+    },
+  });
+  const upstream = fakeUpstream(() => new Response(body, { headers: { "content-type": "application/json" } }));
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  const asked = app.post(PATH.chat, bodyFor("chat", { stream: true }));
+  give(data(delta({ content: "Hello" })));
+  const reader = (await asked).body!.pipeThrough(new TextDecoderStream()).getReader();
+  let seen = "";
+  while (!seen.includes("Hello")) seen += (await reader.read()).value ?? "";
+  await reader.cancel();
+});
+
+Deno.test("B9 chunks in lines are an answer, under any type", async () => {
+  const lines = [delta({ content: "Hi" }), { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }];
+  const body = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+  for (const type of ["text/event-stream", "application/x-ndjson", "text/plain"]) {
+    for (const mode of MODES) {
+      assertEquals((await answered("chat", mode, () => typed(body, type))).said, [{ text: "Hi" }], type + mode);
+    }
+  }
+});
+
+/** Failures with another status than they say, or in lines that are no events. */
+const BOOM = { code: 429, message: "Please slow down", type: "unavailable_error" };
+const LINES: Record<string, [body: string, message: string, status: number]> = {
+  "an error: line": [`error: ${JSON.stringify(BOOM)}\n\n`, "Please slow down", 429],
+  "an error: line with an error inside": [`error: ${JSON.stringify({ error: BOOM })}\n\n`, "Please slow down", 429],
+  "an error: line of words": ["error: The engine stopped\n\n", "The upstream failed: The engine stopped", 502],
+  "JSON": [JSON.stringify({ error: BOOM }), "Please slow down", 429],
+  "JSON in many lines": [JSON.stringify({ error: BOOM }, null, 2), "Please slow down", 429],
+  "an event": [`event: error\ndata: ${JSON.stringify({ error: BOOM })}\n\n`, "Please slow down", 429],
+};
+for (const [what, [body, message, status]] of Object.entries(LINES)) {
+  for (const wire of WIRES) {
+    Deno.test(`B9 a failure is heard, whatever its type (${what}, ${wire})`, async () => {
+      for (const type of ["application/json", "text/event-stream", undefined]) {
+        for (const mode of MODES) {
+          const { error, ...view } = await answered(wire, mode, () => typed(body, type));
+          assertEquals([view.status, error?.message], [status, message], `${type} ${mode}`);
+        }
+      }
+    });
+  }
+}
+
+for (const [what, line] of Object.entries({ "an error: line": "error: ", "a line of JSON": "" })) {
+  testEach("B9", `a failure amid a stream is heard (${what})`, {}, async (client, mode) => {
+    const frames = `${data(delta({ content: "H" }))}${line}${JSON.stringify({ error: BOOM })}\n\n`;
+    const body = bodyFor(client, { stream: mode === "streamed" });
+    assertEquals((await ask(client, body, [() => streamed(frames)])).error?.message, "Please slow down");
+  });
+}
+
+testEach("B9", "an error status with an event as its body keeps its words", {}, async (client, mode) => {
+  const frames = `event: error\ndata: ${JSON.stringify({ error: BOOM })}\n\n`;
+  const body = bodyFor(client, { stream: mode === "streamed" });
+  const { status, error } = await ask(client, body, [() => typed(frames, "text/event-stream", 429)]);
+  assertEquals([status, error?.message], [429, "Please slow down"]);
+});
