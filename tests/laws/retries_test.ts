@@ -22,7 +22,7 @@ const ONCE: Posts = [1, 1, 0];
 const NOBODY: Posts = [1, 0, 0];
 
 function postsAfter(status: number): Posts {
-  if ([409, 425, 429, 503, 529].includes(status)) return AGAIN;
+  if ([409, 425, 429, 498, 503, 529].includes(status)) return AGAIN;
   if ([401, 402, 403, 404].includes(status)) return OTHERS;
   if ([408, 424].includes(status) || (status >= 500 && status < 600)) return ONCE;
   return NOBODY;
@@ -102,7 +102,7 @@ for (const wire of WIRES) {
     });
 
     Deno.test(`law · retries: who says when to come back is asked again then, and no other rule changes · ${wire} · ${mode}`, async () => {
-      const statuses = [302, 408, 409, 429, 500, 502, 503, 504, 529];
+      const statuses = [302, 408, 409, 429, 498, 500, 502, 503, 504, 529];
       const outcomes = await Promise.all(statuses.map(async (status) => {
         const { posts } = await ask({ wire, stream, answer: () => failed(status, { "retry-after": "0.01" }) });
         return [status, posts];

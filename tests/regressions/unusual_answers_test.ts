@@ -270,3 +270,45 @@ testEach("B9", "an error status with an event as its body keeps its words", {}, 
   const { status, error } = await ask(client, body, [() => typed(frames, "text/event-stream", 429)]);
   assertEquals([status, error?.message], [429, "Please slow down"]);
 });
+
+// When to try again
+
+const NOW = Date.parse("2027-01-15T08:00:00Z");
+const CLOCK = { date: new Date(NOW).toUTCString() };
+const LATER = new Date(NOW + 90_000);
+const WAITS: [headers: Record<string, string>, seconds: string | null][] = [
+  [{ "retry-after": "7" }, "7"],
+  [{ "retry-after": "0.5" }, "0.5"],
+  [{ "retry-after-ms": "1500" }, "1.5"],
+  [{ "retry-after-ms": "1500", "retry-after": "2" }, "1.5"],
+  [{ "retry-after": "20s" }, "20"],
+  [{ "retry-after": "250ms" }, "0.25"],
+  [{ "retry-after": LATER.toUTCString(), ...CLOCK }, "90"],
+  [{ "retry-after": LATER.toUTCString() }, LATER.toUTCString()],
+  [{ "retry-after": LATER.toISOString(), ...CLOCK }, "90"],
+  [{ "retry-after": String(LATER.getTime() / 1000), ...CLOCK }, "90"],
+  [{ "retry-after": String(LATER.getTime() / 1000) }, LATER.toUTCString()],
+  [{ "retry-after": String(LATER.getTime()), ...CLOCK }, "90"],
+  [{ "retry-after": new Date(NOW - 5_000).toUTCString(), ...CLOCK }, "0"],
+  [{ "retry-after": "soon" }, null],
+  [{ "retry-after": "-3" }, null],
+  [{ "retry-after": "Fri, 99 Jan 2027 99:00:00 GMT" }, null],
+  [{ "retry-after": "9".repeat(40) }, null],
+];
+for (const [headers, seconds] of WAITS) {
+  testEach("B9", `how long to wait is understood: ${JSON.stringify(headers)}`, { modes: ["whole"] }, async (client) => {
+    const limited = () => Response.json({ error: { message: "Slow" } }, { status: 429, headers });
+    const view = await ask(client, bodyFor(client), [limited]);
+    assertEquals([view.status, view.headers.get("retry-after")], [429, seconds]);
+  });
+}
+
+for (const status of [498, 503, 529]) {
+  testEach("B9", `a host without room is told as overloaded (${status})`, {}, async (client, mode) => {
+    // The platform makes no response with such a status itself, but its `fetch` gives one.
+    const full = () => Object.defineProperties(Response.json({}), { status: { value: status }, ok: { value: false } });
+    const view = await ask(client, bodyFor(client, { stream: mode === "streamed" }), [full]);
+    const wanted = client === "messages" ? [529, "overloaded_error"] : [503, "unavailable"];
+    assertEquals([view.status, view.error?.word], wanted);
+  });
+}
