@@ -4,8 +4,9 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
+import { asObject } from "../../src/canonical/json.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
-import { json, otherThan } from "../shared/shapes.ts";
+import { effort, foreignChoice, json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */
@@ -78,15 +79,24 @@ const tool = z.looseObject({
 });
 export type WireTool = z.output<typeof tool>;
 
-const toolChoice = z.looseObject({
-  type: z.enum(["auto", "any", "tool", "none"]),
-  name: z.string().optional(),
-  disable_parallel_tool_use: z.boolean().nullish(),
-}).refine(({ type, name }) => type !== "tool" || name !== undefined, {
-  error: "Missing name of the tool",
-  path: ["name"],
-  abort: true,
-});
+/** Modes and tools as other wires write them. */
+function inOwnForm(value: unknown): unknown {
+  const { mode, name } = foreignChoice(value);
+  if (mode) return { ...asObject(value), type: mode === "required" ? "any" : mode };
+  return name === undefined ? value : { ...asObject(value), type: "tool", name };
+}
+const toolChoice = z.preprocess(
+  inOwnForm,
+  z.looseObject({
+    type: z.enum(["auto", "any", "tool", "none"]),
+    name: z.string().optional(),
+    disable_parallel_tool_use: z.boolean().nullish(),
+  }).refine(({ type, name }) => type !== "tool" || name !== undefined, {
+    error: "Missing name of the tool",
+    path: ["name"],
+    abort: true,
+  }),
+);
 export type WireToolChoice = z.output<typeof toolChoice>;
 
 const format = z.looseObject({ type: z.string(), schema: json.nullish() });
@@ -107,7 +117,7 @@ const requestFields = {
     budget_tokens: z.int().positive().nullish(),
   }).nullish(),
   output_config: z.looseObject({
-    effort: z.enum(EFFORTS).exclude(["none", "minimal"]).nullish(),
+    effort: effort(z.enum(EFFORTS).exclude(["none", "minimal"])).nullish(),
     format: format.nullish(),
   }).nullish(),
   /** The older name of `output_config.format`. */

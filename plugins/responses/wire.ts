@@ -4,9 +4,18 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
 import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
-import { json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
+import {
+  effort,
+  foreignChoice,
+  json,
+  KNOWN_CONTENT,
+  knownContent,
+  name,
+  otherThan,
+  textOptions,
+} from "../shared/shapes.ts";
 
 export const WIRE = "responses";
 
@@ -65,15 +74,26 @@ export function isKnownTool(candidate: WireTool): candidate is KnownTool {
 }
 
 const toolReference = z.looseObject({ type: z.string(), name: z.string().nullish() });
-const toolChoice = z.union([
-  z.enum(["none", "auto", "required"]),
-  z.looseObject({
-    type: z.literal("allowed_tools"),
-    mode: z.enum(["auto", "required"]),
-    tools: z.array(toolReference),
-  }),
-  toolReference.refine(({ type }) => type !== "allowed_tools", { error: "Invalid choice of tools", abort: true }),
-]);
+/** Modes and tools as other wires write them. */
+function inOwnForm(value: unknown): unknown {
+  const { mode, name } = foreignChoice(value);
+  return mode ??
+    (name === undefined || asObject(value).type === "function" && asObject(value).name === name
+      ? value
+      : { type: "function", name });
+}
+const toolChoice = z.preprocess(
+  inOwnForm,
+  z.union([
+    z.enum(["none", "auto", "required"]),
+    z.looseObject({
+      type: z.literal("allowed_tools"),
+      mode: z.enum(["auto", "required"]),
+      tools: z.array(toolReference),
+    }),
+    toolReference.refine(({ type }) => type !== "allowed_tools", { error: "Invalid choice of tools", abort: true }),
+  ]),
+);
 export type WireToolChoice = z.output<typeof toolChoice>;
 
 // Items
@@ -167,7 +187,7 @@ const requestFields = {
   tools: z.array(tool).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: effort(z.enum(EFFORTS)).nullish(), summary: z.string().nullish() }).nullish(),
   text: textOptions.nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   ...RESPONSES_SAMPLING.shape,

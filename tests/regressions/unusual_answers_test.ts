@@ -1,12 +1,14 @@
 /** Answers and failures in shapes that only some hosts have. */
 import { assertEquals } from "@std/assert";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { newApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import {
+  type AnswerRow,
   ask,
   bodyFor,
   chatStream,
+  chatWhole,
   CONFIG,
   data,
   delta,
@@ -123,6 +125,33 @@ testAnswers([
     want: { said: [{ text: "Hello" }], end: "stop" },
   },
 ]);
+
+// Calls of the chat wire with an empty form of the other kind
+
+const FUNCTION = { name: "look", arguments: '{"q":1}' };
+const CUSTOM = { name: "patch", input: "the patch" };
+const [NO_FUNCTION, NO_CUSTOM] = [{ name: "", arguments: "" }, { name: "", input: "" }];
+const CALLS: Record<string, [fragment: JsonObject, call: string, input: JsonValue]> = {
+  "function": [{ type: "function", function: FUNCTION, custom: NO_CUSTOM }, "look", { q: 1 }],
+  "function with an empty type": [{ type: "", function: FUNCTION, custom: NO_CUSTOM }, "look", { q: 1 }],
+  "function with the type custom": [{ type: "custom", function: FUNCTION, custom: NO_CUSTOM }, "look", { q: 1 }],
+  "function without a type": [{ function: FUNCTION, custom: { input: "" } }, "look", { q: 1 }],
+  "custom": [{ type: "custom", function: NO_FUNCTION, custom: CUSTOM }, "patch", { input: "the patch" }],
+  "custom without a type": [{ function: NO_FUNCTION, custom: CUSTOM }, "patch", { input: "the patch" }],
+};
+testAnswers(
+  Object.entries(CALLS).map(([what, [fragment, name, input]]): AnswerRow => {
+    const message = { tool_calls: [{ index: 0, id: "call_1", ...fragment }] };
+    return {
+      id: "B12",
+      title: `the form of a call that says something counts (${what})`,
+      clients: ["messages"],
+      answer: { whole: chatWhole(message, "tool_calls"), frames: chatStream([message], "tool_calls") },
+      ask: { tools: TOOLS },
+      want: { said: [{ call: name, input }], end: "tool-calls" },
+    };
+  }),
+);
 
 // Failures
 

@@ -99,8 +99,8 @@ const MISTAKES: [more: object, message: string][] = [
   [{ tools: ["f"] }, 'Invalid value at "tools[0]": expected object, received "f"'],
   [{ tools: [{}] }, 'Invalid value at "tools[0].type": expected "function", "custom" or string, received nothing'],
   [
-    { tool_choice: "any" },
-    'Invalid value at "tool_choice": expected "none", "auto", "required" or object, received "any"',
+    { tool_choice: "some" },
+    'Invalid value at "tool_choice": expected "none", "auto", "required" or object, received "some"',
   ],
   [
     { tool_choice: {} },
