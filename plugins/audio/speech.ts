@@ -7,7 +7,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
 import { formatAt } from "./speech_request.ts";
 
@@ -30,7 +30,7 @@ interface Sound {
 /** Some servers answer `{audio}`, `{base64}` or `{data: [{b64_json}]}`, as base64 or as a data URL. */
 function decodeJson(body: unknown, contentType: string | null): Sound {
   if (!isJsonObject(body)) throw noSound(contentType);
-  if (body.error) throw upstreamStreamError(body);
+  if (saysError(body)) throw upstreamStreamError(body);
   const [first] = asList(body.data);
   const text = [body.audio, body.base64, isJsonObject(first) ? first.b64_json : undefined]
     .find((value) => typeof value === "string");

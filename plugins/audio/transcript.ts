@@ -11,7 +11,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import {
   SEGMENT_KEYS,
   TRANSCRIPT_KEYS,
@@ -36,7 +36,7 @@ export function parseTranscript({ headers, body }: Pick<Reply, "headers" | "body
 }
 
 export function parseTranscriptBody(body: JsonObject): Transcript {
-  if (body.error) throw upstreamStreamError(body);
+  if (saysError(body)) throw upstreamStreamError(body);
   const read = accept(transcriptSchema, body);
   if (!read) throw notATranscript();
   const { text, language, duration, usage } = read;

@@ -1,10 +1,13 @@
 /** Selects the chunks of the requested answer from a stream in which a server sends several answers. */
 import type { ChatAnswer, ChatChoice } from "./wire.ts";
 
+const [REASONING, TEXT, CALLS] = [1, 2, 4];
+
 /**
  * Another id or another index is another answer: a second attempt behind a proxy, a second choice of a server that was asked
  * for one. Two habits are none: ids that are new with every chunk (older llama.cpp, LMDeploy, Foundry Local, whose indexes
- * count up as well), and indexes that number the kinds of content (LiteLLM: thoughts are 0, the text is 1).
+ * count up as well), and indexes that number the kinds of content (LiteLLM: thoughts are 0, the text is 1; Copilot: the text is
+ * 0, the calls are 1).
  */
 export class ChoiceFilter {
   #id: string | undefined;
@@ -16,9 +19,8 @@ export class ChoiceFilter {
   #isFresh = false;
   /** A chunk of another id, while it is not known what ids mean here. */
   #held: ChatAnswer | undefined;
-  readonly #indexes = new Set<number>();
-  /** The indexes that a role began. */
-  readonly #begun = new Set<number>();
+  /** Whether what stands under an index is the answer's: its first content decides. */
+  readonly #indexes = new Map<number, boolean>();
   /** Every kind of content that came. */
   #kinds = 0;
   #isOver = false;
@@ -80,36 +82,28 @@ export class ChoiceFilter {
     return choices.length > 0 || chunk.usage ? [{ ...chunk, choices }] : [];
   }
 
+  /** A choice that begins with another kind of content goes on with the answer; thoughts never do. */
   #isOurs(choice: ChatChoice): boolean {
     const index = choice.index ?? 0;
     const kinds = kindsOf(choice);
-    if ((choice.delta ?? choice.message)?.role) this.#begun.add(index);
-    const isSilent = kinds === 0 && !choice.finish_reason;
-    const isNext = !this.#isOver && !this.#begun.has(index) && (kinds & this.#kinds) === 0;
-    const isOurs = this.#indexes.has(index) || this.#indexes.size === 0 || isNext;
+    const isNew = kinds === 0 ? this.#indexes.size === 0 : (kinds & this.#kinds) === 0;
+    const isLate = (kinds & REASONING) !== 0 && this.#kinds !== 0;
+    const isOurs = this.#indexes.get(index) ?? (isNew && !isLate);
     // What says nothing decides nothing.
-    if (isSilent || !isOurs) return isOurs;
-    this.#indexes.add(index);
+    if (kinds === 0 && !(choice.finish_reason && isOurs)) return isOurs;
+    this.#indexes.set(index, isOurs);
+    if (!isOurs) return false;
     this.#kinds |= kinds;
     if (choice.finish_reason) this.#isOver = true;
     return true;
   }
 }
 
-/**
- * The choices of a whole answer that belong together: the first one, and those with another kind of content. Some proxies write the
- * text and the calls of one answer as two choices.
- */
+/** The choices of a whole answer that belong to it. One was asked for, and some hosts number it oddly. */
 export function choicesOfOne(choices: readonly ChatChoice[]): ChatChoice[] {
-  const first = choices.find(({ index }) => index === 0) ?? choices[0];
-  if (!first) return [];
-  let kinds = kindsOf(first);
-  return choices.filter((choice) => {
-    const more = kindsOf(choice);
-    if (choice === first || more === 0 || (more & kinds) !== 0) return choice === first;
-    kinds |= more;
-    return true;
-  });
+  const inOrder = choices.toSorted((one, other) => (one.index ?? 0) - (other.index ?? 0));
+  const numbered = inOrder.map((choice, index) => ({ ...choice, index }));
+  return new ChoiceFilter().take({ choices: numbered }).flatMap((answer) => answer.choices ?? []);
 }
 
 /** Whether it brings nothing: a chunk that tells something, and only that, says that the answer is over. */
@@ -120,8 +114,6 @@ function onlyEnds({ choices }: ChatAnswer): boolean {
 function tellsAnything({ choices }: ChatAnswer): boolean {
   return (choices ?? []).some((choice) => choice.finish_reason || kindsOf(choice) !== 0);
 }
-
-const [REASONING, TEXT, CALLS] = [1, 2, 4];
 
 /** The kinds of content that a choice brings. */
 function kindsOf({ delta, message }: ChatChoice): number {

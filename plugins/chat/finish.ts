@@ -7,7 +7,7 @@ export const FINISH_WORDS: Record<FinishReason, string> = {
   "length": "length",
   "tool-calls": "tool_calls",
   "content-filter": "content_filter",
-  "paused": "stop",
+  "paused": "length",
   "other": "stop",
 };
 
@@ -15,7 +15,7 @@ export function parseFinish(word: string, stopSequence?: string): Finish {
   const reason = reasonOf(word);
   return {
     reason: reason ?? "other",
-    ...(reason === undefined && { raw: word }),
+    ...((reason === undefined || reason === "paused") && { raw: word }),
     ...(stopSequence !== undefined && { stopSequence }),
   };
 }

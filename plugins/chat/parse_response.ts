@@ -7,7 +7,7 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { mayHoldForms } from "../shared/text_forms/answer_forms.ts";
 import { readPlainAnswer } from "./plain_answer.ts";
 import { AnswerReader } from "./reader.ts";
@@ -15,7 +15,7 @@ import { answerSchema, type ChatAnswer } from "./wire.ts";
 
 /** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
 export function parseAnswer(body: unknown): ChatAnswer {
-  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  if (isJsonObject(body) && body.error && saysError(body)) throw upstreamStreamError(body);
   const answer = accept(answerSchema, body);
   if (!answer) throw notAnAnswer();
   return answer;
@@ -57,7 +57,6 @@ export function* readAnswer(
   target: Target,
   context: AnswerContext,
 ): SlicedWork<GenerateResponse> {
-  // One was asked for, and some hosts number it oddly.
   const choices = choicesOfOne(answer.choices ?? []);
   const reader = new AnswerReader(input, target, context);
   const events = yield* reader.readLong({ ...answer, choices });

@@ -65,10 +65,10 @@ function unknownFields(answer: ChatAnswer, choice: ChatChoice, usage: ChatAnswer
   return fields.atEnd(usage);
 }
 
-/** The ending, which says of calls what the content says. `undefined` if there is none, or its word is not known. */
+/** The ending, which says of calls what the content says. `undefined` if there is none, or its word is to be noted. */
 function plainFinish(choice: ChatChoice, isCalling: boolean, { stopSequences }: GenerateRequest): Finish | undefined {
   const reason = choice.finish_reason ? reasonOf(choice.finish_reason) : undefined;
-  if (!reason) return undefined;
+  if (!reason || reason === "paused") return undefined;
   const mended = reason === "stop" || reason === "tool-calls" ? isCalling ? "tool-calls" : "stop" : reason;
   if (!stopSequences) return { reason: mended };
   const matched = choice.stop_reason ?? choice.provider_specific_fields?.stop_reason;

@@ -129,7 +129,7 @@ export class AnswerReader {
       const matched = choice.stop_reason ?? choice.provider_specific_fields?.stop_reason;
       const asked = this.#input.stopSequences?.find((sequence) => sequence === matched);
       this.#finish = parseFinish(choice.finish_reason, asked);
-      if (this.#finish.reason === "other") this.#context.note(`replaced the ending ${choice.finish_reason}`);
+      if (this.#finish.raw !== undefined) this.#context.note(`replaced the ending ${choice.finish_reason}`);
     }
   }
 

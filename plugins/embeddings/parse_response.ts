@@ -7,13 +7,12 @@ import {
   usageOfInputs,
   type Vector,
 } from "../../src/canonical/embed.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { inputsOf } from "./serialize_request.ts";
 import { answerSchema, type Entry } from "./wire.ts";
 
@@ -31,7 +30,7 @@ export function parseResponse(
 }
 
 function parseAnswer(body: unknown) {
-  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  if (saysError(body)) throw upstreamStreamError(body);
   const answer = accept(answerSchema, body);
   if (!answer) throw new GatewayError("upstream_error", "The upstream's answer is not a list of embeddings");
   return answer;

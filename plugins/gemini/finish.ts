@@ -6,7 +6,7 @@ const WORD_OF: Record<FinishReason, string> = {
   "length": "MAX_TOKENS",
   "tool-calls": "STOP",
   "content-filter": "SAFETY",
-  "paused": "STOP",
+  "paused": "OTHER",
   "other": "OTHER",
 };
 
@@ -19,5 +19,5 @@ export function serializeFinish({ reason, raw }: Finish, malformed: string | und
       finishMessage: `The arguments of the call of "${malformed}" are not a JSON object`,
     };
   }
-  return { finishReason: WORD_OF[reason], ...(reason === "other" && raw && { finishMessage: raw }) };
+  return { finishReason: WORD_OF[reason], ...(WORD_OF[reason] === "OTHER" && raw && { finishMessage: raw }) };
 }

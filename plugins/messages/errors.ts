@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
-import { errorHeaders, upstreamError } from "../shared/errors.ts";
+import { errorHeaders, upstreamError, upstreamStreamError } from "../shared/errors.ts";
 import { readOverflow } from "../shared/overflow.ts";
 
 /** How the wire names each error. */
@@ -43,6 +43,7 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   rate_limit_error: 429,
+  api_error: 500,
   timeout_error: 504,
   overloaded_error: 529,
 };
@@ -50,8 +51,8 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
 /** An error that an upstream puts into a stream or an answer whose status was 200. */
 export function parseError(body: unknown): GatewayError {
   const type = isJsonObject(body) && isJsonObject(body.error) ? toJsonText(body.error.type) : "";
-  const status = Object.hasOwn(STATUS_OF_TYPE, type) ? STATUS_OF_TYPE[type]! : 500;
-  return upstreamError({ status, headers: new Headers(), body });
+  if (!Object.hasOwn(STATUS_OF_TYPE, type)) return upstreamStreamError(body);
+  return upstreamError({ status: STATUS_OF_TYPE[type]!, headers: new Headers(), body });
 }
 
 /** Whether no waiting mends it. Then it is no overload: at one, agents tell their users to try again in a moment. */

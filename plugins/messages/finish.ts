@@ -17,6 +17,7 @@ const REASON_OF: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: "length",
   tool_use: "tool-calls",
   refusal: "content-filter",
+  pause_turn: "paused",
 };
 
 /** The upstream's word is kept where ours does not say it all. One of another wire's means what it means there. */
@@ -24,7 +25,7 @@ export function parseFinish(word: string, stopSequence?: string | null): Finish 
   const reason = ownReason(word) ?? (OTHERS.has(word) ? "other" : reasonOf(word) ?? "other");
   return {
     reason,
-    ...(WORD_OF[reason] !== word && word !== "stop_sequence" && { raw: word }),
+    ...((WORD_OF[reason] !== word || reason === "paused") && word !== "stop_sequence" && { raw: word }),
     ...(stopSequence !== null && stopSequence !== undefined && { stopSequence }),
   };
 }
@@ -49,4 +50,4 @@ export function isOwnWord(word: string): boolean {
 }
 
 /** Endings that have no like on other wires. */
-const OTHERS: ReadonlySet<string> = new Set(["pause_turn", "compaction"]);
+const OTHERS: ReadonlySet<string> = new Set(["compaction"]);

@@ -1,10 +1,10 @@
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
 import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { saysError } from "../shared/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
 import { responseSchema } from "./wire.ts";
@@ -20,7 +20,7 @@ export function* parseLongResponse(
   input: GenerateRequest,
   context: AnswerContext,
 ): SlicedWork<GenerateResponse> {
-  if (isJsonObject(body) && body.type === "error") throw parseError(body);
+  if (saysError(body)) throw parseError(body);
   const message = accept(responseSchema, body);
   if (message?.content === undefined) {
     throw new GatewayError("upstream_error", "The upstream's answer is not a message");

@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { readJson } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
@@ -7,9 +7,10 @@ import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
+import { saysError } from "../shared/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
-import { eventSchema, type WireEvent } from "./wire.ts";
+import { eventSchema, responseSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. It is over with `message_stop`, or where the connection ends after a stop reason. */
 export function parseStream(
@@ -38,20 +39,25 @@ class EventReader implements StreamReader<GenerateEvent> {
     this.#answer = new AnswerReader(input, context);
   }
 
-  read({ data }: Frame, emit: Emit<GenerateEvent>): void {
+  read({ event: name, data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
     if (!text || text === "[DONE]") return;
     const more = this.#alike.textIn(text);
-    if (more === undefined) return this.#readEvent(text, emit);
+    if (more === undefined) return this.#readEvent(text, name, emit);
     const last = this.#last!;
     for (const read of this.#answer.readMore(last, more) ?? this.#answer.read(withText(last, more))) emit(read);
   }
 
   /** An event that is more than another text in the one before. */
-  #readEvent(text: string, emit: Emit<GenerateEvent>): void {
-    const event = parseEvent(text);
+  #readEvent(text: string, name: string | undefined, emit: Emit<GenerateEvent>): void {
+    const event = parseEvent(text, name);
     this.#learn(text, event);
-    if (event.type === "error") throw parseError(event);
+    // Some servers send a whole answer in place of events.
+    const whole = event.type === "message" && !this.#started ? accept(responseSchema, event) : undefined;
+    if (whole) {
+      this.done = true;
+      return this.#answer.whole(whole).forEach(emit);
+    }
     if (event.type === "message_stop") {
       this.done = true;
       this.#answer.end(true).forEach(emit);
@@ -107,9 +113,12 @@ function withText(event: WireEvent, text: string): WireEvent {
   return { ...event, delta: { ...delta, [TEXT_OF.get(delta!.type)!]: text } };
 }
 
-function parseEvent(text: string): WireEvent {
-  const body = readJson(text);
-  const event = accept(eventSchema, body);
+/** The type is in the data; some servers say it in the event's name only. */
+function parseEvent(text: string, name: string | undefined): WireEvent {
+  const read = readJson(text);
+  const body = asObject(read);
+  if (name === "error" || body.type === "error" || saysError(body)) throw parseError(read);
+  const event = accept(eventSchema, isJsonObject(read) ? { type: name, ...read } : read);
   if (event) return event;
   const cause = eventSchema.safeParse(body).error;
   throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });

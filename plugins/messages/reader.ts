@@ -113,7 +113,9 @@ export class AnswerReader {
       if (saysFailure(stop_reason)) throw upstreamStreamError({});
       this.#finish = parseFinish(stop_reason, stop_sequence);
       const isKept = this.#context.clientWire === WIRE && isOwnWord(stop_reason);
-      if (this.#finish.reason === "other" && !isKept) this.#context.note(`replaced the ending ${stop_reason}`);
+      if (/^(?:other|paused)$/.test(this.#finish.reason) && !isKept) {
+        this.#context.note(`replaced the ending ${stop_reason}`);
+      }
     }
     // Counts are cumulative: the later ones replace the earlier, field by field.
     if (usage) addPresent(usage, this.#usage ??= {});

@@ -1,5 +1,5 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { GenerateResponse, OutputPart, ToolCallPart } from "../../src/canonical/generate.ts";
+import { type GenerateResponse, isCut, type OutputPart, type ToolCallPart } from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/placeholder.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
@@ -12,12 +12,18 @@ import { WIRE } from "./wire.ts";
 /** A whole answer, with the id and the model name that the client knows. An empty one has an empty text. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const content: JsonObject[] = [];
+  const last = output.content.at(-1);
   for (const part of output.content) {
-    if (part.type === "text" && !part.extra && !part.annotations?.length) {
+    if (part === last && part.type === "tool-call" && isCut(output.finish, part)) {
+      // An input is whole on this wire, and agents would run the call.
+      exchange.note(`dropped a call of ${part.name} that was cut off`);
+    } else if (part.type === "text" && !part.extra && !part.annotations?.length) {
       content.push({ type: "text", text: part.text });
-    } else if (isSpeakable(part, exchange)) content.push(serializeBlock(part));
+    } else if (isSpeakable(part, exchange)) {
+      content.push(serializeBlock(part));
+      if (part.type === "tool-call") noteWrapped(part, exchange);
+    }
   }
-  for (const part of output.content) if (part.type === "tool-call") noteWrapped(part, exchange);
   const { usage, ...extra } = output.extra ? fieldsFor(WIRE, output.extra) : NO_FIELDS;
   return {
     id: exchange.id,

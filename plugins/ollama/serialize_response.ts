@@ -1,10 +1,11 @@
-import type {
-  Annotation,
-  Finish,
-  FinishReason,
-  GenerateResponse,
-  OutputPart,
-  ToolCallPart,
+import {
+  type Annotation,
+  type Finish,
+  type FinishReason,
+  type GenerateResponse,
+  isCut,
+  type OutputPart,
+  type ToolCallPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
@@ -18,7 +19,9 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
   for (const part of content) noteUnspeakable(part, exchange);
   const joined = (...types: OutputPart["type"][]) =>
     content.map((part) => types.includes(part.type) && "text" in part ? part.text : "").join("");
-  const calls = content.filter((part) => part.type === "tool-call");
+  const calls = content.filter((part) => part.type === "tool-call").filter((call) =>
+    call !== content.at(-1) || !noteCut(call, output.finish, exchange)
+  );
   const thinking = joined("reasoning");
   const message = {
     content: joined("text", "refusal"),
@@ -26,6 +29,13 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...(calls.length > 0 && { tool_calls: calls.map((call, index) => serializeCall(call, index, exchange)) }),
   };
   return line(exchange.input.model, exchange.now(), message, serializeEnd(output.finish, output.usage, exchange, 0));
+}
+
+/** Whether the answer ended amid the call. Arguments are an object on this wire, so nothing of it can be sent. */
+export function noteCut(call: ToolCallPart, finish: Finish, { note }: Pick<Context, "note">): boolean {
+  const wasCut = isCut(finish, call);
+  if (wasCut) note(`dropped a call of ${call.name} that was cut off`);
+  return wasCut;
 }
 
 /** Arguments are an object on this wire. Any other value is wrapped in one. */
@@ -78,7 +88,7 @@ const WORD_OF: Record<FinishReason, "stop" | "length"> = {
   "length": "length",
   "tool-calls": "stop",
   "content-filter": "stop",
-  "paused": "stop",
+  "paused": "length",
   "other": "stop",
 };
 

@@ -4,7 +4,7 @@ import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { serializeErrorBody } from "./errors.ts";
-import { noteAnnotations, noteUnspeakable, serializeCall, serializeEnd } from "./serialize_response.ts";
+import { noteAnnotations, noteCut, noteUnspeakable, serializeCall, serializeEnd } from "./serialize_response.ts";
 import { line, modelIn } from "./wire.ts";
 
 /**
@@ -21,6 +21,8 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   #calls = 0;
   /** The open call. It is sent whole because its arguments are an object. */
   #call: ToolCallPart | undefined;
+  /** The call that ended last: only what follows tells whether it was cut off. */
+  #ended: ToolCallPart | undefined;
   #input: string[] = [];
 
   constructor(exchange: Exchange<"generate">) {
@@ -28,6 +30,7 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   }
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {
+    if (this.#ended) this.#sendCall(this.#ended, event, emit);
     switch (event.type) {
       case "start":
         this.#beganMs = this.#exchange.elapsedMs();
@@ -41,7 +44,7 @@ class LineWriter implements StreamWriter<GenerateEvent> {
         return this.#writeDelta(event.delta, emit);
       case "part-end":
         noteAnnotations(event.annotations, this.#exchange);
-        return this.#endCall(emit);
+        return this.#endCall();
       case "finish":
         return emit(this.#line({}, serializeEnd(event.finish, event.usage, this.#exchange, this.#beganMs)));
       case "error":
@@ -66,11 +69,15 @@ class LineWriter implements StreamWriter<GenerateEvent> {
     }
   }
 
-  #endCall(emit: Emit<Frame>): void {
-    if (!this.#call) return;
-    const call = { ...this.#call, input: this.#input.join("") };
-    emit(this.#line({ tool_calls: [serializeCall(call, this.#calls++, this.#exchange)] }));
+  #endCall(): void {
+    this.#ended = this.#call && { ...this.#call, input: this.#input.join("") };
     this.#call = undefined;
+  }
+
+  #sendCall(call: ToolCallPart, next: GenerateEvent, emit: Emit<Frame>): void {
+    this.#ended = undefined;
+    if (next.type === "finish" && noteCut(call, next.finish, this.#exchange)) return;
+    emit(this.#line({ tool_calls: [serializeCall(call, this.#calls++, this.#exchange)] }));
   }
 
   #line(message: JsonObject, rest?: JsonObject): Frame {

@@ -11,7 +11,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { countsSchema, scoresSchema } from "./wire.ts";
 
 /** An upstream's ranking, in any order and shape that servers of this wire have. */
@@ -24,7 +24,7 @@ export function parseResponse(body: unknown, input: RerankRequest, target: Targe
 
 /** `results` of Cohere and its kin, `data` of Voyage, or a list alone; wrapped once more in some deployments. */
 function parseScores(body: unknown): RankedDocument[] {
-  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  if (saysError(body)) throw upstreamStreamError(body);
   const list = isJsonObject(body) ? body.results ?? body.data : body;
   const scores = accept(scoresSchema, Array.isArray(list) ? list.flat() : list);
   if (!scores) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");

@@ -21,6 +21,10 @@ export class OpenItems {
   readonly #items = new Map<string, OpenItem>();
   /** Their keys, in the order in which they began. */
   readonly #keys: string[] = [];
+  /** By their places, the keys of the items that began there last. */
+  readonly #placed = new Map<number, string>();
+  /** Whether no place has been given twice, so that the list of them all has each item in its place. */
+  #areApart = true;
   /** Whether any event named an item by an id or a place. */
   #areNamed = false;
   /** The types of those that have begun. */
@@ -41,25 +45,40 @@ export class OpenItems {
     const names = [item.id, item.call_id, `@${index}`];
     const known = names.find((name) => typeof name === "string" && this.#items.has(name));
     // Without names, the items of a stream are known by their order.
-    return String(known ?? this.#keyAt(index) ?? `#${this.#items.size}`);
+    const placed = this.#areApart ? this.#placed.get(index) : undefined;
+    return String(known ?? placed ?? this.#keyAt(index) ?? `#${this.#items.size}`);
   }
 
   /** Some servers give two items one id. */
   newKey(event: WireEvent, item: OutputItem): string {
-    const key = this.#keyOf(event, item);
-    return key === undefined || this.#items.get(key)?.over ? `#${this.#items.size}` : key;
+    const name = this.#keyOf(event, item);
+    const key = name === undefined || this.#items.get(name)?.over ? `#${this.#items.size}` : name;
+    const { output_index: place } = event;
+    if (typeof place === "number") {
+      this.#areApart &&= !this.#placed.has(place);
+      this.#placed.set(place, key);
+    }
+    return key;
   }
 
-  /** Some servers change the ids in the middle, or give one twice: then it is the item that is open. */
+  /**
+   * Some servers change the ids in the middle, or give one twice: then it is the open item in the same place, or the one that began
+   * last.
+   */
   keyFor(event: WireEvent, item?: OutputItem): string {
     const key = this.#keyOf(event, item);
     const known = key === undefined ? undefined : this.#items.get(key);
     if (key !== undefined && known && (!known.over || key === this.#latest)) return key;
-    const latest = this.#items.get(this.#latest);
-    const fits = latest && !latest.over && (!item || item.type === latest.type);
-    if (fits) return this.#latest;
+    const placed = this.#placed.get(event.output_index ?? NaN);
+    const open = [placed, this.#latest].find((one) => one !== undefined && this.#isOpen(one, item));
+    if (open !== undefined) return open;
     if (key !== undefined) return key;
     return item && this.#isNew(item.type) ? this.newKey(event, item) : this.#latest;
+  }
+
+  #isOpen(key: string, item: OutputItem | undefined): boolean {
+    const open = this.#items.get(key);
+    return open !== undefined && !open.over && (!item || item.type === open.type);
   }
 
   /** Whether a whole item without a name is another one: if the latest is over, and it or all had none, or the type is new. */

@@ -1,11 +1,10 @@
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
 import { runUnsliced, type SlicedWork } from "../../src/util/sliced_work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { AnswerForms, readForms } from "../shared/text_forms/answer_forms.ts";
 import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import { AnswerReader, notAnAnswer } from "./reader.ts";
@@ -28,7 +27,7 @@ export function* parseLongResponse(
   target: Target,
   context: AnswerContext,
 ): SlicedWork<GenerateResponse> {
-  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  if (saysError(body)) throw upstreamStreamError(body);
   const response = accept(responseSchema, body);
   if (!response?.output) throw notAnAnswer();
   yield;

@@ -7,12 +7,12 @@ import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { AnswerForms, FormsReader } from "../shared/text_forms/answer_forms.ts";
 import { textFormsFor } from "../shared/text_forms/answer_forms.ts";
 import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
-import { eventSchema, type WireEvent } from "./wire.ts";
+import { eventSchema, responseSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. Only an event that says how the answer ended is its end. */
 export function parseStream(
@@ -52,7 +52,7 @@ class EventReader implements StreamReader<GenerateEvent> {
   /** An event that is more than another text in the one before. */
   #readEvent(untyped: WireEvent, name: string | undefined, emit: Emit<GenerateEvent>): void {
     const event = typed(untyped, name);
-    if (event.type === "error") throw upstreamStreamError(event);
+    if (name === "error" || event.type === "error") throw upstreamStreamError(untyped);
     if (event.type === "keepalive") return;
     if (!this.#started) {
       this.#started = true;
@@ -60,9 +60,12 @@ class EventReader implements StreamReader<GenerateEvent> {
     }
     const status = statusAtEnd(event);
     if (status === undefined) return this.#answer.read(event).forEach(emit);
-    if (!event.response && status !== "completed" && status !== "incomplete") throw upstreamStreamError(event);
+    const { response } = event;
+    const isFailure = status === "failed" || status === "cancelled";
+    // Some servers say beside the response what went wrong.
+    if (!saysError(response) && (isFailure || saysError(event))) throw upstreamStreamError(event);
     this.done = true;
-    this.#answer.end({ ...event.response, status }).forEach(emit);
+    this.#answer.end({ ...response, status }).forEach(emit);
   }
 
   #parse(json: string, unnumbered: string): WireEvent {
@@ -94,7 +97,10 @@ function parseEvent(text: string): WireEvent {
   throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
 }
 
-/** The type is in the data; some servers say it in the event's name only. */
+/** The type is in the data; some servers say it in the event's name only. Without one, the whole answer came in place of events. */
 function typed(event: WireEvent, name: string | undefined): WireEvent {
-  return event.type === undefined ? { ...event, type: "error" in event ? "error" : name } : event;
+  if (event.type !== undefined) return event;
+  if (saysError(event)) return { ...event, type: "error" };
+  const response = event.output ? accept(responseSchema, event) : undefined;
+  return response ? { type: `response.${response.status ?? "completed"}`, response } : { ...event, type: name };
 }

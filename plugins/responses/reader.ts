@@ -7,7 +7,7 @@ import { type PartEnd, PartWriter } from "../../src/transforms/part_writer.ts";
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../shared/errors.ts";
+import { saysError, upstreamStreamError } from "../shared/errors.ts";
 import { itemExtra, itemKeys, messageEnd, partsOf } from "./content.ts";
 import { isOwnReason, isRunning, parseFinish } from "./finish.ts";
 import { joinEncrypted } from "./item_ids.ts";
@@ -86,7 +86,7 @@ export class AnswerReader {
   /** The whole answer, at its end: what a stream sent already is not emitted again. */
   end(response: WireResponse): GenerateEvent[] {
     const { status } = response;
-    if (response.error || status === "failed" || status === "cancelled") throw upstreamStreamError(response);
+    if (saysError(response) || status === "failed" || status === "cancelled") throw upstreamStreamError(response);
     if (status && isRunning(status)) throw notAnAnswer();
     const finish = parseFinish(response);
     const events = (response.output ?? []).flatMap((item, index) => this.#endItem(this.#items.find(item, index), item));

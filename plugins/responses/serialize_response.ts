@@ -1,11 +1,13 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type {
-  FilePart,
-  GenerateResponse,
-  HostedPart,
-  OutputPart,
-  ReasoningPart,
-  TextPart,
+import {
+  type FilePart,
+  type Finish,
+  type GenerateResponse,
+  type HostedPart,
+  isCut,
+  type OutputPart,
+  type ReasoningPart,
+  type TextPart,
 } from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RunState } from "../../src/canonical/stored.ts";
@@ -52,22 +54,22 @@ export function serializeAnswer(
 ): JsonObject {
   const [only] = answer.content;
   const isBare = only?.type === "text" && answer.content.length === 1 && !only.extra && !only.annotations?.length;
-  const output = isBare ? [plainItem(only, facts)] : serializeParts(answer.content, facts, context);
+  const output = isBare ? [plainItem(only, facts, answer.finish)] : serializeParts(answer, facts, context);
   return serializeEnd(answer, facts, completed, output);
 }
 
 /** The result of `serializeItem` for a text alone. */
-function plainItem(part: TextPart, { id }: Facts): JsonObject {
+function plainItem(part: TextPart, { id }: Facts, finish: Finish): JsonObject {
   return {
     id: partId(id, part, 0),
     type: "message",
-    status: "completed",
+    status: isCut(finish, part) ? "incomplete" : "completed",
     role: "assistant",
     content: [{ type: "output_text", text: part.text, annotations: [], logprobs: [] }],
   };
 }
 
-function serializeParts(content: readonly OutputPart[], facts: Facts, context: Context): JsonObject[] {
+function serializeParts({ content, finish }: GenerateResponse, facts: Facts, context: Context): JsonObject[] {
   const speech = speechFor(facts, context);
   // A step of a hosted tool stands where it began, as it is once it has run.
   const steps = new Map<string, HostedPart>();
@@ -77,7 +79,10 @@ function serializeParts(content: readonly OutputPart[], facts: Facts, context: C
     const part = one.type === "hosted" ? steps.get(one.id) : one;
     if (one.type === "hosted") steps.delete(one.id);
     const written = part && spoken(part, speech);
-    if (written) output.push(serializeItem(written, partId(facts.id, part, index), speech));
+    if (!written) continue;
+    const item = serializeItem(written, partId(facts.id, part, index), speech);
+    if (index === content.length - 1 && isCut(finish, part)) item.status = "incomplete";
+    output.push(item);
   }
   return output;
 }

@@ -1,4 +1,4 @@
-import type { GenerateEvent, HostedPart, OutputPart } from "../../src/canonical/generate.ts";
+import { type GenerateEvent, type HostedPart, isCut, type OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
@@ -37,6 +37,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   /** The places of steps that run, by the ids of their calls. */
   readonly #running = new Map<string, number>();
   #open: OpenItem | undefined;
+  /** The item that ended last: only what follows tells whether it was cut. */
+  #ended: OpenItem | undefined;
   #created = false;
 
   constructor(exchange: Exchange<"generate">) {
@@ -46,6 +48,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {
     if (!this.#created) this.#create(emit);
+    if (this.#ended) this.#sendEnd(this.#ended, event, emit);
     switch (event.type) {
       case "start":
         return;
@@ -63,7 +66,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
         return;
       }
       case "part-end":
-        return this.#endItem(event, emit);
+        return this.#endItem(event);
       case "finish":
         return this.#finish(event, emit);
       case "error":
@@ -118,14 +121,20 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#emitAll(endHosted(part, item, at), emit);
   }
 
-  #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {
+  #endItem({ annotations, opaque, extra }: EventOf<"part-end">): void {
     const open = this.#open;
     if (!open) return;
     Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
-    const item = itemOf(open);
-    this.#emitAll(endItem(open, item), emit);
-    this.#output.push(item);
+    this.#ended = open;
     this.#open = undefined;
+  }
+
+  #sendEnd(ended: OpenItem, next: GenerateEvent, emit: Emit<Frame>): void {
+    const item = itemOf(ended);
+    if (next.type === "finish" && isCut(next.finish, ended.part)) item.status = "incomplete";
+    this.#emitAll(endItem(ended, item), emit);
+    this.#output.push(item);
+    this.#ended = undefined;
   }
 
   #finish(event: EventOf<"finish">, emit: Emit<Frame>): void {

@@ -10,8 +10,10 @@ import { isValidation, refusedContents, refusedParameters, refusesCacheHints, re
 const LONGEST_MESSAGE = 500;
 /** How much of an upstream's text is searched for the message, in characters. */
 const LONGEST_READ = 8_192;
-/** Seconds or a date (RFC 9110). A client could not act on any other value. */
-const RETRY_AFTER = /^(\d+(\.\d+)?|\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
+/** Durations. A number alone is seconds (RFC 9110), or some hosts' time since the epoch. */
+const DURATION = /^(\d+(?:\.\d+)?) ?(ms|s)?$/;
+/** Dates of HTTP and of ISO 8601. */
+const DATE = /^\w{3}, .* (?:GMT|UTC)$|^\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})$/;
 const DEEPEST_READ = 8;
 
 /**
@@ -49,12 +51,23 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   return new GatewayError(code, message, { ...details, unsupported });
 }
 
-/** Converts a date to seconds by the upstream's `date` header, if it sends one, because the two clocks may differ. */
+/** Seconds, or an HTTP date. A client could not act on any other value. */
 function retryAfterOf(headers: Headers): string | undefined {
-  const [value] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
-  if (value === undefined || !value.endsWith("GMT")) return value;
-  const seconds = (Date.parse(value) - Date.parse(headers.get("date") ?? "")) / 1000;
-  return Number.isNaN(seconds) ? value : String(Math.max(0, seconds));
+  const ms = headers.get("retry-after-ms");
+  const value = ms === null ? headers.get("retry-after") ?? "" : `${ms}ms`;
+  if (DATE.test(value)) return untilTime(Date.parse(value), headers);
+  const [, number, unit] = DURATION.exec(value) ?? [];
+  if (number === undefined) return undefined;
+  const seconds = unit === "ms" ? Number(number) / 1000 : Number(number);
+  if (unit !== undefined || seconds < 1e9) return String(seconds);
+  return untilTime(seconds < 1e11 ? seconds * 1000 : seconds, headers);
+}
+
+/** In seconds by the upstream's `date` header, if it sends one, because the two clocks may differ. `time`: since the epoch, in ms. */
+function untilTime(time: number, headers: Headers): string | undefined {
+  const seconds = (time - Date.parse(headers.get("date") ?? "")) / 1000;
+  if (!Number.isNaN(seconds)) return String(Math.max(0, seconds));
+  return Math.abs(time) < 8.64e15 ? new Date(time).toUTCString() : undefined;
 }
 
 /** The object that describes the error. */
@@ -215,14 +228,15 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
 /** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = errorIn(body);
-  const status = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
-    .find((value) => value >= 400 && value < 600);
+  const status = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
   const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
   return failureOf(status ?? STATUS_OF_WORD[String(word)], new Headers(), body);
 }
 
-function isScalar(value: unknown): value is string | number {
-  return typeof value === "string" || typeof value === "number";
+/** Whether an answer with a status of success holds an error. An empty object is none. */
+export function saysError(body: unknown): boolean {
+  const { error } = asObject(body);
+  return isJsonObject(error) ? Object.keys(error).length > 0 : Boolean(error);
 }
 
 /** How the shape of the chat wire, which most others share, names each error: its `type`, and a `code` where clients act on one. */

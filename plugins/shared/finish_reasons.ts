@@ -13,6 +13,7 @@ const WORDS: Partial<Record<FinishReason, readonly string[]>> = {
     "model_context_window_exceeded",
   ],
   "tool-calls": ["tool_calls", "tool_call", "tool_use", "function_call"],
+  "paused": ["pause_turn"],
   // Google's, Bedrock's and Z.ai's words come after the wires' own.
   "content-filter": [
     "content_filter",

@@ -27,9 +27,22 @@ const OVERFLOW = new RegExp(
   "i",
 );
 
+/**
+ * A limit of the answer that no client sends, because it is negative or 0: servers that set it to what the window has left complain of
+ * it themselves.
+ */
+const NOTHING_LEFT = new RegExp(
+  [
+    String
+      .raw`\bmax[_ ]?(?:\w+[_ ])?tokens\b.{0,80}?(?:(?<![\w.])-\d{2,}|\b(?:got|received|given|was)\W{0,3}(?:-\d|0\b)|[=:]\W?-\d)`,
+    String.raw`(?<![\w.])-\d+ is (?:less|lower|smaller) than .{0,40}\bmax_\w*tokens\b`,
+  ].join("|"),
+  "i",
+);
+
 /** Whether the words report a context overflow. */
 export function saysOverflow(words: string): boolean {
-  return OVERFLOW.test(words);
+  return OVERFLOW.test(words) || NOTHING_LEFT.test(words);
 }
 
 /** The numbers of a context overflow, in tokens. */

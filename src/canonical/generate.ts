@@ -6,7 +6,7 @@ import type { GatewayError } from "../errors.ts";
 import type { CompactionRequest, SealedSummary } from "./compaction.ts";
 import type { Extra } from "./extra.ts";
 import type { HostedApproval, HostedCall, HostedResult, HostedWork } from "./hosted.ts";
-import type { JsonObject } from "./json.ts";
+import { isJsonText, type JsonObject } from "./json.ts";
 import type { RelayRequest } from "./relay.ts";
 import type { SamplingParameters } from "./sampling.ts";
 import type { Usage } from "./usage.ts";
@@ -274,6 +274,12 @@ export interface Finish {
   /** The upstream's own reason, if `reason` does not express it fully. */
   raw?: string;
   stopSequence?: string;
+}
+
+/** Whether the last part of an answer that ended so is unfinished. A call whose arguments are whole is not. */
+export function isCut({ reason }: Finish, last: OutputPart): boolean {
+  if (reason !== "length" && reason !== "content-filter") return false;
+  return last.type === "tool-call" ? last.kind === "custom" || !isJsonText(last.input) : "text" in last;
 }
 
 export interface GenerateResponse {

@@ -7,7 +7,7 @@ export const retrySchema = object("How often a request is tried if its targets f
   rounds: z.int().min(1).max(10).default(3).meta({
     description:
       "How often each target may be tried if it certainly did not start the request: it was not reached, or " +
-      "answered 409, 425, 429, 503 or 529.",
+      "answered 409, 425, 429, 498, 503 or 529.",
   }),
   failovers: z.int().min(0).max(10).default(1).meta({
     description:

@@ -51,6 +51,8 @@ export class PartWriter {
   #ended: Set<string> | undefined;
   #callOpen = false;
   #callCount = 0;
+  /** Whether the answer ended amid what it said. */
+  #isCut = false;
   /** Some servers give several calls the same id, which no client could answer. */
   #callIds: Set<string> | undefined;
   readonly #newCallId: () => string;
@@ -163,10 +165,11 @@ export class PartWriter {
 
   /** Ends everything. `stop` becomes `tool-calls` if there were calls, and `tool-calls` becomes `stop` if there were none. */
   finish(finish: Finish, usage: Usage, extra?: Extra): GenerateEvent[] {
+    this.#isCut = finish.reason === "length";
     const events = [...this.#endAll(), ...this.#release(), ...this.#endAll()];
     const { reason } = finish;
     const mended = this.#callCount > 0
-      ? reason === "stop" || reason === "other" ? "tool-calls" : reason
+      ? reason === "stop" || reason === "other" || reason === "paused" ? "tool-calls" : reason
       : reason === "tool-calls"
       ? "stop"
       : reason;
@@ -235,7 +238,7 @@ export class PartWriter {
     }
     call.over = true;
     const isFunction = call.kind === "function" && !this.#customNames.has(call.name);
-    if (isFunction && call.input.trim() === "") call.input = call.unsent = "{}";
+    if (isFunction && !this.#isCut && call.input.trim() === "") call.input = call.unsent = "{}";
     const events = this.#writeCall();
     this.#calls.shift();
     this.#callOf?.delete(call.key);

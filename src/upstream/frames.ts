@@ -1,5 +1,5 @@
 /** The frames of an upstream's stream. */
-import { createParser } from "eventsource-parser";
+import { createParser, type ParseError } from "eventsource-parser";
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { isJsonText } from "../canonical/json.ts";
 import { excessOf, harmlessLength, JSON_LIMITS } from "../canonical/json_limits.ts";
@@ -102,7 +102,7 @@ export function framesIn(text: string, framing: Framing, limits: Limits): Frame[
 
 /**
  * Server-sent events. CRLF, a byte order mark and fields without a space after the colon are accepted. A last event
- * without a blank line after it counts.
+ * without a blank line after it counts, and so does JSON outside of events.
  */
 class EventParser implements FrameParser {
   readonly #lines: Lines;
@@ -112,6 +112,8 @@ class EventParser implements FrameParser {
   #hasEvent = false;
   /** Lines since the last event. Each one uses far more memory than its bytes until the event ends. */
   #openLines = 0;
+  /** The lines of a JSON text that stand where events should. */
+  #json = "";
 
   constructor({ frameBytes, json }: Limits) {
     this.#lines = new Lines(frameBytes);
@@ -126,12 +128,30 @@ class EventParser implements FrameParser {
       onComment: (comment) => void this.#frames.push({ comment }),
       onError: (error) => {
         if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
-        // Some engines write a failure in a field of this name.
-        const isFailure = error.type === "unknown-field" && error.field === "error" && error.value?.startsWith("{");
-        if (isFailure) this.#frames.push({ event: "error", data: error.value! });
+        if (error.type === "unknown-field") this.#readOther(error, frameBytes, json);
       },
       maxBufferSize: frameBytes,
     });
+  }
+
+  /** A line that belongs to no event: of an answer that is no stream, or of a failure amid one. */
+  #readOther({ field, value, line = "" }: ParseError, frameBytes: number, limits: Limits["json"]): void {
+    if (field === "error" && value) {
+      const data = value.startsWith("{") ? value : JSON.stringify({ error: value });
+      return void this.#frames.push({ event: "error", data });
+    }
+    const text = line.trim();
+    if (this.#json === "" && !text.startsWith("{")) return;
+    this.#json += text;
+    if (this.#json.length > frameBytes) throw frameTooLong();
+    if (this.#json !== text || !text.endsWith("}")) return;
+    checkJson(text, limits);
+    if (isJsonText(text)) this.#takeJson();
+  }
+
+  #takeJson(): void {
+    if (this.#json !== "") this.#frames.push({ data: this.#json });
+    this.#json = "";
   }
 
   read(bytes: Uint8Array): Frame[] {
@@ -153,6 +173,7 @@ class EventParser implements FrameParser {
   end(): Frame[] {
     const rest = this.#lines.end();
     this.#parse(`${rest}\n\n`);
+    this.#takeJson();
     return withoutCut(this.#frames, rest);
   }
 
@@ -201,6 +222,9 @@ function withoutCut(frames: Frame[], lastLine: string): Frame[] {
   const isCut = lastLine !== "" && data !== undefined && /^[{[]/.test(data) && data !== "[DONE]" && !isJsonText(data);
   return isCut && !data.includes('"message"') ? frames.slice(0, -1) : frames;
 }
+
+/** The beginning of an event stream, whatever its content type says. */
+export const BEGINS_EVENTS = /^\ufeff?\s*(?:data|event|id|retry|error)?:/;
 
 /** Counts occurrences. A regular expression would keep the text alive until the next match. */
 function countOf(character: string, text: string): number {

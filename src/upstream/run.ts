@@ -10,7 +10,7 @@ import { checkText, LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, local, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
-import { framesIn } from "./frames.ts";
+import { BEGINS_EVENTS, framesIn } from "./frames.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { readEvents } from "./read_events.ts";
 import { type MeasuredReply, parserFor, readReply, tooMuchJson } from "./send.ts";
@@ -38,7 +38,8 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const replies = isOnlyCall
       ? [await readReply(await open(call!, attempt, watch.signal), answerBytes, json, parserFor(operation))]
       : await sideBySide(calls, attempt, way, watch);
-    const isText = way.stream !== undefined && isTextual(replies[0]?.body);
+    const body = replies[0]?.body;
+    const isText = typeof body === "string" || body instanceof Uint8Array;
     const collected = isText ? await collectReply(replies, attempt, way, watch.signal) : undefined;
     if (!collected) {
       const output = respond(replies, attempt, way, bill);
@@ -142,15 +143,9 @@ function collectReply<K extends ModelOperation>(
 ): Promise<Output<K> | undefined> | undefined {
   const text = reply && textIn(reply.body);
   if (text === undefined || !way.stream) return undefined;
-  const isStream = reply?.headers.get("content-type")?.includes("event-stream") || BEGINS_EVENTS.test(text);
+  const isNamed = reply?.headers.get("content-type")?.includes("event-stream");
+  const isStream = isNamed || attempt.operation !== "transcribe" && (BEGINS_EVENTS.test(text) || /^\s*\{/.test(text));
   return isStream ? collectText(text, attempt, way.stream, signal) : undefined;
-}
-
-/** The beginning of an event stream, whatever its content type says. */
-const BEGINS_EVENTS = /^\ufeff?\s*(?:data|event|id|retry)?:/;
-
-function isTextual(body: unknown): boolean {
-  return typeof body === "string" || body instanceof Uint8Array;
 }
 
 function textIn(body: Reply["body"]): string | undefined {

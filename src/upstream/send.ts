@@ -225,7 +225,8 @@ function* parseBody(
   parse: typeof parseExactly,
 ): SlicedWork<JsonValue | Uint8Array<ArrayBuffer>> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
-  const text = decoder.decode(bytes);
+  const decoded = decoder.decode(bytes);
+  const text = ok ? decoded : EVENT.exec(decoded)?.[1] ?? decoded;
   yield;
   const holdsJson = /^\s*[[{]/.test(text);
   const { excess, hasLongNumbers } = holdsJson ? yield* scan(text, limits) : NOTHING_FOUND;
@@ -240,6 +241,9 @@ function* parseBody(
   yield;
   return value ?? parseOdd(text, limits, parse) ?? text;
 }
+
+/** An error that is written as an event. */
+const EVENT = /^\ufeff?\s*(?:(?:event|id|retry)?:[^\n]*\n+)*(?:data|error): ?(.*)/;
 
 /** Parses JSON with NaN and Infinity. */
 function parseOdd(text: string, limits: JsonLimits, parse: typeof parseExactly): JsonValue | undefined {

@@ -14,7 +14,7 @@ import { LimitedEvents } from "./answer_text.ts";
 import { type AnswerBill, type Attempt, cannotStream, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
-import { FrameSource, isEvent } from "./frames.ts";
+import { BEGINS_EVENTS, FrameSource, isEvent } from "./frames.ts";
 import { readEvents } from "./read_events.ts";
 import { answer, respond } from "./run.ts";
 import { brokenOff, parserFor, readReply } from "./send.ts";
@@ -55,14 +55,17 @@ async function openCall<K extends ModelOperation>(
     watch.begin(timeouts.headMs, "begin to answer");
     const response = await open(call, attempt, watch.signal);
     watch.begin(timeouts.firstEventMs, "send a first event");
-    if (response.body && isEventStream(response, operation)) {
+    const isStream = isEventStream(response, operation);
+    const body = isStream || !response.body ? response.body : await peek(response.body);
+    if (body && (isStream || "isEvents" in body && body.isEvents)) {
       const reader = way.stream.reader(forReader(input), target, context);
-      return new AnswerStream(response.body, reader, way.stream.framing, watch, attempt, bill);
+      return new AnswerStream(body, reader, way.stream.framing, watch, attempt, bill);
     }
     // Some servers send a whole answer although a stream was requested.
     const replay = REPLAY[operation];
     if (!replay) throw cannotStream(attempt);
-    const reply = await readReply(response, answerBytes, json, parserFor(operation));
+    const { status, ok, headers } = response;
+    const reply = await readReply({ status, ok, headers, body }, answerBytes, json, parserFor(operation));
     const whole = await respond([reply], attempt, way, bill);
     watch.stop();
     return sourceOf(replay(whole));
@@ -97,7 +100,23 @@ function callsIn(messages: readonly Message[]): ToolCallPart[] {
 /** Some servers and proxies declare a stream as plain text or bytes. A transcript can really be plain text. */
 function isEventStream({ headers }: TransportResponse, operation: ModelOperation): boolean {
   const type = headers.get("content-type") ?? "";
-  return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
+  return operation === "transcribe" ? /event-stream/.test(type) : !/[/+]json|html/.test(type);
+}
+
+/** The same bytes, and whether they begin an event stream. Some servers declare a stream as JSON. */
+async function peek(body: ByteSource): Promise<ByteSource & { isEvents: boolean }> {
+  let first = (await body.read().catch((cause) => {
+    throw brokenOff(cause);
+  }))?.slice();
+  return {
+    isEvents: BEGINS_EVENTS.test(new TextDecoder().decode(first)),
+    read() {
+      const bytes = first;
+      first = undefined;
+      return bytes ? Promise.resolve(bytes) : body.read();
+    },
+    cancel: () => body.cancel(),
+  };
 }
 
 type Batch<K extends ModelOperation> =

@@ -162,11 +162,11 @@ const READ: [place: string, word: string, chat: string, messages: string, respon
   ["chat, finish_reason", "length", "length", "max_tokens", "incomplete", ""],
   ["chat, finish_reason", "MAX_TOKENS", "length", "max_tokens", "incomplete", ""],
   ["chat, finish_reason", "SAFETY", "content_filter", "refusal", "incomplete", ""],
-  ["chat, finish_reason", "pause_turn", "stop", "pause_turn", "completed", "chat messages responses"],
+  ["chat, finish_reason", "pause_turn", "length", "pause_turn", "incomplete", "chat messages responses"],
   ["chat, finish_reason", "brand_new_word", "stop", "end_turn", "completed", "chat messages responses"],
   ["chat, finish_reason", "", "stop", "end_turn", "completed", ""],
   ["messages, stop_reason", "length", "length", "max_tokens", "incomplete", ""],
-  ["messages, stop_reason", "pause_turn", "stop", "pause_turn", "completed", "chat responses"],
+  ["messages, stop_reason", "pause_turn", "length", "pause_turn", "incomplete", "chat responses"],
   ["messages, stop_reason", "brand_new_word", "stop", "end_turn", "completed", "chat messages responses"],
   [
     "messages, stop_reason",

@@ -102,7 +102,7 @@ for (const wire of WIRES) {
     });
 
     Deno.test(`law · retries: who says when to come back is asked again then, and no other rule changes · ${wire} · ${mode}`, async () => {
-      const statuses = [302, 408, 409, 429, 500, 502, 503, 504, 529];
+      const statuses = [302, 408, 409, 429, 498, 500, 502, 503, 504, 529];
       const outcomes = await Promise.all(statuses.map(async (status) => {
         const { posts } = await ask({ wire, stream, answer: () => failed(status, { "retry-after": "0.01" }) });
         return [status, posts];

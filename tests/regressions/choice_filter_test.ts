@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import {
   type Answer,
+  type AnswerRow,
   ask,
   bodyFor,
   call,
@@ -11,6 +12,7 @@ import {
   delta,
   events,
   listOf,
+  type Said,
   SHORTEST,
   streamed,
   testAnswers,
@@ -32,6 +34,41 @@ function chunk(id: string | undefined, index: number | undefined, fields: JsonOb
 
 const usage = { model: "org/model", choices: [], usage: USAGE };
 const EMPTY_CALL = { name: "", arguments: "" };
+
+const LOOK = { tool_calls: [call("look", "{}", { index: 0 })] };
+/** The choices of an answer, of which one was asked for, and what of them is the answer. */
+const CHOICES: [title: string, choices: [fields: JsonObject, finish: string][], said: Said[], end: string][] = [
+  [
+    "the text and the call of one answer",
+    [[{ content: "I look." }, "stop"], [LOOK, "tool_calls"]],
+    [{ text: "I look." }, { call: "look", input: {} }],
+    "tool-calls",
+  ],
+  [
+    "the thoughts, the text and the call of one answer",
+    [[{ reasoning_content: "Hm" }, "stop"], [{ content: "I look." }, "stop"], [LOOK, "tool_calls"]],
+    [{ reasoning: "Hm" }, { text: "I look." }, { call: "look", input: {} }],
+    "tool-calls",
+  ],
+  [
+    "an empty one before the text",
+    [[{ content: "" }, "stop"], [{ content: "B" }, "length"]],
+    [{ text: "B" }],
+    "length",
+  ],
+  [
+    "another answer with a text and a call of its own",
+    [[{ content: "A" }, "stop"], [{ content: "B", ...LOOK }, "tool_calls"]],
+    [{ text: "A" }],
+    "stop",
+  ],
+  [
+    "another answer with thoughts of its own",
+    [[{ content: "A" }, "length"], [{ reasoning_content: "Hm" }, "stop"]],
+    [{ text: "A" }],
+    "length",
+  ],
+];
 
 function answerOf(chunks: JsonObject[], whole?: JsonObject): Answer {
   return { frames: data(...chunks, usage) + DONE, ...(whole && { whole }) };
@@ -175,6 +212,27 @@ testAnswers([
     ask: { tools: TOOLS },
     want: { said: [{ reasoning: "Hm" }, { text: "Hello" }, { call: "look", input: {} }], end: "tool-calls" },
   },
+  ...CHOICES.map(([title, choices, said, end]): AnswerRow => ({
+    id: "B9",
+    title: `choices: ${title}`,
+    answer: {
+      whole: {
+        ...chatWhole({}),
+        choices: choices.map(([fields, finish_reason], index) => ({
+          index,
+          message: { role: "assistant", content: null, ...fields },
+          finish_reason,
+        })).toReversed(),
+      },
+      frames: data(
+        ...choices.map((_, at) => chunk("a", at, { role: "assistant", content: "" })),
+        ...choices.flatMap(([fields, finish], at) => [chunk("a", at, fields), chunk("a", at, {}, finish)]),
+        usage,
+      ) + DONE,
+    },
+    ask: { tools: TOOLS },
+    want: { said, end },
+  })),
 ]);
 
 for (const [second, count] of Object.entries({ "b's first word": 1, "b's second word": 2 })) {

@@ -110,8 +110,15 @@ for (const mode of MODES) {
     assertEquals(sentTo(upstream).tools, [TOOL]);
   });
 
-  test("arguments that are no object stand inside one, and that is noted", async () => {
+  test("a call that was cut off is none, and that is noted", async () => {
     const { client, app } = newScene({ content: "", tool_calls: [call("look", '{"where":"th')] }, "length");
+    const { message, done_reason } = await chat(client, mode, { messages: HELLO, tools: [TOOL] });
+    assertEquals([message.tool_calls, done_reason], [undefined, "length"]);
+    assertEquals(app.logs[0]!.notes, ["dropped a call of look that was cut off"]);
+  });
+
+  test("arguments that are no object stand inside one, and that is noted", async () => {
+    const { client, app } = newScene({ content: "", tool_calls: [call("look", '{"where":"th')] }, "tool_calls");
     const { message } = await chat(client, mode, { messages: HELLO, tools: [TOOL] });
     assertEquals(message.tool_calls?.[0]?.function.arguments, { input: '{"where":"th' });
     assertEquals(app.logs[0]!.notes, ["wrapped arguments of look that are not a JSON object"]);

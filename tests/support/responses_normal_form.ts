@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isJsonObject, isJsonText, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 
 /**
  * The normal form of the responses wire: two bodies mean the same where their normal forms are equal. Each rule is one of the
@@ -245,9 +245,21 @@ export function normalAnswer(body: JsonObject): JsonObject {
   return {
     ...Object.fromEntries(Object.entries(rest).filter(([key]) => !OWN.has(key))),
     service_tier,
-    output: objects(output).map(outputItem),
+    output: objects(output).map((item, at, all) =>
+      outputItem(body.status === "incomplete" && at === all.length - 1 && isUnfinished(item) ? cut(item) : item)
+    ),
     usage: normalUsage(object(usage)),
   };
+}
+
+/** Whether an item in which an answer was cut is told as such. A call whose arguments are whole is not. */
+function isUnfinished({ type, arguments: args }: JsonObject): boolean {
+  if (type === "function_call") return !isJsonText(String(args).trim() || "{}");
+  return ["message", "reasoning", "custom_tool_call"].includes(String(type));
+}
+
+function cut(item: JsonObject): JsonObject {
+  return { ...item, status: "incomplete" };
 }
 
 /** Ids of items are the gateway's, except of those that only this wire has. */

@@ -381,6 +381,23 @@ function numbersMeant(means: Row["means"]): number[] {
   return Array.isArray(means) ? means : [means.input, means.answer, means.maximum];
 }
 
+for (
+  const says of [
+    "max_tokens must be at least 1, got -512.",
+    "max_tokens must be at least 1, got 0.",
+    "max_completion_tokens must be greater than or equal to 1 (was -3)",
+    "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 1, but got -12 instead.",
+    "-512 is less than the minimum of 1 - 'max_tokens'",
+    "Invalid max_new_tokens value: -77",
+    "`max_tokens` 的值 -2048 无效",
+  ]
+) {
+  Deno.test(`overflow: an answer limit that nobody sent leaves no room: ${says}`, () => {
+    const { code } = upstreamError({ status: 400, headers: new Headers(), body: { error: { message: says } } });
+    assertEquals(code, "context_length_exceeded");
+  });
+}
+
 Deno.test("overflow: what limits a rate or a size is no conversation that does not fit", () => {
   const others: [status: number, message: string][] = [
     [429, "Rate limit reached for tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."],
@@ -394,6 +411,10 @@ Deno.test("overflow: what limits a rate or a size is no conversation that does n
     ],
     [429, "Throttling error: Too many tokens, please wait before trying again."],
     [400, "max_tokens must be at most 4096"],
+    [400, "max_tokens must be -1 or greater than 0"],
+    [400, "max_tokens should be in the range [-1, 4096]"],
+    [400, "max_tokens must be at least 1 on model gpt-4-32"],
+    [400, "temperature must be at least 0, got -1, and max_tokens at most 4096"],
     [500, "The maximum context length was computed wrongly"],
   ];
   for (const [status, message] of others) {
