@@ -64,7 +64,7 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const weakly = weak.filter(([word]) => NEAR.test(around(text, word!)));
   const lists: Relaxation[][] = [
     ...bounded,
-    filled.map((path) => ({ does: "fill", path })),
+    filled.map((path): Relaxation => ({ does: "fill", path })),
     ...alternatives(forms).map((does): Relaxation[] => [{ does }]),
     [
       ...omitted(paths),
@@ -72,10 +72,12 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
     ],
     ...alternatives(instead).map((does): Relaxation[] => [{ does }]),
     omitted(new Set(named(weakly))),
-  ];
+  ].filter((list) => list.length > 0);
+  // The words may be of any language. One field that they have is less than all.
+  if (lists.length === 0) lists.push(...omitted(new Set(named(weak))).map((one) => [one]));
   // A field that is needed, and that the host does not know as a whole, is reason enough.
   const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));
-  return { lists: lists.filter((list) => list.length > 0), isOpen: !isNeeded && !isAboutValue };
+  return { lists, isOpen: !isNeeded && !isAboutValue };
 }
 
 /** Keywords without which a schema describes nothing. */
@@ -191,16 +193,26 @@ function clampsFor(
   estimate: number,
 ): Relaxation[][] {
   const to = (bound: number | undefined): Relaxation[][] =>
-    bound === undefined ? [] : [[{ does: "clamp", path, to: bound, isOwn: true }]];
+    bound === undefined ? [] : [[{ does: "clamp", path, to: bound, isLeast: bound > value, isOwn: true }]];
   const ranged = inRange(text, value);
   if (ranged !== undefined) return to(ranged);
   const isBelow = (bound: number) => bound < value && !(Number.isInteger(value) && bound <= 0);
   const most = MOST.flatMap((words) => [...text.matchAll(words)].map(([, bound]) => Number(bound))).find(isBelow);
-  if (most === undefined) return to(boundOf(text, value));
+  if (most === undefined) {
+    return to(boundOf(text, value) ?? (limits.includes(path) ? onlyNumber(text, value) : undefined));
+  }
   // The bound may be that of input and answer together.
   const room = Math.floor((most - estimate) * ROOM);
   const isShared = limits.includes(path) && room > 0 && room < most;
-  return isShared ? [...to(most), [{ does: "clamp", path, to: room, isOwn: false }]] : to(most);
+  return isShared ? [...to(most), [{ does: "clamp", path, to: room, isLeast: false, isOwn: false }]] : to(most);
+}
+
+/** The only number beside the value, in words of comparison that are not known. */
+function onlyNumber(text: string, value: number): number | undefined {
+  const numbers = new Set([...text.matchAll(/(?<![\w.-])\d+(?![\w.-]*\w)/g)].map(([found]) => Number(found)));
+  numbers.delete(value);
+  const [only, ...others] = numbers;
+  return only !== undefined && only > 0 && only < value && others.length === 0 ? only : undefined;
 }
 
 /** The end of a range that the value is beyond. */

@@ -6,8 +6,8 @@ import { bare, empty, simplified, withoutKeyword, withTypes } from "./schemas.ts
 
 export type Relaxation =
   | { does: "omit"; path: string }
-  /** `isOwn`: whether the host named the value as its own bound. It is only remembered then. */
-  | { does: "clamp"; path: string; to: number; isOwn: boolean }
+  /** `isLeast`: whether it is a lower bound. `isOwn`: whether the host named it as its own. It is only remembered then. */
+  | { does: "clamp"; path: string; to: number; isLeast: boolean; isOwn: boolean }
   | { does: "omit keyword"; keyword: string }
   | { does: "fill"; path: string }
   | { does: FormName };
@@ -38,8 +38,9 @@ export function relaxOne(body: JsonObject, relaxation: Relaxation, layout: BodyL
     case "omit":
       return changeAt(body, relaxation.path, () => undefined) as JsonObject;
     case "clamp": {
-      const { path, to } = relaxation;
-      return changeAt(body, path, (value) => typeof value === "number" ? to : value) as JsonObject;
+      const { path, to, isLeast } = relaxation;
+      const isBeyond = (value: number) => isLeast ? value < to : value > to;
+      return changeAt(body, path, (value) => typeof value === "number" && isBeyond(value) ? to : value) as JsonObject;
     }
     case "omit keyword":
       return atSchemas(body, layout, (schema) => withoutKeyword(schema, relaxation.keyword));
@@ -57,13 +58,14 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     const isInner = [...paths, ...layout.harmless].some((outer) => isWithin(path, outer));
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
+  // What loses most comes first, because a search does without the first ones first.
   const all: Relaxation[] = [
-    ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
     { does: "schemas empty" },
-    { does: "tool choice auto" },
+    { does: "system messages merged" },
     { does: "texts joined" },
     { does: "arguments as objects" },
-    { does: "system messages merged" },
+    { does: "tool choice auto" },
+    ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
   ];
   return all.filter((one) => relaxOne(body, one, layout) !== body);
 }

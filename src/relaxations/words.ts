@@ -57,7 +57,7 @@ function alikeAround(words: string, start: number, text: string, at: number): [f
 /** All that a host wrote in a body of any shape. */
 export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: number): string {
   if (body === undefined || body instanceof Uint8Array) return "";
-  if (typeof body === "string") return body.slice(0, longest).replaceAll('\\"', '"');
+  if (typeof body === "string") return unlabelled(body.slice(0, longest).replaceAll('\\"', '"'));
   const words: string[] = [];
   let left = longest;
   const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
@@ -76,7 +76,11 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
     }
   };
   visit(body, "", 0);
-  return words.join("\n");
+  return unlabelled(words.join("\n"));
+}
+
+function unlabelled(text: string): string {
+  return text.replace(PRINTED, "");
 }
 
 const DEEPEST = 8;
@@ -84,10 +88,18 @@ const MOST_ITEMS = 100;
 /** Fields of errors that hold codes, or repeat what was sent. */
 const UNSAID = new Set(["input", "type", "request_id", "code"]);
 
-/** A name in a field of its own is written as one. */
+/** A name in a field of its own is written as one. So is the field that a sentence belongs to, if errors have no field of that name. */
 function phraseOf(name: string, said: string): string {
-  return /^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"');
+  if (/^[\w.[\]]+$/.test(said)) return `'${said}'`;
+  return `${name === "" || LABELS.test(name) ? "" : `'${name}': `}${said.replaceAll('\\"', '"')}`;
 }
+
+/** The fields that errors have. */
+const LABELS =
+  /^(?:\w*(?:error|message|msg|detail|description|reason|status|string|code)s?|type|title|name|param|field|path|loc|ctx|raw|input|url|id|object|instance|metadata|provider\w*|content|text|data|body|user|role|tools?|headers?)$/i;
+/** The same where a server printed them as text. */
+const PRINTED =
+  /(?<=[{,]\s*)(["'])(?:type|msg|input|ctx|url|message|code|param|error|detail|name|object|status)\1(?=\s*:)/g;
 
 function placeOf(steps: readonly JsonValue[]): string {
   return `loc: [${steps.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`;

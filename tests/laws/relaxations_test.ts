@@ -145,7 +145,7 @@ manyHosts(
       assertEquals(again.sent.length, 1, `${about} · later ${again.notes}`);
       const changed = differences(full, again.sent[0]!, upstream);
       const more = changed.filter((path) => !refused!.some((thing) => thing.mayChange(path)));
-      assertEquals(more, [], `${about} · later ${again.notes}`);
+      assertEquals(more, [], `${Deno.env.get("DBG") ? JSON.stringify(full.messages) + " ==> " + JSON.stringify(again.sent[0]!.messages) : ""}${about} · later ${again.notes}`);
       for (const { note } of refused!) assert(note.test(again.notes), `${about} · later ${again.notes}`);
     });
   },

@@ -87,8 +87,6 @@ const OPTIONAL: Record<Client, readonly Optional[]> = {
     ["prompt_cache_key", "key-1"],
     ["safety_identifier", "someone-1"],
     ["novelty", { level: 2, mode: "wide" }],
-    ["logprobs", true],
-    ["top_logprobs", 5],
   ],
   messages: [
     ["temperature", 0.7],
@@ -393,12 +391,16 @@ const NEEDED: Record<Wire, RegExp> = {
   chat:
     /^(model|stream|stream_options|max_(completion_)?tokens|messages|messages\[\]\.(role|content|tool_calls|tool_call_id)|messages\[\]\.content\[\]\.(type|text|image_url|image_url\.url)|messages\[\]\.tool_calls\[\]\.(id|type|function|function\.(name|arguments))|tools|tools\[\]\.(type|function|function\.(name|parameters))|tool_choice(\..*)?|response_format(\..*)?)$/,
   messages:
-    /^(model|stream|max_tokens|messages|system|system\[\]\.(type|text)|messages\[\]\.(role|content)|messages\[\]\.content\[\]\.(type|text|id|name|input|tool_use_id|content|source|source\.\w+|thinking|signature|data|content\[\]\.(type|text))|tools|tools\[\]\.(name|input_schema)|tool_choice(\..*)?|thinking\.\w+|output_config(\.(format(\..*)?))?|output_format(\..*)?)$/,
+    /^(model|stream|max_tokens|messages|system|system\[\]\.(type|text)|messages\[\]\.(role|content)|messages\[\]\.content\[\]\.(type|text|id|name|input|tool_use_id|content|source|source\.\w+|thinking|signature|data|content\[\]\.(type|text))|tools|tools\[\]\.(name|input_schema)|tool_choice(\..*)?|output_config(\.(format(\..*)?))?|output_format(\..*)?)$/,
   responses:
     /^(model|stream|max_output_tokens|input|instructions|input\[\]\.(type|role|content|call_id|name|arguments|output|summary|encrypted_content|id)|input\[\]\.(content|output|summary)\[\]\.(type|text|image_url)|tools|tools\[\]\.(type|name|parameters)|tool_choice(\..*)?|text(\..*)?)$/,
 };
-/** Fields that protect the client are left out only where they are named. */
-const PROTECTING: Record<Wire, RegExp> = { chat: /^\b$/, messages: /^\b$/, responses: /^(store|include)$/ };
+/** What protects the client, or goes to every host, is left out only where it is named. */
+const PROTECTING: Record<Wire, RegExp> = {
+  chat: /^stream_options/,
+  messages: /^\b$/,
+  responses: /^(store|include)$/,
+};
 /** What is in these is the client's own. */
 const OWN = /^(metadata|logit_bias|novelty|chat_template_kwargs|.*\.(parameters|input_schema|schema|input))$/;
 const SCHEMA_PATHS: Record<Wire, RegExp> = {
@@ -491,7 +493,6 @@ export function thingsIn(body: JsonObject, wire: Wire, isSilent: boolean): Thing
 }
 
 function fieldThing(path: string): Thing {
-  const name = path.slice(path.lastIndexOf(".") + 1);
   return {
     kind: "field",
     name: path,
@@ -499,8 +500,10 @@ function fieldThing(path: string): Thing {
       const steps = fieldsOf(body).get(path);
       return steps && { path: steps };
     },
-    mayChange: (changed) => isWithin(changed, path) || isWithin(path, changed),
-    note: escaped(name),
+    // Cache hints are one thing, wherever they are.
+    mayChange: (changed) =>
+      isWithin(changed, path) || isWithin(path, changed) || [changed, path].every((one) => /cache_control/.test(one)),
+    note: new RegExp(path.split(/\W+/).filter((step) => step !== "").join("|")),
   };
 }
 
@@ -554,7 +557,7 @@ function formThing(
     name,
     complaint(body) {
       const path = isIn(body);
-      return path && { path, reasons };
+      return path && { path, reasons, value: at(body, path) };
     },
     mayChange: (path) => mayChange.test(path),
     note: /relaxed/,
@@ -615,7 +618,7 @@ const NO_FORCE = [
   "`tool_choice` can only be `auto` or `none`",
 ];
 const SHORT_IDS = [
-  "Tool call id was {} but must be a-z, A-Z, 0-9, with a length of 9.",
+  "Tool call id was {v} but must be a-z, A-Z, 0-9, with a length of 9.",
   "tool_call_id must be alphanumeric with at most 9 characters",
 ];
 const BAD_SCHEMA = [
@@ -687,8 +690,21 @@ export function differences(before: JsonObject, after: JsonObject, wire: Wire): 
       }
     } else found.add(path);
   };
-  visit(before, after, []);
+  visit(joined(before), joined(after), []);
   return [...found];
+}
+
+/** With each content that is one text alone as that text, because a text without a hint is written so. */
+function joined(value: JsonValue | undefined): JsonValue {
+  if (Array.isArray(value)) return value.map(joined);
+  if (!isJsonObject(value)) return value ?? null;
+  const entries = Object.entries(value).map(([name, inner]): [string, JsonValue] => {
+    const [part, ...more] = name === "content" && Array.isArray(inner) ? inner : [];
+    const isText = isJsonObject(part) && more.length === 0 &&
+      Object.keys(part).every((key) => ["type", "text", "cache_control"].includes(key));
+    return [name, isText ? part.text! : joined(inner)];
+  });
+  return Object.fromEntries(entries);
 }
 
 // Hosts
