@@ -51,10 +51,13 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
       return strong.some((steps) => steps.includes(name));
     })
     : [];
-  const words = new Set([...strong, ...weak].flat());
+  // Keywords are words, too: a maximum may be that of a field.
+  const words = new Set([...strong, ...bounded.length > 0 ? [] : weak].flat());
   const constraints = [...keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
   const omitted = (found: Iterable<string>): Relaxation[] =>
-    [...found].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+    // The kind of an object is left out with all of it.
+    [...new Set([...found].map((path) => path.replace(/(?<!\[\])\.type$/, "")))].filter((path) => isOptional(path, layout))
+      .map((path) => ({ does: "omit", path }));
   const isAboutValue = strong.some((steps) =>
     VALUES.has(steps.at(-1)!) && steps.some((step) => schemaNames(layout).has(step))
   );
@@ -158,7 +161,7 @@ function limitsNamed(
   return isNamed ? limits.filter((name) => fields.has(name)) : [];
 }
 
-const NUMBER = String.raw`\D{0,40}?(-?\d+(?:\.\d+)?)`;
+const NUMBER = String.raw`\D{0,60}?(-?\d+(?:\.\d+)?)`;
 const RANGES = [
   /[[(]\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*[\])]/,
   /(-?\d+(?:\.\d+)?)\s*\.\.\.?=?\s*(-?\d+(?:\.\d+)?)/,

@@ -74,10 +74,10 @@ function isWithin(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[]`);
 }
 
-/** Whether a field can be left out. Nothing is left out of which a part is kept. */
+/** Whether a field can be left out. Nothing is left out of which a part is kept, and no object is left without its kind. */
 export function isOptional(path: string, layout: BodyLayout): boolean {
   const { kept, schemas, limits, needed, turns, instructions } = layout;
-  if (kept.has(path) || schemas.has(path) || limits.includes(path)) return false;
+  if (kept.has(path) || schemas.has(path) || limits.includes(path) || path.endsWith(".type")) return false;
   const isSaid = isWithin(path, turns) || instructions !== undefined && isWithin(path, instructions);
   if (isSaid && needed.has(path.slice(path.lastIndexOf(".") + 1))) return false;
   return ![...kept, ...schemas].some((one) => isWithin(one, path));
@@ -85,10 +85,11 @@ export function isOptional(path: string, layout: BodyLayout): boolean {
 
 const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {
   "asked streamed": (body, { streamed }) => body.stream === true ? body : { ...body, ...streamed } as JsonObject,
-  "texts joined": atTurns((turn) => {
-    const text = textOf(turn.content);
-    return text === undefined || typeof turn.content === "string" ? turn : { ...turn, content: text };
-  }),
+  "texts joined": (body, { turns, instructions }) => {
+    const join = (content: JsonValue) => textOf(content) ?? content;
+    const joined = changeAt(body, `${turns}[].content`, join) as JsonObject;
+    return instructions === undefined ? joined : changeAt(joined, instructions, join) as JsonObject;
+  },
   "arguments as objects": (body, { arguments: paths }) => {
     return [...paths].reduce((changed, path) => changeAt(changed, path, asObjectText) as JsonObject, body);
   },
@@ -137,11 +138,6 @@ function atSchemas(body: JsonObject, { schemas }: BodyLayout, change: (schema: J
     return JSON.stringify(changed) === JSON.stringify(schema) ? schema : changed;
   };
   return [...schemas].reduce((changed, path) => changeAt(changed, path, changedAt) as JsonObject, body);
-}
-
-function atTurns(change: (turn: JsonObject) => JsonObject) {
-  return (body: JsonObject, { turns }: BodyLayout) =>
-    changeAt(body, `${turns}[]`, (turn) => isJsonObject(turn) ? change(turn) : turn) as JsonObject;
 }
 
 /** The text of a content of texts alone. */

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import { type Wire, WIRES } from "../regressions/support.ts";
 import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { manyHosts } from "../support/law.ts";
-import { refusal, type Style, STYLES } from "../support/refusal_words.ts";
+import { refusal, sentence, type Style, STYLES } from "../support/refusal_words.ts";
 import {
   ANSWERED,
   answerOf,
@@ -31,7 +31,7 @@ import {
 const MOST_CALLS = 5;
 
 /** By which transport a host is called: `fetch` as tests replace it, or over a socket. */
-const TRANSPORTS = ["replaced", "replaced", "replaced", "replaced", "replaced", "replaced", "fetch", "node"] as const;
+const TRANSPORTS = ["replaced", "fetch", "node"] as const;
 
 interface Case {
   client: Client;
@@ -48,7 +48,7 @@ const CASES: fc.Arbitrary<Case> = fc.record({
   upstream: fc.constantFrom(...WIRES),
   bits: BITS,
   isStream: fc.boolean(),
-  transport: fc.constantFrom(...TRANSPORTS),
+  transport: fc.oneof({ weight: 14, arbitrary: fc.constant("replaced" as const) }, fc.constantFrom(...TRANSPORTS)),
   picks: fc.array(fc.nat(100_000), { minLength: 1, maxLength: 2 }),
   style: STYLES,
 });
@@ -97,7 +97,7 @@ async function withHost(
 }
 
 manyHosts(
-  "law · relaxations: a request is served without what its host refuses, and without nothing else",
+  "law · relaxations: a request is served without what its host refuses, and with all else",
   CASES,
   async ({ picks, style, client, bits, isStream, ...host }) => {
     const { upstream } = host;
@@ -134,18 +134,25 @@ manyHosts(
         if (isBounded && one === `${LIMIT}`) continue;
         assertStringIncludes(JSON.stringify(first.sent.at(-1)), one, about);
       }
-      let last = first;
-      let again = await ask();
-      for (let turn = 0; turn < 80; turn++) {
+      // A search is over when nothing changes any more. What two relaxations give up is given back in two steps.
+      const wanted = first.notes.split("relaxed").length - 1 > refused!.length ? 6 : 1;
+      let again = first;
+      for (let turn = 0, same = 0; turn < 80 && same < wanted; turn++) {
+        const before = JSON.stringify(again.sent.slice(-1));
+        again = await ask();
         assertEquals(again.status, 200, about);
-        const isSettled = again.sent.length === 1 && JSON.stringify(again.sent) === JSON.stringify(last.sent.slice(-1));
-        if (isSettled) break;
-        [last, again] = [again, await ask()];
+        same = JSON.stringify(again.sent) === before ? same + 1 : 0;
       }
       assertEquals(again.sent.length, 1, `${about} · later ${again.notes}`);
       const changed = differences(full, again.sent[0]!, upstream);
       const more = changed.filter((path) => !refused!.some((thing) => thing.mayChange(path)));
-      assertEquals(more, [], `${Deno.env.get("DBG") ? JSON.stringify(full.messages) + " ==> " + JSON.stringify(again.sent[0]!.messages) : ""}${about} · later ${again.notes}`);
+      assertEquals(
+        more,
+        [],
+        `${
+          Deno.env.get("DBG") ? JSON.stringify(full.messages) + " ==> " + JSON.stringify(again.sent[0]!.messages) : ""
+        }${about} · later ${again.notes}`,
+      );
       for (const { note } of refused!) assert(note.test(again.notes), `${about} · later ${again.notes}`);
     });
   },
@@ -172,5 +179,81 @@ manyHosts(
       assertLessOrEqual(sent.length, MOST_CALLS, words);
       assertEquals(new Set(sent.map((one) => JSON.stringify(one))).size, sent.length, "a body was sent twice");
     });
+  },
+);
+
+/** What the host is sent, call by call. */
+async function bodiesFor({ client, bits, isStream, ...host }: Case, said: string, text: string): Promise<JsonObject[]> {
+  const all: JsonObject[] = [];
+  const answer = () => Response.json({ error: { message: text } }, { status: 400 });
+  await withHost(host, answer, async ({ app, sent }) => {
+    const { path, body } = requestOf(client, bits, "model", isStream);
+    await (await app.post(path, withTexts(body, said))).body?.cancel();
+    all.push(...sent);
+  });
+  return all;
+}
+
+/** The texts of a request: of its user, its tools and their results, wherever a host could quote them from. */
+const TEXTS = ["Look, please.", "a file", "Looks", "A place", "/there"];
+
+function withTexts(body: JsonObject, said: string): JsonObject {
+  const own = JSON.stringify(said).slice(1, -1);
+  // Arguments are JSON in a string.
+  const inner = JSON.stringify(own).slice(1, -1);
+  const written = JSON.stringify(body).replaceAll('\\"/there\\"', () => `\\"${inner}\\"`);
+  return JSON.parse(TEXTS.reduce((text, one) => text.replaceAll(`"${one}"`, () => `"${own}"`), written));
+}
+
+/** How a host writes what it quotes. */
+const QUOTING: readonly ((text: string) => string)[] = [
+  (text) => text,
+  (text) => JSON.stringify(text).slice(1, -1),
+  (text) => JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
+  (text) => text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\n", "\\n"),
+  (text) => text.replace(/\s+/g, " "),
+  (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;"),
+  (text) => text.replace(/[^\x20-\x7e]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`),
+];
+
+/** Names that the wires have for fields, of which nothing may follow. */
+const FIELDS = [
+  ["temperature"],
+  ["top_p"],
+  ["seed"],
+  ["user"],
+  ["metadata"],
+  ["tool_choice"],
+  ["max_tokens"],
+  ["max_output_tokens"],
+  ["messages", 0, "name"],
+  ["tools", 0, "function", "strict"],
+  ["input", 0, "content", 0, "detail"],
+  ["reasoning"],
+];
+
+const SENTENCES = fc.record({ style: STYLES, field: fc.constantFrom(...FIELDS), most: fc.option(fc.nat(400)) })
+  .map(({ style, field, most }) => {
+    return sentence({ ...style, isSilent: false }, { path: field, value: 907, ...most !== null && { most } });
+  });
+
+manyHosts(
+  "law · relaxations: what a host quotes of a request's own texts steers nothing",
+  fc.record({
+    asked: CASES,
+    sentences: fc.array(SENTENCES, { minLength: 1, maxLength: 3 }),
+    quoting: fc.constantFrom(...QUOTING),
+    from: fc.nat(60),
+    length: fc.integer({ min: 40, max: 400 }),
+    around: fc.constantFrom("Cannot read '{}'", "Bad input: {}", "{}", 'value "{}" was unexpected', "输入有误：{}"),
+  }),
+  async ({ asked, sentences, quoting, from, length, around }) => {
+    const text = sentences.join("\n");
+    const start = Math.min(from, Math.max(0, text.length - 40));
+    const quoted = quoting(text.slice(start, start + length));
+    const host = { ...asked, transport: "replaced" as const };
+    const named = await bodiesFor(host, text, around.replace("{}", () => quoted));
+    const unnamed = await bodiesFor(host, text, around.replace("{}", "…"));
+    assertEquals(named, unnamed, `${around.replace("{}", () => quoted)} of ${JSON.stringify(text)}`);
   },
 );

@@ -222,21 +222,27 @@ export const STYLE_COUNT = UNKNOWN.length + BEYOND.length + SILENT.length + ENVE
 
 /** The refusal in this style. */
 export function refusal(style: Style, complaint: Complaint): Response {
-  const { phrase, envelope, isSilent } = style;
-  const at = <T>(list: readonly T[], index: number): T => list[index % list.length]!;
-  const name = spelled(style, complaint);
-  const { path, most, value, reasons } = complaint;
-  const named = reasons ?? (most === undefined ? UNKNOWN : BEYOND);
-  const words = at(isSilent ? SILENT : named, phrase);
-  const text = words.replaceAll("{}", name).replaceAll("{n}", String(most)).replaceAll("{v}", String(value));
-  const isNamed = !isSilent && !reasons;
+  const { path, reasons } = complaint;
+  const isNamed = !style.isSilent && !reasons;
+  const text = sentence(style, complaint);
   const said = { text, name: isNamed ? bracketed(path) : undefined, path: isNamed ? path : undefined };
-  const [status, type, body] = at(ENVELOPES, envelope)(said);
+  const [status, type, body] = at(ENVELOPES, style.envelope)(said);
   const isText = typeof body === "string" && type !== "application/json";
   return new Response(isText ? body : JSON.stringify(body), { status, headers: { "content-type": type } });
 }
 
-/** A pattern is a name that is never written as a path. */
+/** What it says in its envelope. */
+export function sentence(style: Style, complaint: Complaint): string {
+  const { most, value, reasons = most === undefined ? UNKNOWN : BEYOND } = complaint;
+  const words = at(style.isSilent ? SILENT : reasons, style.phrase);
+  return words.replaceAll("{}", spelled(style, complaint)).replaceAll("{n}", String(most))
+    .replaceAll("{v}", String(value));
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  return list[index % list.length]!;
+}
+
 function spelled({ spelling, quotes }: Style, { path }: Complaint): string {
   const [open, close] = QUOTES[quotes]!;
   return `${open}${SPELLINGS[spelling]!(path)}${close}`;

@@ -24,7 +24,7 @@ const SCHEMAS: readonly JsonObject[] = [
   {
     type: "object",
     properties: {
-      path: { type: "string", pattern: "^/[a-z]+$", minLength: 1, maxLength: 200 },
+      path: { type: "string", description: "A place", pattern: "^/[a-z]+$", minLength: 1, maxLength: 200 },
       at: { type: "string", format: "date-time" },
       any: { anyOf: [{ type: "string" }, { $ref: "#/$defs/size" }] },
     },
