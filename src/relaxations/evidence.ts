@@ -7,7 +7,7 @@ import type { BodyLayout, FormName } from "../contract/body_layout.ts";
 import { eachField } from "./paths.ts";
 import { isOptional, type Relaxation } from "./relaxation.ts";
 import { keywordsIn } from "./schemas.ts";
-import { withoutQuotations } from "./words.ts";
+import { textsIn, withoutQuotations } from "./words.ts";
 
 export interface Refusal {
   /** All that the host wrote. */
@@ -27,15 +27,13 @@ export interface Evidence {
 export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject, layout: BodyLayout): Evidence {
   const fields = new Map<string, Set<string>>();
   const values = new Map<string, number>();
-  const texts: string[] = [];
   const keywords = new Set<string>();
   eachField(body, layout, (path, name, value) => {
     (fields.get(name) ?? fields.set(name, new Set()).get(name)!).add(path);
     if (typeof value === "number") values.set(path, value);
-    if (typeof value === "string" && /[\s]/.test(value)) texts.push(value);
     if (layout.schemas.has(path)) { for (const keyword of keywordsIn(value)) keywords.add(keyword); }
   });
-  const text = withoutQuotations(all, texts);
+  const text = withoutQuotations(all, textsIn(body));
   const { forms, isMissing, isFinal } = layout.ideas(text);
   if (isFinal) return { lists: [], isOpen: false };
   const { strong, weak } = mentionsIn(text);
@@ -56,7 +54,9 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const constraints = [...keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
   const omitted = (found: Iterable<string>): Relaxation[] =>
     // The kind of an object is left out with all of it.
-    [...new Set([...found].map((path) => path.replace(/(?<!\[\])\.type$/, "")))].filter((path) => isOptional(path, layout))
+    [...new Set([...found].map((path) => path.replace(/(?<!\[\])\.type$/, "")))].filter((path) =>
+      isOptional(path, layout)
+    )
       .map((path) => ({ does: "omit", path }));
   const isAboutValue = strong.some((steps) =>
     VALUES.has(steps.at(-1)!) && steps.some((step) => schemaNames(layout).has(step))

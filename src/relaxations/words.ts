@@ -5,19 +5,41 @@ import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 const QUOTED = 24;
 const STRIDE = 8;
 
-/** The words without what they quote of the request's texts. */
-export function withoutQuotations(words: string, texts: readonly string[]): string {
+/** The words without what they quote of the request's texts, in whatever way they escape it. */
+export function withoutQuotations(escaped: string, texts: readonly string[]): string {
+  const words = unescaped(escaped);
   const starts = new Map<string, number[]>();
   for (let at = 0; at + STRIDE <= words.length; at += STRIDE) {
     const piece = words.slice(at, at + STRIDE);
     (starts.get(piece) ?? starts.set(piece, []).get(piece)!).push(at);
   }
   const isQuoted = new Uint8Array(words.length);
-  for (const text of texts) {
+  for (const text of texts.map(unescaped)) {
     if (text.length < QUOTED) markWhole(words, text, isQuoted);
     else markPieces(words, text, starts, isQuoted);
   }
-  return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
+  return isQuoted.includes(1) ? words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character) : escaped;
+}
+
+/** A reply's body without what it quotes of the request. Returns the same body if it quotes nothing. */
+export function unquoted<T extends JsonValue | Uint8Array | undefined>(body: T, texts: readonly string[]): T {
+  if (typeof body === "string") return withoutQuotations(body.slice(0, LONGEST), texts) as T;
+  if (typeof body !== "object" || body === null || body instanceof Uint8Array) return body;
+  const entries = Object.entries(body).map(([name, value]) => [name, unquoted(value, texts)]);
+  return (Array.isArray(body) ? entries.map(([, value]) => value) : Object.fromEntries(entries)) as T;
+}
+
+/** Some servers repeat the whole request. */
+const LONGEST = 32_768;
+
+const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: "&", lt: "<", gt: ">", apos: "'", "#39": "'" };
+
+/** A text without what JSON, Python, HTML and logs change of it. */
+function unescaped(text: string): string {
+  return text.replace(/\\+u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(parseInt(digits, 16)))
+    .replace(/&(quot|amp|lt|gt|apos|#39);/g, (_, name) => ENTITIES[name]!)
+    .replace(/\\+[nrt]?/g, (found) => /[nrt]$/.test(found) ? " " : "")
+    .replace(/\s+/g, " ");
 }
 
 /** A shorter text is a quotation only as a whole, and hardly one if it is a word. */
@@ -52,6 +74,22 @@ function alikeAround(words: string, start: number, text: string, at: number): [f
   while (start + from > 0 && at + from > 0 && words[start + from - 1] === text[at + from - 1]) from--;
   while (start + to < words.length && at + to < text.length && words[start + to] === text[at + to]) to++;
   return [from, to];
+}
+
+const MOST_VALUES = 20_000;
+
+/** The texts in a value that are more than a word. */
+export function textsIn(value: JsonValue): string[] {
+  const texts: string[] = [];
+  let left = MOST_VALUES;
+  const visit = (one: JsonValue | undefined): void => {
+    if (left-- <= 0) return;
+    if (typeof one === "string") { if (/[\s\u0080-\uffff]/.test(one)) texts.push(one); }
+    else if (Array.isArray(one)) { for (const item of one) visit(item); }
+    else if (isJsonObject(one)) { for (const name of Object.keys(one)) visit(one[name]); }
+  };
+  visit(value);
+  return texts;
 }
 
 /** All that a host wrote in a body of any shape. */
