@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import { type Wire, WIRES } from "../regressions/support.ts";
 import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { manyHosts } from "../support/law.ts";
-import { refusal, sentence, type Style, STYLES } from "../support/refusal_words.ts";
+import { OTHER_REFUSALS, otherRefusal, refusal, sentence, type Style, STYLES } from "../support/refusal_words.ts";
 import {
   ANSWERED,
   answerOf,
@@ -53,6 +53,13 @@ const CASES: fc.Arbitrary<Case> = fc.record({
   style: STYLES,
 });
 
+/** Two keys, since what one teaches is its own at first. */
+const KEYS: ConfigInput["keys"] = [
+  { name: "first", secret: { env: "TEAM_KEY" } },
+  { name: "second", secret: { env: "GUEST_KEY" } },
+];
+const AS = [ENV.TEAM_KEY, ENV.GUEST_KEY].map((key) => ({ authorization: `Bearer ${key}` }));
+
 interface Rig {
   app: TestApp;
   /** The bodies that the host received. */
@@ -64,6 +71,7 @@ function configOf(upstream: Wire, baseUrl: string, transport: Case["transport"])
     ...transport === "node" && { transport },
     upstreams: { host: { driver: upstream, baseUrl, secret: { env: "UPSTREAM_SECRET" } } },
     lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "host", model: "org/model" }] } } } },
+    keys: KEYS,
   };
 }
 
@@ -111,7 +119,7 @@ manyHosts(
       const { path, body } = requestOf(client, bits, "model", isStream);
       const ask = async () => {
         const before = sent.length;
-        const response = await app.post(path, body);
+        const response = await app.post(path, body, AS[0]);
         const text = await response.text();
         const notes = response.headers.get("x-laneway-notes") ?? "";
         return { status: response.status, notes, text, sent: sent.slice(before) };
@@ -173,7 +181,7 @@ manyHosts(
     };
     await withHost(host, answer, async ({ app, sent }) => {
       const { path, body } = requestOf(client, bits, "model", isStream);
-      const response = await app.post(path, body);
+      const response = await app.post(path, body, AS[0]);
       const text = await response.text();
       assert(response.status >= 400 && response.status < 500, `${words}: ${response.status} ${text}`);
       assertLessOrEqual(sent.length, MOST_CALLS, words);
@@ -188,7 +196,7 @@ async function bodiesFor({ client, bits, isStream, ...host }: Case, said: string
   const answer = () => Response.json({ error: { message: text } }, { status: 400 });
   await withHost(host, answer, async ({ app, sent }) => {
     const { path, body } = requestOf(client, bits, "model", isStream);
-    await (await app.post(path, withTexts(body, said))).body?.cancel();
+    await (await app.post(path, withTexts(body, said), AS[0])).body?.cancel();
     all.push(...sent);
   });
   return all;
@@ -255,5 +263,63 @@ manyHosts(
     const named = await bodiesFor(host, text, around.replace("{}", () => quoted));
     const unnamed = await bodiesFor(host, text, around.replace("{}", "…"));
     assertEquals(named, unnamed, `${around.replace("{}", () => quoted)} of ${JSON.stringify(text)}`);
+  },
+);
+
+manyHosts(
+  "law · relaxations: moderation, bills, unknown models, overflows and the like are passed on as they are",
+  fc.record({ asked: CASES, refused: OTHER_REFUSALS, field: fc.constantFrom(...FIELDS) }),
+  async ({ asked: { client, bits, isStream, upstream }, refused, field }) => {
+    const answer = () => otherRefusal(refused, field);
+    await withHost({ upstream, transport: "replaced" }, answer, async ({ app, sent }) => {
+      const { path, body } = requestOf(client, bits, "model", isStream);
+      const response = await app.post(path, body, AS[0]);
+      const text = await response.text();
+      assert(response.status >= 400, text);
+      assertEquals(new Set(sent.map((one) => JSON.stringify(one))).size, 1, `${refused.status} ${refused.words}`);
+      assert(!response.headers.get("x-laneway-notes")?.includes("relaxed"));
+    });
+  },
+);
+
+manyHosts(
+  "law · relaxations: what one key's requests provoke changes no request of another, side by side and in turns",
+  CASES,
+  async ({ picks: [pick = 0, other], style, client, bits, isStream, ...host }) => {
+    const { upstream } = host;
+    const { path, body } = requestOf(client, bits, "model", isStream);
+    const bodies = [body, JSON.parse(JSON.stringify(body).replaceAll(SAID[0]!, "See here."))];
+    const ownerOf = (sent: JsonObject) => JSON.stringify(sent).includes(SAID[0]!) ? 0 : 1;
+    const full: JsonObject[] = [];
+    await withHost(host, (sent) => answerOf(upstream, full[ownerOf(sent)] = sent), async ({ app }) => {
+      for (const owner of [0, 1]) await (await app.post(path, bodies[owner], AS[owner])).text();
+    });
+    // The second one's requests are refused something else, or nothing.
+    const refused = [pick, other].map((at, owner) => {
+      const things = thingsIn(full[owner]!, upstream, style.isSilent);
+      return at === undefined ? undefined : things[at % things.length];
+    });
+    const answer = (sent: JsonObject) => {
+      const thing = refused[ownerOf(sent)];
+      return thing && refusalOf(sent, [thing], style) || answerOf(upstream, sent);
+    };
+    await withHost(host, answer, async ({ app, sent }) => {
+      const ask = async (owner: number) => {
+        const response = await app.post(path, bodies[owner], AS[owner]);
+        const text = await response.text();
+        assertEquals(response.status, 200, text);
+      };
+      for (const owner of [0, 1]) await ask(owner);
+      for (let turn = 0; turn < 3; turn++) await Promise.all([0, 1, 0, 1].map(ask));
+      for (const owner of [1, 0]) await ask(owner);
+      for (const one of sent) {
+        const owner = ownerOf(one);
+        const own = refused[owner];
+        // Where a host does not say what it refused, anything may be left out, but of that key's requests only.
+        if (own && style.isSilent) continue;
+        const more = differences(full[owner]!, one, upstream).filter((changed) => !own?.mayChange(changed));
+        assertEquals(more, [], `${own?.name} of ${owner}, ${refused[1 - owner]?.name} of the other`);
+      }
+    });
   },
 );

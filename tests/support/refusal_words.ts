@@ -247,3 +247,81 @@ function spelled({ spelling, quotes }: Style, { path }: Complaint): string {
   const [open, close] = QUOTES[quotes]!;
   return `${open}${SPELLINGS[spelling]!(path)}${close}`;
 }
+
+/** What hosts say of something else than the form of a request. */
+const OTHER_REASONS: readonly string[] = [
+  // What was said.
+  "Content Exists Risk",
+  "The response was filtered due to the prompt triggering our content management policy",
+  "Input data may contain inappropriate content.",
+  "Your request was rejected as a result of our safety system",
+  "This request has been flagged as potentially violating our usage policies",
+  "Request blocked: the prompt violates our guidelines",
+  "input new_sensitive (1026)",
+  "Moderation: the message was judged to be harmful",
+  "Output blocked by content filtering policy",
+  "The prompt contains prohibited content",
+  "系统检测到输入或生成内容可能包含不安全或敏感内容",
+  "您的输入包含违规信息，请修改后重试",
+  "Die Anfrage verstößt gegen unsere content policy",
+  "不適切な内容が含まれています",
+  // The account.
+  "Your credit balance is too low to access the API",
+  "Insufficient Balance",
+  "You exceeded your current quota, please check your plan and billing details",
+  "Arrearage: access denied, please make sure your account is in good standing",
+  "Billing hard limit has been reached",
+  "payment required to continue",
+  "账户余额不足，请充值后重试",
+  "账号已欠费",
+  // The model.
+  "The model `org/model` does not exist",
+  "Model Not Exist",
+  "org/model is not a valid model ID",
+  "invalid model name passed in model=org/model",
+  "Unknown model: org/model",
+  "Model org/model not found",
+  "The model 'org/model' has been decommissioned and is no longer supported",
+  "You do not have access to the model org/model",
+  "No deployments available for selected model",
+  "No endpoints found for org/model",
+  "模型不存在，请检查模型代码",
+  "unknown model `org/model`: must be one of [a, b]",
+  // Its context.
+  "This model's maximum context length is 8192 tokens. However, your messages resulted in 9031 tokens",
+  "prompt is too long: 212000 tokens > 200000 maximum",
+  "Range of input length should be [1, 129024]",
+  "the request exceeds the available context size (4096)",
+  "Input is too long for requested model",
+  "Please reduce the length of the messages or completion",
+  "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+  "Token limit exceeded: 140000 of 131072",
+  "输入内容过长，超过模型上下文长度限制",
+  // Its time.
+  "Request timed out while the model was loading",
+  "upstream request timeout",
+  "context deadline exceeded",
+  "请求超时，请稍后重试",
+];
+
+export interface OtherReason {
+  status: number;
+  style: Style;
+  words: string;
+}
+
+/** Refusals of something else than the form: by their words, or by their status, whatever field they name. */
+export const OTHER_REFUSALS: fc.Arbitrary<OtherReason> = fc.oneof(
+  fc.record({ status: fc.constantFrom(400, 422), style: STYLES, words: fc.constantFrom(...OTHER_REASONS) }),
+  fc.record({
+    status: fc.constantFrom(401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 504, 529),
+    style: STYLES,
+    words: fc.constantFrom(...UNKNOWN, ...OTHER_REASONS),
+  }),
+);
+
+/** Such a refusal; `field` is what its words name where they name something. */
+export function otherRefusal({ status, style, words }: OtherReason, field: Complaint["path"]): Response {
+  const said = refusal({ ...style, isSilent: false }, { path: field, reasons: [words] });
+  return new Response(said.body, { status, headers: said.headers });
+}
