@@ -63,17 +63,23 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   );
   const alternatives = (names: readonly FormName[]) =>
     names.filter((name) => !isAboutValue || name !== "schemas empty");
+  // A part that is joined with others has nothing but its text.
+  const parts = [`${layout.turns}[].content[].`, ...layout.instructions ? [`${layout.instructions}[].`] : []];
+  const inForm = (does: FormName): Relaxation[] => [
+    ...does === "texts joined" ? omitted(directlyIn(parts, fields)) : [],
+    { does },
+  ];
   const instead = [...paths].flatMap((path) => Object.hasOwn(layout.instead, path) ? layout.instead[path]! : []);
   const weakly = weak.filter(([word]) => NEAR.test(around(text, word!)));
   const lists: Relaxation[][] = [
     ...bounded,
     filled.map((path): Relaxation => ({ does: "fill", path })),
-    ...alternatives(forms).map((does): Relaxation[] => [{ does }]),
+    ...alternatives(forms).map(inForm),
     [
       ...omitted(paths),
       ...(constraints.length > 0 ? constraints.map((keyword): Relaxation => ({ does: "omit keyword", keyword })) : []),
     ],
-    ...alternatives(instead).map((does): Relaxation[] => [{ does }]),
+    ...alternatives(instead).map(inForm),
     omitted(new Set(named(weakly))),
   ].filter((list) => list.length > 0);
   // The words may be of any language. One field that they have is less than all.
@@ -81,6 +87,12 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   // A field that is needed, and that the host does not know as a whole, is reason enough.
   const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));
   return { lists, isOpen: !isNeeded && !isAboutValue };
+}
+
+function directlyIn(places: readonly string[], fields: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const names = (path: string) =>
+    places.some((place) => path.startsWith(place) && !/[.[]/.test(path.slice(place.length)));
+  return [...fields.values()].flatMap((paths) => [...paths].filter(names));
 }
 
 /** Keywords without which a schema describes nothing. */

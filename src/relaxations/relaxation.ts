@@ -58,16 +58,25 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     const isInner = [...paths, ...layout.harmless].some((outer) => isWithin(path, outer));
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
-  // What loses most comes first, because a search does without the first ones first.
-  const all: Relaxation[] = [
-    { does: "schemas empty" },
-    { does: "system messages merged" },
-    { does: "texts joined" },
-    { does: "arguments as objects" },
-    { does: "tool choice auto" },
+  // What loses most comes last, because a search does without the last ones first.
+  return [
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
+    { does: "tool choice auto" },
+    { does: "arguments as objects" },
+    { does: "texts joined" },
+    { does: "system messages merged" },
+    { does: "schemas empty" },
   ];
-  return all.filter((one) => relaxOne(body, one, layout) !== body);
+}
+
+/** Those that change a body from which the ones before them are given up. */
+export function effectiveIn(body: JsonObject, relaxations: readonly Relaxation[], layout: BodyLayout): Relaxation[] {
+  let relaxed = body;
+  return relaxations.filter((one) => {
+    const before = relaxed;
+    relaxed = relaxOne(before, one, layout);
+    return relaxed !== before;
+  });
 }
 
 function isWithin(path: string, outer: string): boolean {
@@ -86,7 +95,7 @@ export function isOptional(path: string, layout: BodyLayout): boolean {
 const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {
   "asked streamed": (body, { streamed }) => body.stream === true ? body : { ...body, ...streamed } as JsonObject,
   "texts joined": (body, { turns, instructions }) => {
-    const join = (content: JsonValue) => textOf(content) ?? content;
+    const join = (content: JsonValue) => isOfTexts(content) ? textOf(content)! : content;
     const joined = changeAt(body, `${turns}[].content`, join) as JsonObject;
     return instructions === undefined ? joined : changeAt(joined, instructions, join) as JsonObject;
   },
@@ -138,6 +147,12 @@ function atSchemas(body: JsonObject, { schemas }: BodyLayout, change: (schema: J
     return JSON.stringify(changed) === JSON.stringify(schema) ? schema : changed;
   };
   return [...schemas].reduce((changed, path) => changeAt(changed, path, changedAt) as JsonObject, body);
+}
+
+/** Whether nothing but texts would be lost. */
+function isOfTexts(content: JsonValue): boolean {
+  return Array.isArray(content) && content.length > 0 &&
+    content.every((part) => isJsonObject(part) && Object.keys(part).every((name) => ["type", "text"].includes(name)));
 }
 
 /** The text of a content of texts alone. */

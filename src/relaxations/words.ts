@@ -18,7 +18,7 @@ export function withoutQuotations(escaped: string, texts: readonly string[]): st
     if (text.length < QUOTED) markWhole(words, text, isQuoted);
     else markPieces(words, text, starts, isQuoted);
   }
-  return isQuoted.includes(1) ? words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character) : escaped;
+  return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
 }
 
 /** A reply's body without what it quotes of the request. Returns the same body if it quotes nothing. */

@@ -7,7 +7,7 @@ import type { ErrorCode, GatewayError } from "../errors.ts";
 import { readEvidence } from "../relaxations/evidence.ts";
 import type { Search } from "../relaxations/learnt.ts";
 import { changeAt } from "../relaxations/paths.ts";
-import { plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
+import { effectiveIn, plainest, relax, type Relaxation } from "../relaxations/relaxation.ts";
 import { wordsIn } from "../relaxations/words.ts";
 import { digestOf } from "../util/digest.ts";
 import { type Attempt, placeOf } from "./attempt.ts";
@@ -109,7 +109,7 @@ export class Guesses<K extends ModelOperation> {
     step: "named" | "plainest",
   ): boolean {
     const fresh = list.filter((one) => step === "plainest" || !this.#tried.has(JSON.stringify(one)));
-    const useful = fresh.filter((one) => relaxOne(body, one, layout) !== body);
+    const useful = effectiveIn(body, fresh, layout);
     const relaxed = relax(body, useful, layout);
     const digest = digestOf(JSON.stringify(relaxed));
     if (useful.length === 0 || this.#sent.has(digest)) return false;

@@ -161,7 +161,11 @@ manyHosts(
           Deno.env.get("DBG") ? JSON.stringify(full.messages) + " ==> " + JSON.stringify(again.sent[0]!.messages) : ""
         }${about} · later ${again.notes}`,
       );
-      for (const { note } of refused!) assert(note.test(again.notes), `${about} · later ${again.notes}`);
+      // What is in something that was given up is not named again.
+      const outermost = refused!.filter((one) =>
+        !refused!.some((other) => other !== one && other.mayChange(one.name.split(" ")[0]!))
+      );
+      for (const { note } of outermost) assert(note.test(again.notes), `${about} · later ${again.notes}`);
     });
   },
 );
@@ -276,7 +280,9 @@ manyHosts(
       const response = await app.post(path, body, AS[0]);
       const text = await response.text();
       assert(response.status >= 400, text);
-      assertEquals(new Set(sent.map((one) => JSON.stringify(one))).size, 1, `${refused.status} ${refused.words}`);
+      // A limit that the gateway chose itself is lowered to what the host has room for.
+      const own = sent.map((one) => JSON.stringify(one).replace(/"max_\w*tokens":(?!907\b)\d+/, ""));
+      assertEquals(new Set(own).size, 1, `${refused.status} ${refused.words}`);
       assert(!response.headers.get("x-laneway-notes")?.includes("relaxed"));
     });
   },

@@ -314,7 +314,7 @@ export interface OtherReason {
 export const OTHER_REFUSALS: fc.Arbitrary<OtherReason> = fc.oneof(
   fc.record({ status: fc.constantFrom(400, 422), style: STYLES, words: fc.constantFrom(...OTHER_REASONS) }),
   fc.record({
-    status: fc.constantFrom(401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 504, 529),
+    status: fc.constantFrom(401, 402, 403, 404, 408, 409, 429, 502, 503, 504, 529),
     style: STYLES,
     words: fc.constantFrom(...UNKNOWN, ...OTHER_REASONS),
   }),
