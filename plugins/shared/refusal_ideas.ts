@@ -1,5 +1,6 @@
 /** Recognizes the reason of a refusal by its words, in English and Chinese. */
 import type { FormName, RefusalIdeas } from "../../src/contract/body_layout.ts";
+import { saysOverflow } from "./overflow.ts";
 
 /** Each idea with the forms that it calls for. Those come first that lose least. */
 const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
@@ -56,11 +57,11 @@ const FINAL: readonly RegExp[] = [
   // The account.
   /insufficient|billing|\bbalance\b|\bquota\b|\bcredits?\b|\bpayment\b|arrear|overdue|good standing|余额|欠费|账户|配额/i,
   // The model.
-  /(?:model|deployment)s?(?: (?:id|name))?\s*[:=]?\s*(?:['"`“‘][^'"`”’]{0,120}['"`”’]|[\w./:@-]*[\d/:][\w./:@-]*)?,? (?:was |is |could |does |has )?(?:been )?(?:not? (?:be )?(?:found|exist|available)|not (?:a )?valid|unknown|unavailable|invalid|deprecated|retired|decommissioned)\b/i,
+  /(?:model|deployment)s?(?: (?:id|name))?\s*[:=]?\s*(?:['"`“‘][^'"`”’]{0,120}['"`”’]|[\w./:@-]*[\d/:][\w./:@-]*)?,? (?:was |is |could |does |has )?(?:been )?(?:not? (?:be )?(?:found|exist|available)|not (?:a )?valid|unknown|unavailable|invalid|deprecated|retired|decommissioned)\b|\bmodel\b.{0,60}\b(?:decommissioned|retired)\b/i,
   /\b(?:unknown|invalid|no such|not a valid) (?:model|deployment)\b(?! (?:param|arg|option|field|setting))|model_not_|(?:access|entitled) to (?:the |this )?model|no (?:deployments|endpoints|instances)\b.{0,30}\b(?:found|available)/i,
   /模型.{0,40}(?:不存在|未找到|已下线|无效)|(?:无效|未知)的?模型/,
   // Its context.
-  /context (?:length|window|size|limit)|too many tokens|token limit|\b(?:input|prompt|conversation)\b.{0,30}\btoo (?:long|large)\b|reduce the (?:length|size)|上下文|(?:输入|提示词?).{0,12}(?:过长|超长|超过|超出)/i,
+  /context (?:length|window|size|limit)|too many tokens|token limit|\b(?:input|prompt|conversation)\b.{0,30}\btoo (?:long|large)\b|上下文|(?:输入|提示词?).{0,12}(?:过长|超长|超过|超出)/i,
   // Its time.
   /\btimed[ -]?out\b|\b(?:request|connection|gateway|upstream|read|server) time-?out\b|deadline exceeded|超时/i,
 ];
@@ -79,6 +80,7 @@ export function ideasOf(text: string): RefusalIdeas {
     for (const one of ["thinking off", "tool choice auto"] as const) forms.add(one);
   }
   for (const [words, called] of IDEAS) if (words.test(text)) { for (const one of called) forms.add(one); }
-  const isFinal = FINAL.some((words) => words.test(text)) || !forms.has("short ids of calls") && TOO_MUCH.test(text);
+  const isFinal = saysOverflow(text) || FINAL.some((words) => words.test(text)) ||
+    !forms.has("short ids of calls") && TOO_MUCH.test(text);
   return { forms: [...forms], isMissing: MISSING.test(text), isUnread: UNREAD.test(text), isFinal };
 }

@@ -26,14 +26,15 @@ export function law<T>(name: string, inputs: fc.Arbitrary<T>, holds: (input: T) 
   });
 }
 
-/** As many as there are of hosts in the world; every day a few, other ones each day. */
-const HOSTS = scaled(3_000, 60);
-
-/** A law of so many inputs that a short run can only take some, which are others each day. */
-export function manyHosts<T>(name: string, inputs: fc.Arbitrary<T>, holds: (input: T) => Promise<void>): void {
-  const seed = PART === 1 ? SEED : SAMPLE_SEED;
-  const how = PART === 1 ? `seed ${SEED}` : `LANEWAY_SAMPLE=${SAMPLE_SEED}`;
-  Deno.test(`${name} (${how}, ${HOSTS} runs)`, async () => {
-    await fc.assert(fc.asyncProperty(inputs, holds), { seed, numRuns: HOSTS });
+/** A law of so many inputs that a short run takes others each day. */
+export function lawOf<T>(
+  count: number,
+  name: string,
+  inputs: fc.Arbitrary<T>,
+  holds: (input: T) => Promise<void>,
+): void {
+  const [seed, how] = PART === 1 ? [SEED, `seed ${SEED}`] : [SAMPLE_SEED, `LANEWAY_SAMPLE=${SAMPLE_SEED}`];
+  Deno.test(`${name} (${how}, ${count} runs)`, async () => {
+    await fc.assert(fc.asyncProperty(inputs, holds), { seed, numRuns: count });
   });
 }

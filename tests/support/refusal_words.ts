@@ -231,6 +231,11 @@ export function refusal(style: Style, complaint: Complaint): Response {
   return new Response(isText ? body : JSON.stringify(body), { status, headers: { "content-type": type } });
 }
 
+/** Whether it answers with a page, of which clients see nothing. */
+export function isPage(style: Style): boolean {
+  return refusal(style, { path: ["x"] }).headers.get("content-type") === "text/html";
+}
+
 /** What it says in its envelope. */
 export function sentence(style: Style, complaint: Complaint): string {
   const { most, value, reasons = most === undefined ? UNKNOWN : BEYOND } = complaint;
