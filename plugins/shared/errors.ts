@@ -43,7 +43,7 @@ function messageIn(body: unknown, depth = 0): string | undefined {
 
 /** The first text of several words, in a body of any other shape. */
 function sentenceIn(body: unknown, depth = 0): string | undefined {
-  if (typeof body === "string") return depth > 0 && /\S\s+\S|[^\x00-\x7f]{4}/.test(body) ? body : undefined;
+  if (typeof body === "string") return depth > 0 && /\S\s+\S|[\u0080-\uffff]{4}/.test(body) ? body : undefined;
   if (typeof body !== "object" || body === null || body instanceof Uint8Array || depth > DEEPEST_READ) return undefined;
   for (const inner of Object.values(body)) {
     const found = sentenceIn(inner, depth + 1);

@@ -114,7 +114,7 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
     }
   };
   visit(body, "", 0);
-  return unlabelled(words.join("\n"));
+  return unlabelled(words.join(" | "));
 }
 
 function unlabelled(text: string): string {
