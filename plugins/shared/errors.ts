@@ -33,12 +33,14 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   // A router's own message says nothing. It has its provider's beside it.
   const { raw } = asObject(metadata);
   if (typeof raw === "string" && raw !== "") return messageIn(parseJson(raw), depth + 1) ?? raw;
-  // A single word is a code, and a shorter text the name of the status. The message is the readable text.
-  const isText = typeof error === "string" && (typeof message !== "string" || /\s/.test(error));
-  if (isText && String(message ?? "").length <= error.length) return error;
+  if (typeof error === "string" && isReadable(error, message)) return error;
   const nested = messageIn(error, depth + 1) ?? messageIn(detail, depth + 1);
-  if (nested !== undefined) return nested;
-  return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
+  return nested ?? [detail, message, msg].find((value) => typeof value === "string");
+}
+
+/** A single word is a code, and a text that is shorter than the message is the name of the status. */
+function isReadable(error: string, message: unknown): boolean {
+  return typeof message !== "string" || /\s/.test(error) && message.length <= error.length;
 }
 
 /** The first text of several words, in a body of any other shape. */

@@ -135,7 +135,7 @@ function phraseOf(name: string, said: string): string {
 /** The fields that errors have. */
 const LABELS =
   /^(?:\w*(?:error|message|msg|detail|description|reason|status|string|code)s?|type|title|name|param|field|path|loc|ctx|raw|input|url|id|object|instance|metadata|provider\w*|content|text|data|body|user|role|tools?|headers?)$/i;
-/** The same where a server printed them as text. */
+/** The fields of errors that a server printed into a text. */
 const PRINTED =
   /(?<=[{,]\s*)(["'])(?:type|msg|input|ctx|url|message|code|param|error|detail|name|object|status)\1(?=\s*:)/g;
 

@@ -375,7 +375,7 @@ type Steps = readonly (string | number)[];
 
 /** Something that a host refuses. */
 export interface Thing {
-  kind: "field" | "keyword" | "bound" | "form";
+  kind: "field" | "value" | "keyword" | "bound" | "form";
   /** Its path without the numbers of items, or what it is. */
   name: string;
   /** What the host complains of in a body; nothing where it accepts the body. */
@@ -485,7 +485,7 @@ export function thingsIn(body: JsonObject, wire: Wire, isSilent: boolean): Thing
   return [
     ...fields.map(fieldThing),
     ...keywords.map((keyword) => keywordThing(keyword, wire)),
-    ...(isSilent ? [] : boundsIn(body, wire)),
+    ...(isSilent ? [] : [...boundsIn(body, wire), ...valuesIn(body, wire)]),
     ...FORMS[wire].filter((form) => (!isSilent || form.isPlain) && form.thing.complaint(body)).map(({ thing }) =>
       thing
     ),
@@ -536,6 +536,37 @@ function boundsIn(body: JsonObject, wire: Wire): Thing[] {
       },
       mayChange: (changed) => changed === path,
       note: escaped(path.slice(path.lastIndexOf(".") + 1)),
+    }];
+  });
+}
+
+const BAD_VALUE = [
+  "Invalid value: '{v}'. Supported values are: 'other', 'another'.",
+  "'{v}' is not one of ['other', 'another']",
+  "unknown variant `{v}`, expected `other` or `another`",
+  "{}: unsupported value '{v}'",
+  'Value "{v}" of {} is not supported',
+  "不支持的值 '{v}'",
+  "Input should be 'other' or 'another' for {}, '{v}' is invalid",
+];
+
+/** Words that a host could not know. */
+function valuesIn(body: JsonObject, wire: Wire): Thing[] {
+  return [...fieldsOf(body)].flatMap(([path, steps]): Thing[] => {
+    const value = at(body, steps);
+    if (NEEDED[wire].test(path) || typeof value !== "string" || !/^[a-z]{3,20}$/.test(value)) return [];
+    // The host may name nothing but the value.
+    const alike = [...fieldsOf(body)].filter(([, other]) => at(body, other) === value).map(([other]) => other);
+    return [{
+      kind: "value",
+      name: path,
+      complaint(sent) {
+        const found = at(sent, fieldsOf(sent).get(path) ?? []);
+        return found === value ? { path: steps, value, reasons: BAD_VALUE } : undefined;
+      },
+      mayChange: (changed) =>
+        alike.some((one) => isWithin(one, changed)) || [changed, path].every((one) => /cache_control/.test(one)),
+      note: new RegExp(path.split(/\W+/).filter((step) => step !== "").join("|")),
     }];
   });
 }
