@@ -33,6 +33,7 @@ export const LAYOUT: BodyLayout = {
   harmless: new Set(["stream_options"]),
   free: new Set(["metadata", "logit_bias", "chat_template_kwargs", "extra_body", "headers"]),
   schemas: new Set(["tools[].function.parameters", "response_format.json_schema.schema"]),
+  answerForms: ["response_format"],
   limits: ["max_tokens", "max_completion_tokens"],
   turns: "messages",
   callIds: new Set(["messages[].tool_calls[].id", "messages[].tool_call_id"]),

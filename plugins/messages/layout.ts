@@ -40,6 +40,7 @@ export const LAYOUT: BodyLayout = {
   harmless: new Set(),
   free: new Set(["metadata", "messages[].content[].input"]),
   schemas: new Set(["tools[].input_schema", "output_config.format.schema", "output_format.schema"]),
+  answerForms: ["output_config.format", "output_format"],
   limits: ["max_tokens"],
   turns: "messages",
   instructions: "system",

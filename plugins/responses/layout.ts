@@ -43,6 +43,7 @@ export const LAYOUT: BodyLayout = {
   harmless: new Set(["store", "include"]),
   free: new Set(["metadata"]),
   schemas: new Set(["tools[].parameters", "text.format.schema"]),
+  answerForms: ["text.format"],
   limits: ["max_output_tokens"],
   turns: "input",
   instructions: "instructions",

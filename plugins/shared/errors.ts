@@ -1,6 +1,6 @@
 /** Error handling shared by several wires. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
-import { asObject, asText, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, asText, isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
@@ -21,7 +21,7 @@ const DEEPEST_READ = 8;
  * list of `{msg}`), `message`, or the text itself. Stack traces are cut off. Empty if the text is markup or nothing is left.
  */
 export function upstreamMessage(body: unknown): string {
-  const text = (messageIn(body) ?? asText(body)).slice(0, LONGEST_READ);
+  const text = (messageIn(body) ?? sentenceIn(body) ?? asText(body)).slice(0, LONGEST_READ);
   if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
   const cut = text.split(/\n[ \t]*(?:at\s|File ")|\bTraceback \(most recent call last\)/)[0]!.trim();
   return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
@@ -31,12 +31,28 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   if (depth > DEEPEST_READ) return undefined;
   if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0], depth + 1);
   if (!isJsonObject(body)) return undefined;
-  const { error, detail, message, msg } = body;
-  // A single word is a code; the message is the readable text.
-  if (typeof error === "string" && (typeof message !== "string" || /\s/.test(error))) return error;
+  const { error, detail, message, msg, metadata } = body;
+  // A router's own message says nothing. It has its provider's beside it.
+  const { raw } = asObject(metadata);
+  if (typeof raw === "string" && raw !== "") return messageIn(parseJson(raw), depth + 1) ?? raw;
+  if (typeof error === "string" && isReadable(error, message)) return error;
   const nested = messageIn(error, depth + 1) ?? messageIn(detail, depth + 1);
-  if (nested !== undefined) return nested;
-  return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
+  return nested ?? [detail, message, msg].find((value) => typeof value === "string");
+}
+
+/** A single word is a code, and a text that is shorter than the message is the name of the status. */
+function isReadable(error: string, message: unknown): boolean {
+  return typeof message !== "string" || /\s/.test(error) && message.length <= error.length;
+}
+
+/** The first text of several words, in a body of any other shape. */
+function sentenceIn(body: unknown, depth = 0): string | undefined {
+  if (typeof body === "string") return depth > 0 && /\S\s+\S|[\u0080-\uffff]{4}/.test(body) ? body : undefined;
+  if (typeof body !== "object" || body === null || body instanceof Uint8Array || depth > DEEPEST_READ) return undefined;
+  for (const inner of Object.values(body)) {
+    const found = sentenceIn(inner, depth + 1);
+    if (found !== undefined) return found;
+  }
 }
 
 /** How the hub's router and engine, Ollama and vLLM report that a model is for another task. */

@@ -1,5 +1,6 @@
 /** Recognizes the reason of a refusal by its words, in English and Chinese. */
 import type { FormName, RefusalIdeas } from "../../src/contract/body_layout.ts";
+import { saysOverflow } from "./overflow.ts";
 
 /** Each idea with the forms that it calls for. Those come first that lose least. */
 const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
@@ -62,8 +63,27 @@ const FORCED = /tool_choice|tool choice|forced? (?:tool|function)|工具/i;
 const MISSING =
   /\bmissing\b|\brequired?\b|must (?:be|have been) (?:set|passed|provided|present|included)|passed back|不能为空|缺少/i;
 /** They are about what was said, or about the account, and not about the form of the request. */
-const FINAL =
-  /content[_ -]?(?:filter|policy|management)|moderat|safety|sensitive|inappropriate|prohibited|harmful|data_inspection|敏感|违规|insufficient|billing|balance|quota|credit|余额|(?:model|deployment)\b.{0,80}\b(?:not (?:found|exist|available)|does not exist|is not (?:a )?valid)|no such model|unknown model|context (?:length|window)|too many tokens|array too long|\bmax(?:imum)? (?:length|number|count) (?:of )?\d+|\b(?:maximum of|at most|up to|more than|too many|limit of|exceeds?)\s+(?:\d+ )?(?:[\w-]+ )?(?:blocks|tools|functions|messages|images|items|elements|entries|breakpoints)/i;
+const FINAL: readonly RegExp[] = [
+  // Moderation.
+  /content[_ -]?(?:filter|policy|management|exists? risk)|moderat(?:ion|ed|or)|data_?inspection|\bflagged\b|\bnew_sensitive/i,
+  /\bsafety (?:system|filter|polic|check|reason|guideline|setting|measure)|(?:usage|acceptable use) (?:polic|guideline)/i,
+  /(?:unsafe|harmful|inappropriate|sensitive|prohibited|offensive|explicit|illegal|disallowed) (?:content|text|material|input|prompt|word|information|language)/i,
+  /\b(?:content|text|prompt|input|image|message|request|response)s?\b.{0,60}\b(?:sensitive|inappropriate|harmful|unsafe|violat\w+|blocked)\b/i,
+  /敏感|违规|违法|违反|不当内容|不安全|内容安全|安全审核|内容审核|コンテンツポリシー|不適切/,
+  // The account.
+  /insufficient|billing|\bbalance\b|\bquota\b|\bcredits?\b|\bpayment\b|arrear|overdue|good standing|余额|欠费|账户|配额/i,
+  // The model.
+  /(?:model|deployment)s?(?: (?:id|name))?\s*[:=]?\s*(?:['"`“‘][^'"`”’]{0,120}['"`”’]|[\w./:@-]*[\d/:][\w./:@-]*)?,? (?:was |is |could |does |has )?(?:been )?(?:not? (?:be )?(?:found|exist|available)|not (?:a )?valid|unknown|unavailable|invalid|deprecated|retired|decommissioned)\b|\bmodel\b.{0,60}\b(?:decommissioned|retired)\b/i,
+  /\b(?:unknown|invalid|no such|not a valid) (?:model|deployment)\b(?! (?:param|arg|option|field|setting))|model_not_|(?:access|entitled) to (?:the |this )?model|no (?:deployments|endpoints|instances)\b.{0,30}\b(?:found|available)/i,
+  /模型.{0,40}(?:不存在|未找到|已下线|无效)|(?:无效|未知)的?模型/,
+  // Its context.
+  /context (?:length|window|size|limit)|too many tokens|token limit|\b(?:input|prompt|conversation)\b.{0,30}\btoo (?:long|large)\b|上下文|(?:输入|提示词?).{0,12}(?:过长|超长|超过|超出)/i,
+  // Its time.
+  /\btimed[ -]?out\b|\b(?:request|connection|gateway|upstream|read|server) time-?out\b|deadline exceeded|超时/i,
+];
+/** There are too many of them, or they are too long, and nothing of it is for the gateway to leave out. */
+const TOO_MUCH =
+  /(?:array|string|list) too long|\bmax(?:imum)? (?:length|number|count) (?:of )?\d+|\b(?:maximum of|at most|up to|more than|too many|limit of|exceeds?)\s+(?:\d+ )?(?:[\w-]+ )?(?:blocks|tools|functions|messages|images|items|elements|entries|breakpoints)/i;
 
 /** How servers report with status 500 that they could not begin. */
 const UNREAD =
@@ -76,5 +96,7 @@ export function ideasOf(text: string): RefusalIdeas {
     for (const one of ["thinking off", "tool choice auto"] as const) forms.add(one);
   }
   for (const [words, called] of IDEAS) if (words.test(text)) { for (const one of called) forms.add(one); }
-  return { forms: [...forms], isMissing: MISSING.test(text), isUnread: UNREAD.test(text), isFinal: FINAL.test(text) };
+  const isFinal = saysOverflow(text) || FINAL.some((words) => words.test(text)) ||
+    !forms.has("short ids of calls") && TOO_MUCH.test(text);
+  return { forms: [...forms], isMissing: MISSING.test(text), isUnread: UNREAD.test(text), isFinal };
 }

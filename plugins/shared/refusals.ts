@@ -134,7 +134,7 @@ export function refusesCacheHints(body: unknown): boolean {
 }
 
 const NAMES_FORM =
-  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
+  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config(?!(?:[./]|["'\]]+\[|\s*->\s*|["'], ?["'])(?!format)[a-z])|output_format|text\.format/i;
 /** An error in the schema itself is passed on to the client. */
 const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
 const NOT_TAKEN =

@@ -38,6 +38,8 @@ export interface BodyLayout {
   free: ReadonlySet<string>;
   /** Where JSON schemas are. */
   schemas: ReadonlySet<string>;
+  /** What asks for an answer of a form. */
+  answerForms: readonly string[];
   /** The limit of the answer, under each of its names. */
   limits: readonly string[];
   /** The list of turns, and the text outside it that instructs the model, if the wire has one. */

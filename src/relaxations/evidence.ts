@@ -7,7 +7,7 @@ import type { BodyLayout, FormName } from "../contract/body_layout.ts";
 import { eachField } from "./paths.ts";
 import { isOptional, type Relaxation } from "./relaxation.ts";
 import { keywordsIn } from "./schemas.ts";
-import { withoutQuotations } from "./words.ts";
+import { textsIn, withoutQuotations } from "./words.ts";
 
 export interface Refusal {
   /** All that the host wrote. */
@@ -23,59 +23,98 @@ export interface Evidence {
   isOpen: boolean;
 }
 
+/** The names and values of a body that a refusal may have. */
+interface Sent {
+  /** The paths of fields, by their names. */
+  fields: Map<string, Set<string>>;
+  /** The paths of fields, by their values, if those are words. */
+  words: Map<string, Set<string>>;
+  numbers: Map<string, number>;
+  keywords: Set<string>;
+}
+
+function sentIn(body: JsonObject, layout: BodyLayout): Sent {
+  const sent: Sent = { fields: new Map(), words: new Map(), numbers: new Map(), keywords: new Set() };
+  const add = (places: Map<string, Set<string>>, name: string, path: string) =>
+    (places.get(name) ?? places.set(name, new Set()).get(name)!).add(path);
+  eachField(body, layout, (path, name, value) => {
+    add(sent.fields, name, path);
+    if (typeof value === "number") sent.numbers.set(path, value);
+    if (typeof value === "string" && WORD.test(value)) add(sent.words, value, path);
+    if (layout.schemas.has(path)) { for (const keyword of keywordsIn(value)) sent.keywords.add(keyword); }
+  });
+  return sent;
+}
+
+const WORD = /^[a-z]\w{1,30}$/i;
+
 /** The relaxations that a refusal calls for. */
 export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject, layout: BodyLayout): Evidence {
-  const fields = new Map<string, Set<string>>();
-  const values = new Map<string, number>();
-  const texts: string[] = [];
-  const keywords = new Set<string>();
-  eachField(body, layout, (path, name, value) => {
-    (fields.get(name) ?? fields.set(name, new Set()).get(name)!).add(path);
-    if (typeof value === "number") values.set(path, value);
-    if (typeof value === "string" && /[\s]/.test(value)) texts.push(value);
-    if (layout.schemas.has(path)) { for (const keyword of keywordsIn(value)) keywords.add(keyword); }
-  });
-  const text = withoutQuotations(all, texts);
+  const sent = sentIn(body, layout);
+  const text = withoutQuotations(all, textsIn(body));
   const { forms, isMissing, isFinal } = layout.ideas(text);
   if (isFinal) return { lists: [], isOpen: false };
   const { strong, weak } = mentionsIn(text);
-  const named = (mentions: readonly string[][]) => mentions.flatMap((steps) => [...pathsOf(steps, fields)]);
-  const paths = new Set(named(strong));
-  const bounded = [...new Set([...paths, ...limitsNamed(strong, layout, fields)])].flatMap((path) => {
-    const value = values.get(path);
+  const named = (mentions: readonly string[][]) => new Set(mentions.flatMap((steps) => pathsOf(steps, sent, layout)));
+  const paths = named(strong);
+  const bounded = [...new Set([...paths, ...limitsNamed(strong, layout, sent)])].flatMap((path) => {
+    const value = sent.numbers.get(path);
     return value === undefined ? [] : clampsFor(text, path, value, layout, estimate);
   });
-  const filled = isMissing
-    ? Object.keys(layout.fillable).filter((path) => {
-      const name = path.slice(path.lastIndexOf(".") + 1);
-      return strong.some((steps) => steps.includes(name));
-    })
-    : [];
-  const words = new Set([...strong, ...weak].flat());
-  const constraints = [...keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
-  const omitted = (found: Iterable<string>): Relaxation[] =>
-    [...found].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+  // Keywords are words, too: a maximum may be that of a field.
+  const words = new Set([...strong, ...bounded.length > 0 ? [] : weak].flat());
+  const keywords = [...sent.keywords].filter((keyword) => words.has(keyword) && !CORE.has(keyword));
   const isAboutValue = strong.some((steps) =>
     VALUES.has(steps.at(-1)!) && steps.some((step) => schemaNames(layout).has(step))
   );
   const alternatives = (names: readonly FormName[]) =>
-    names.filter((name) => !isAboutValue || name !== "schemas empty");
-  const instead = [...paths].flatMap((path) => Object.hasOwn(layout.instead, path) ? layout.instead[path]! : []);
-  const weakly = weak.filter(([word]) => NEAR.test(around(text, word!)));
+    names.filter((name) => !isAboutValue || name !== "schemas empty").map((does) => inForm(does, sent, layout));
+  const isRefused = ([word]: readonly string[]) => NEAR.test(around(text, word!));
+  const valued = strong.filter((steps) => steps.length === 1 && isRefused(steps))
+    .flatMap(([word]) => [...sent.words.get(word!) ?? []]);
   const lists: Relaxation[][] = [
     ...bounded,
-    filled.map((path) => ({ does: "fill", path })),
-    ...alternatives(forms).map((does): Relaxation[] => [{ does }]),
-    [
-      ...omitted(paths),
-      ...(constraints.length > 0 ? constraints.map((keyword): Relaxation => ({ does: "omit keyword", keyword })) : []),
-    ],
-    ...alternatives(instead).map((does): Relaxation[] => [{ does }]),
-    omitted(new Set(named(weakly))),
-  ];
+    isMissing ? filledFor(strong, layout) : [],
+    ...alternatives(forms),
+    [...omitted(paths, layout), ...keywords.map((keyword): Relaxation => ({ does: "omit keyword", keyword }))],
+    ...alternatives(insteadOf(paths, layout)),
+    omitted(valued, layout),
+    ...alternatives(insteadOf(valued, layout)),
+    omitted(named(weak.filter(isRefused)), layout),
+  ].filter((list) => list.length > 0);
+  // The words may be of any language. One field that they have is less than all.
+  if (lists.length === 0) lists.push(...omitted(named(weak), layout).map((one) => [one]));
   // A field that is needed, and that the host does not know as a whole, is reason enough.
   const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));
-  return { lists: lists.filter((list) => list.length > 0), isOpen: !isNeeded && !isAboutValue };
+  return { lists, isOpen: !isNeeded && !isAboutValue };
+}
+
+function omitted(paths: Iterable<string>, layout: BodyLayout): Relaxation[] {
+  // The kind of an object is left out with all of it.
+  const outer = [...paths].map((path) => path.replace(/(?<!\[\])\.type$/, ""));
+  return [...new Set(outer)].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+}
+
+function filledFor(mentions: readonly string[][], { fillable }: BodyLayout): Relaxation[] {
+  const named = (path: string) => mentions.some((steps) => steps.includes(path.slice(path.lastIndexOf(".") + 1)));
+  return Object.keys(fillable).filter(named).map((path) => ({ does: "fill", path }));
+}
+
+function insteadOf(paths: Iterable<string>, { instead }: BodyLayout): FormName[] {
+  return [...paths].flatMap((path) => Object.hasOwn(instead, path) ? instead[path]! : []);
+}
+
+/** A part that is joined with others has nothing but its text. */
+function inForm(does: FormName, { fields }: Sent, layout: BodyLayout): Relaxation[] {
+  if (does !== "texts joined") return [{ does }];
+  const parts = [`${layout.turns}[].content[].`, ...layout.instructions ? [`${layout.instructions}[].`] : []];
+  return [...omitted(directlyIn(parts, fields), layout), { does }];
+}
+
+function directlyIn(places: readonly string[], fields: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+  const names = (path: string) =>
+    places.some((place) => path.startsWith(place) && !/[.[]/.test(path.slice(place.length)));
+  return [...fields.values()].flatMap((paths) => [...paths].filter(names));
 }
 
 /** Keywords without which a schema describes nothing. */
@@ -129,13 +168,17 @@ function mentionsIn(text: string): Mentions {
 }
 
 /** The paths of the last name that is a field: those that share the most names with the others of the mention. */
-function pathsOf(steps: readonly string[], fields: ReadonlyMap<string, ReadonlySet<string>>): string[] {
+function pathsOf(mentioned: readonly string[], { fields }: Sent, layout: BodyLayout): string[] {
+  // The names of properties are the client's own.
+  const inner = mentioned.indexOf("properties");
+  const outer = mentioned.findIndex((step) => schemaNames(layout).has(step));
+  const steps = inner < 0 ? mentioned : mentioned.slice(0, outer < 0 ? 0 : Math.min(inner, outer + 1));
   const at = steps.findLastIndex((step) => fields.has(step));
   if (at < 0) return [];
-  const outer = new Set(steps.slice(0, at));
+  const around = new Set(steps.slice(0, at));
   const scored = [...fields.get(steps[at]!)!].map((path) => ({
     path,
-    score: path.split(/\.|\[\]\.?/).slice(0, -1).filter((step) => outer.has(step)).length,
+    score: path.split(/\.|\[\]\.?/).slice(0, -1).filter((step) => around.has(step)).length,
     depth: path.length,
   }));
   const most = Math.max(...scored.map(({ score }) => score));
@@ -150,13 +193,13 @@ function pathsOf(steps: readonly string[], fields: ReadonlyMap<string, ReadonlyS
 function limitsNamed(
   mentions: readonly string[][],
   { limits }: BodyLayout,
-  fields: ReadonlyMap<string, ReadonlySet<string>>,
+  { fields }: Sent,
 ): string[] {
   const isNamed = mentions.some((steps) => steps.some((step) => limits.includes(step)));
   return isNamed ? limits.filter((name) => fields.has(name)) : [];
 }
 
-const NUMBER = String.raw`\D{0,40}?(-?\d+(?:\.\d+)?)`;
+const NUMBER = String.raw`\D{0,60}?(-?\d+(?:\.\d+)?)`;
 const RANGES = [
   /[[(]\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*[\])]/,
   /(-?\d+(?:\.\d+)?)\s*\.\.\.?=?\s*(-?\d+(?:\.\d+)?)/,
@@ -191,16 +234,26 @@ function clampsFor(
   estimate: number,
 ): Relaxation[][] {
   const to = (bound: number | undefined): Relaxation[][] =>
-    bound === undefined ? [] : [[{ does: "clamp", path, to: bound, isOwn: true }]];
+    bound === undefined ? [] : [[{ does: "clamp", path, to: bound, isLeast: bound > value, isOwn: true }]];
   const ranged = inRange(text, value);
   if (ranged !== undefined) return to(ranged);
   const isBelow = (bound: number) => bound < value && !(Number.isInteger(value) && bound <= 0);
   const most = MOST.flatMap((words) => [...text.matchAll(words)].map(([, bound]) => Number(bound))).find(isBelow);
-  if (most === undefined) return to(boundOf(text, value));
+  if (most === undefined) {
+    return to(boundOf(text, value) ?? (limits.includes(path) ? onlyNumber(text, value) : undefined));
+  }
   // The bound may be that of input and answer together.
   const room = Math.floor((most - estimate) * ROOM);
   const isShared = limits.includes(path) && room > 0 && room < most;
-  return isShared ? [...to(most), [{ does: "clamp", path, to: room, isOwn: false }]] : to(most);
+  return isShared ? [...to(most), [{ does: "clamp", path, to: room, isLeast: false, isOwn: false }]] : to(most);
+}
+
+/** The only number beside the value, in words of comparison that are not known. */
+function onlyNumber(text: string, value: number): number | undefined {
+  const numbers = new Set([...text.matchAll(/(?<![\w.-])\d+(?![\w.-]*\w)/g)].map(([found]) => Number(found)));
+  numbers.delete(value);
+  const [only, ...others] = numbers;
+  return only !== undefined && only > 0 && only < value && others.length === 0 ? only : undefined;
 }
 
 /** The end of a range that the value is beyond. */

@@ -45,7 +45,7 @@ export interface SharedRecord {
 export interface Search {
   /** With all of these the host accepts. */
   enough: readonly Relaxation[];
-  /** How many are left out at once, and from where on. */
+  /** How many are left out at once, and before how many at the end. */
   size: number;
   at: number;
 }
@@ -192,9 +192,10 @@ export class LearntRelaxations {
   }
 }
 
-/** The relaxations of the next request. */
+/** The relaxations of the next request. The last ones are left out first. */
 export function without({ enough, size, at }: Search): Relaxation[] {
-  return enough.filter((_, index) => index < at || index >= at + size);
+  const end = enough.length - at;
+  return enough.filter((_, index) => index >= end || index < end - size);
 }
 
 /** Tells what was learnt from all else that was. */

@@ -6,8 +6,8 @@ import { bare, empty, simplified, withoutKeyword, withTypes } from "./schemas.ts
 
 export type Relaxation =
   | { does: "omit"; path: string }
-  /** `isOwn`: whether the host named the value as its own bound. It is only remembered then. */
-  | { does: "clamp"; path: string; to: number; isOwn: boolean }
+  /** `isLeast`: whether it is a lower bound. `isOwn`: whether the host named it as its own. It is only remembered then. */
+  | { does: "clamp"; path: string; to: number; isLeast: boolean; isOwn: boolean }
   | { does: "omit keyword"; keyword: string }
   | { does: "fill"; path: string }
   | { does: FormName };
@@ -47,8 +47,9 @@ export function relaxOne(body: JsonObject, relaxation: Relaxation, layout: BodyL
     case "omit":
       return changeAt(body, relaxation.path, () => undefined) as JsonObject;
     case "clamp": {
-      const { path, to } = relaxation;
-      return changeAt(body, path, (value) => typeof value === "number" ? to : value) as JsonObject;
+      const { path, to, isLeast } = relaxation;
+      const isBeyond = (value: number) => isLeast ? value < to : value > to;
+      return changeAt(body, path, (value) => typeof value === "number" && isBeyond(value) ? to : value) as JsonObject;
     }
     case "omit keyword":
       return atSchemas(body, layout, (schema) => withoutKeyword(schema, relaxation.keyword));
@@ -66,26 +67,36 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     const isInner = [...paths, ...layout.harmless].some((outer) => isWithin(path, outer));
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
-  const all: Relaxation[] = [
-    { does: "tool changes in words" },
+  // What loses most comes last, because a search does without the last ones first.
+  return [
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
-    { does: "schemas empty" },
     { does: "tool choice auto" },
-    { does: "texts joined" },
     { does: "arguments as objects" },
+    { does: "texts joined" },
     { does: "system messages merged" },
+    { does: "tool changes in words" },
+    { does: "schemas empty" },
   ];
-  return all.filter((one) => relaxOne(body, one, layout) !== body);
+}
+
+/** Those that change a body from which the ones before them are given up. */
+export function effectiveIn(body: JsonObject, relaxations: readonly Relaxation[], layout: BodyLayout): Relaxation[] {
+  let relaxed = body;
+  return relaxations.filter((one) => {
+    const before = relaxed;
+    relaxed = relaxOne(before, one, layout);
+    return relaxed !== before;
+  });
 }
 
 function isWithin(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[]`);
 }
 
-/** Whether a field can be left out. Nothing is left out of which a part is kept. */
+/** Whether a field can be left out. Nothing is left out of which a part is kept, and no object is left without its kind. */
 export function isOptional(path: string, layout: BodyLayout): boolean {
   const { kept, schemas, limits, needed, turns, instructions } = layout;
-  if (kept.has(path) || schemas.has(path) || limits.includes(path)) return false;
+  if (kept.has(path) || schemas.has(path) || limits.includes(path) || path.endsWith(".type")) return false;
   const isSaid = isWithin(path, turns) || instructions !== undefined && isWithin(path, instructions);
   if (isSaid && needed.has(path.slice(path.lastIndexOf(".") + 1))) return false;
   return ![...kept, ...schemas].some((one) => isWithin(one, path));
@@ -93,10 +104,11 @@ export function isOptional(path: string, layout: BodyLayout): boolean {
 
 const IN_FORM: Record<FormName, (body: JsonObject, layout: BodyLayout) => JsonObject> = {
   "asked streamed": (body, { streamed }) => body.stream === true ? body : { ...body, ...streamed } as JsonObject,
-  "texts joined": atTurns((turn) => {
-    const text = textOf(turn.content);
-    return text === undefined || typeof turn.content === "string" ? turn : { ...turn, content: text };
-  }),
+  "texts joined": (body, { turns, instructions }) => {
+    const join = (content: JsonValue) => isOfTexts(content) ? textOf(content)! : content;
+    const joined = changeAt(body, `${turns}[].content`, join) as JsonObject;
+    return instructions === undefined ? joined : changeAt(joined, instructions, join) as JsonObject;
+  },
   "arguments as objects": (body, { arguments: paths }) => {
     return [...paths].reduce((changed, path) => changeAt(changed, path, asObjectText) as JsonObject, body);
   },
@@ -160,9 +172,10 @@ function atSchemas(body: JsonObject, { schemas }: BodyLayout, change: (schema: J
   return [...schemas].reduce((changed, path) => changeAt(changed, path, changedAt) as JsonObject, body);
 }
 
-function atTurns(change: (turn: JsonObject) => JsonObject) {
-  return (body: JsonObject, { turns }: BodyLayout) =>
-    changeAt(body, `${turns}[]`, (turn) => isJsonObject(turn) ? change(turn) : turn) as JsonObject;
+/** Whether nothing but texts would be lost. */
+function isOfTexts(content: JsonValue): boolean {
+  return Array.isArray(content) && content.length > 0 &&
+    content.every((part) => isJsonObject(part) && Object.keys(part).every((name) => ["type", "text"].includes(name)));
 }
 
 /** The text of a content of texts alone. */

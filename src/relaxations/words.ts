@@ -5,19 +5,41 @@ import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 const QUOTED = 24;
 const STRIDE = 8;
 
-/** The words without what they quote of the request's texts. */
-export function withoutQuotations(words: string, texts: readonly string[]): string {
+/** The words without what they quote of the request's texts, in whatever way they escape it. */
+export function withoutQuotations(escaped: string, texts: readonly string[]): string {
+  const words = unescaped(escaped);
   const starts = new Map<string, number[]>();
   for (let at = 0; at + STRIDE <= words.length; at += STRIDE) {
     const piece = words.slice(at, at + STRIDE);
     (starts.get(piece) ?? starts.set(piece, []).get(piece)!).push(at);
   }
   const isQuoted = new Uint8Array(words.length);
-  for (const text of texts) {
+  for (const text of texts.map(unescaped)) {
     if (text.length < QUOTED) markWhole(words, text, isQuoted);
     else markPieces(words, text, starts, isQuoted);
   }
   return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
+}
+
+/** A reply's body without what it quotes of the request. Returns the same body if it quotes nothing. */
+export function unquoted<T extends JsonValue | Uint8Array | undefined>(body: T, texts: readonly string[]): T {
+  if (typeof body === "string") return withoutQuotations(body.slice(0, LONGEST), texts) as T;
+  if (typeof body !== "object" || body === null || body instanceof Uint8Array) return body;
+  const entries = Object.entries(body).map(([name, value]) => [name, unquoted(value, texts)]);
+  return (Array.isArray(body) ? entries.map(([, value]) => value) : Object.fromEntries(entries)) as T;
+}
+
+/** Some servers repeat the whole request. */
+const LONGEST = 32_768;
+
+const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: "&", lt: "<", gt: ">", apos: "'", "#39": "'" };
+
+/** A text without what JSON, Python, HTML and logs change of it. */
+function unescaped(text: string): string {
+  return text.replace(/\\+u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(parseInt(digits, 16)))
+    .replace(/&(quot|amp|lt|gt|apos|#39);/g, (_, name) => ENTITIES[name]!)
+    .replace(/\\+[nrt]?/g, (found) => /[nrt]$/.test(found) ? " " : "")
+    .replace(/\s+/g, " ");
 }
 
 /** A shorter text is a quotation only as a whole, and hardly one if it is a word. */
@@ -54,10 +76,26 @@ function alikeAround(words: string, start: number, text: string, at: number): [f
   return [from, to];
 }
 
+const MOST_VALUES = 20_000;
+
+/** The texts in a value that are more than a word. */
+export function textsIn(value: JsonValue): string[] {
+  const texts: string[] = [];
+  let left = MOST_VALUES;
+  const visit = (one: JsonValue | undefined): void => {
+    if (left-- <= 0) return;
+    if (typeof one === "string") { if (/[\s\u0080-\uffff]/.test(one)) texts.push(one); }
+    else if (Array.isArray(one)) { for (const item of one) visit(item); }
+    else if (isJsonObject(one)) { for (const name of Object.keys(one)) visit(one[name]); }
+  };
+  visit(value);
+  return texts;
+}
+
 /** All that a host wrote in a body of any shape. */
 export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: number): string {
   if (body === undefined || body instanceof Uint8Array) return "";
-  if (typeof body === "string") return body.slice(0, longest).replaceAll('\\"', '"');
+  if (typeof body === "string") return unlabelled(body.slice(0, longest).replaceAll('\\"', '"'));
   const words: string[] = [];
   let left = longest;
   const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
@@ -76,7 +114,11 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
     }
   };
   visit(body, "", 0);
-  return words.join("\n");
+  return unlabelled(words.join(" | "));
+}
+
+function unlabelled(text: string): string {
+  return text.replace(PRINTED, "");
 }
 
 const DEEPEST = 8;
@@ -84,10 +126,18 @@ const MOST_ITEMS = 100;
 /** Fields of errors that hold codes, or repeat what was sent. */
 const UNSAID = new Set(["input", "type", "request_id", "code"]);
 
-/** A name in a field of its own is written as one. */
+/** A name in a field of its own is written as one. So is the field that a sentence belongs to, if errors have no field of that name. */
 function phraseOf(name: string, said: string): string {
-  return /^[\w.[\]]+$/.test(said) ? `${name === "" ? "" : `${name}: `}'${said}'` : said.replaceAll('\\"', '"');
+  if (/^[\w.[\]]+$/.test(said)) return `'${said}'`;
+  return `${name === "" || LABELS.test(name) ? "" : `'${name}': `}${said.replaceAll('\\"', '"')}`;
 }
+
+/** The fields that errors have. */
+const LABELS =
+  /^(?:\w*(?:error|message|msg|detail|description|reason|status|string|code)s?|type|title|name|param|field|path|loc|ctx|raw|input|url|id|object|instance|metadata|provider\w*|content|text|data|body|user|role|tools?|headers?)$/i;
+/** The fields of errors that a server printed into a text. */
+const PRINTED =
+  /(?<=[{,]\s*)(["'])(?:type|msg|input|ctx|url|message|code|param|error|detail|name|object|status)\1(?=\s*:)/g;
 
 function placeOf(steps: readonly JsonValue[]): string {
   return `loc: [${steps.slice(0, 20).map((step) => JSON.stringify(step)).join(", ")}]`;

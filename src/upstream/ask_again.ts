@@ -7,6 +7,7 @@ import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
+import { textsIn, unquoted } from "../relaxations/words.ts";
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import { type Attempt, placeOf, wayOf } from "./attempt.ts";
 import {
@@ -57,7 +58,7 @@ export async function askAgain<K extends ModelOperation>(
   for (let tries = 1;; tries++) {
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
     const reply = response.ok ? undefined : await readReply(response, upstream.answerBytes, upstream.json);
-    const error = reply && refusalOf(upstream, reply);
+    const error = reply && refusalOf(upstream, reply, call);
     parts.answered(error);
     if (!error) {
       guesses.accepted(call);
@@ -169,9 +170,14 @@ function isLearnt(named: string, before: Call, after: Call, { details }: Gateway
  * The error for a status outside 2xx. A redirect or an unknown status comes from something that is not a model server
  * or is misconfigured, so it is not retried.
  */
-function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
-  const { code, message, details } = driver.parseError(reply);
+function refusalOf({ driver }: Upstream, reply: Reply, call: Call): GatewayError {
+  const { code, message, details: all } = driver.parseError(reply);
   const { status } = reply;
+  const names = all.unsupported?.length || all.reasoning || all.answerLimit;
+  // What the host quotes of the request itself names nothing.
+  const details = names
+    ? driver.parseError({ ...reply, body: unquoted(reply.body, textsIn(fieldsOf(call))) }).details
+    : all;
   if (status < 400 || status > 599) {
     return new GatewayError("upstream_error", message, { ...details, retryable: false, tryNextTarget: false });
   }

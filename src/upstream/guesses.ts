@@ -6,7 +6,8 @@ import type { Call, Reply } from "../contract/call.ts";
 import type { ErrorCode, GatewayError } from "../errors.ts";
 import { readEvidence } from "../relaxations/evidence.ts";
 import type { Search } from "../relaxations/learnt.ts";
-import { plainest, relax, type Relaxation, relaxOne } from "../relaxations/relaxation.ts";
+import { changeAt } from "../relaxations/paths.ts";
+import { effectiveIn, plainest, relax, type Relaxation } from "../relaxations/relaxation.ts";
 import { wordsIn } from "../relaxations/words.ts";
 import { digestOf } from "../util/digest.ts";
 import { type Attempt, placeOf } from "./attempt.ts";
@@ -70,7 +71,7 @@ export class Guesses<K extends ModelOperation> {
     const original = bodyIn(call);
     const isOver = this.#step === "plainest" || this.#step === "trial";
     if (isOver || !this.#layout || !original || !this.#failure) return false;
-    if (!isRefusal(this.#failure, reply, this.#layout)) return false;
+    if (!isRefusal(this.#failure, reply, this.#layout, original)) return false;
     return this.#trial && this.#step === "none"
       ? this.#endTrial(this.#trial)
       : this.#guess(original, reply, isLastTry, this.#layout);
@@ -108,7 +109,7 @@ export class Guesses<K extends ModelOperation> {
     step: "named" | "plainest",
   ): boolean {
     const fresh = list.filter((one) => step === "plainest" || !this.#tried.has(JSON.stringify(one)));
-    const useful = fresh.filter((one) => relaxOne(body, one, layout) !== body);
+    const useful = effectiveIn(body, fresh, layout);
     const relaxed = relax(body, useful, layout);
     const digest = digestOf(JSON.stringify(relaxed));
     if (useful.length === 0 || this.#sent.has(digest)) return false;
@@ -126,9 +127,15 @@ export class Guesses<K extends ModelOperation> {
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "unsupported_media_type", "request_too_large"]);
 
 /** Whether the upstream refused the form of the request, and has done no work. */
-function isRefusal({ code, details }: GatewayError, { status, body }: Reply, { ideas }: BodyLayout): boolean {
+function isRefusal(
+  { code, details }: GatewayError,
+  { status, body: said }: Reply,
+  { ideas, answerForms }: BodyLayout,
+  sent: JsonObject,
+): boolean {
   // The stage for structured output asks in words.
-  if (details.unsupported?.includes(FORM)) return false;
-  if (status === 500 && ideas(wordsIn(body, LONGEST_WORDS)).isUnread) return true;
+  const hasForm = answerForms.some((path) => changeAt(sent, path, () => undefined) !== sent);
+  if (hasForm && details.unsupported?.includes(FORM)) return false;
+  if (status === 500 && ideas(wordsIn(said, LONGEST_WORDS)).isUnread) return true;
   return REFUSALS.has(code) && [400, 413, 415, 422, 500].includes(status);
 }

@@ -25,3 +25,16 @@ export function law<T>(name: string, inputs: fc.Arbitrary<T>, holds: (input: T) 
     await fc.assert(fc.asyncProperty(inputs, async (input) => await holds(input)), { seed: SEED, numRuns: RUNS });
   });
 }
+
+/** A law of so many inputs that a short run takes others each day. */
+export function lawOf<T>(
+  count: number,
+  name: string,
+  inputs: fc.Arbitrary<T>,
+  holds: (input: T) => Promise<void>,
+): void {
+  const [seed, how] = PART === 1 ? [SEED, `seed ${SEED}`] : [SAMPLE_SEED, `LANEWAY_SAMPLE=${SAMPLE_SEED}`];
+  Deno.test(`${name} (${how}, ${count} runs)`, async () => {
+    await fc.assert(fc.asyncProperty(inputs, holds), { seed, numRuns: count });
+  });
+}
