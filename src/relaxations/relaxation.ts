@@ -69,12 +69,12 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
   });
   // What loses most comes last, because a search does without the last ones first.
   return [
+    { does: "tool changes in words" },
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),
     { does: "tool choice auto" },
     { does: "arguments as objects" },
     { does: "texts joined" },
     { does: "system messages merged" },
-    { does: "tool changes in words" },
     { does: "schemas empty" },
   ];
 }

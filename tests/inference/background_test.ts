@@ -4,6 +4,7 @@ import OpenAI from "openai";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { createApp } from "../../src/app.ts";
+import { until } from "../support/wait.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
@@ -92,8 +93,9 @@ Deno.test("background: a response is queued at once, polled, and there once it i
   const done = await settled(client, queued.id);
   assertEquals([done.status, done.output_text, done.background, done.id], ["completed", "Hi", true, queued.id]);
   // Its line in the log is one of its own, with what it cost.
-  const lines = app.logs.filter(({ method, usage }) => method === "POST" && usage);
-  assertEquals(lines.map(({ status, target }) => [status, target]), [[200, "fake/org/model"]]);
+  const lines = () => app.logs.filter(({ method, usage }) => method === "POST" && usage);
+  await until(() => lines().length > 0);
+  assertEquals(lines().map(({ status, target }) => [status, target]), [[200, "fake/org/model"]]);
 });
 
 Deno.test("background: a client that leaves its stream comes back for the events after the last one it saw", async () => {
