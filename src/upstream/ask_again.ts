@@ -95,7 +95,7 @@ class RefusedParts<K extends ModelOperation> {
     if (isPast && this.#learnt.length > 0) attempt.upstream.refusals.add(placeOf(attempt), this.#learnt, attempt.key);
   }
 
-  /** The next call. Absent if what the driver recognizes in the refusal can not be left out. */
+  /** The next call. Absent if what the driver recognizes in the refusal cannot be left out. */
   async less(call: Call, error: GatewayError): Promise<Call | undefined> {
     const known = this.#hasNews ? await this.#known(call) : undefined;
     this.#hasNews = false;

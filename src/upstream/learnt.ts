@@ -5,7 +5,8 @@ import { nameOf } from "../relaxations/relaxation.ts";
 import { GatewayError } from "../errors.ts";
 import { exchangeOf } from "../relaxations/exchange.ts";
 import { recall } from "./call.ts";
-import { A_FORM, A_FORM_BESIDE_TOOLS } from "./schema_in_prompt.ts";
+import { CACHE_HINT } from "../transforms/cache_hints.ts";
+import { A_FORM, A_FORM_BESIDE_TOOLS, FORM } from "./schema_in_prompt.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface RefusedPart {
@@ -52,7 +53,7 @@ export async function forget({ name, refusals }: Upstream, model?: string): Prom
 }
 
 function describe(learnt: Learnable): Pick<RefusedPart, "kind" | "part"> {
-  if (typeof learnt === "string") return WORDS[learnt] ?? { kind: "left out", part: learnt };
+  if (typeof learnt === "string") return WORDS.get(learnt) ?? { kind: "left out", part: learnt };
   const part = nameOf(learnt);
   switch (learnt.does) {
     case "omit":
@@ -67,15 +68,18 @@ function describe(learnt: Learnable): Pick<RefusedPart, "kind" | "part"> {
   }
 }
 
-const WORDS: Readonly<Record<string, Pick<RefusedPart, "kind" | "part">>> = {
-  [A_FORM]: { kind: "in another form", part: "output schema in the prompt" },
-  [A_FORM_BESIDE_TOOLS]: { kind: "in another form", part: "output schema in the prompt beside tools" },
-};
+const WORDS: ReadonlyMap<string, Pick<RefusedPart, "kind" | "part">> = new Map([
+  [A_FORM, { kind: "in another form", part: "output schema in the prompt" }],
+  [A_FORM_BESIDE_TOOLS, { kind: "in another form", part: "output schema in the prompt beside tools" }],
+]);
+
+/** Fields that mean more in the configuration than the field itself. */
+const OTHERWISE_REFUSED: readonly string[] = [CACHE_HINT, FORM];
 
 /** Only settings that mean the same. */
 function settingsFor(learnt: Learnable): JsonObject | undefined {
   if (learnt === A_FORM) return { structuredOutput: "instruct" };
   if (typeof learnt === "string") return /^\w+$/.test(learnt) ? { refuses: [learnt] } : undefined;
-  const isField = learnt.does === "omit" && /^\w+$/.test(learnt.path);
+  const isField = learnt.does === "omit" && /^\w+$/.test(learnt.path) && !OTHERWISE_REFUSED.includes(learnt.path);
   return isField ? { refuses: [learnt.path] } : undefined;
 }
