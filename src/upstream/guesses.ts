@@ -37,13 +37,14 @@ export class Guesses<K extends ModelOperation> {
     this.#trial = trialOf(first);
   }
 
-  /** The refusal of the request as it was before anything was guessed. */
+  /** The refusal of the request as it was before anything was guessed, unless the host then found another reason than its form. */
   get failure(): GatewayError | undefined {
     return this.#failure;
   }
 
-  refused(error: GatewayError): void {
-    if (this.#step === "none") this.#failure = error;
+  refused(error: GatewayError, { body }: Reply): void {
+    const isOther = !REFUSALS.has(error.code) || this.#layout?.ideas(wordsIn(body, LONGEST_WORDS)).isFinal;
+    if (this.#step === "none" || isOther) this.#failure = error;
   }
 
   applied(call: Call): Call {

@@ -72,7 +72,15 @@ for (const engine of ENGINES) {
           await withClaudeCode(claudeCode.program, configOf(url), async ({ home, run }) => {
             const servers = { many: { command: Deno.execPath(), args: RUN_SERVER } };
             await Deno.writeTextFile(`${home}/mcp.json`, JSON.stringify({ mcpServers: servers }));
-            const options = ["--mcp-config", `${home}/mcp.json`, "--strict-mcp-config", "--allowedTools", OWN!];
+            const options = [
+              "--mcp-config",
+              `${home}/mcp.json`,
+              "--strict-mcp-config",
+              "--tools",
+              "Bash",
+              "--allowedTools",
+              OWN!,
+            ];
             const always = [...options, "--model", MODELS.chat, "--output-format", "stream-json", "--verbose"];
             for (const [turn, prompt] of PROMPTS.entries()) {
               const { code, text, result, exchanges } = await run([
