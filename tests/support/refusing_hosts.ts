@@ -14,7 +14,7 @@ export type Bits = readonly boolean[];
 
 export const BITS: fc.Arbitrary<Bits> = fc.array(fc.boolean(), { minLength: 48, maxLength: 48 });
 
-/** What stays in whatever is given up. */
+/** Texts that stay, whatever is given up. */
 export const SAID = ["Look, please.", "Be brief.", "What was there?"];
 export const TOOLS = ["look", "find", "list"];
 /** The client's own limit. */
@@ -57,7 +57,7 @@ const ANSWER_SCHEMA: JsonObject = {
   required: ["path"],
   additionalProperties: false,
 };
-/** What every host says. It fits the schema of the answer. */
+/** The answer of every host. It fits the schema. */
 const ANSWER = '{"path":"/answered"}';
 export const ANSWERED = "/answered";
 
@@ -378,11 +378,11 @@ export interface Thing {
   kind: "field" | "value" | "keyword" | "bound" | "form";
   /** Its path without the numbers of items, or what it is. */
   name: string;
-  /** What the host complains of in a body; nothing where it accepts the body. */
+  /** The host's complaint of a body. Absent if it accepts the body. */
   complaint(body: JsonObject): Complaint | undefined;
   /** Whether a body without it may differ there. */
   mayChange(path: string): boolean;
-  /** What a note of it says. */
+  /** Matches the note of it. */
   note: RegExp;
 }
 
@@ -395,13 +395,13 @@ const NEEDED: Record<Wire, RegExp> = {
   responses:
     /^(model|stream|max_output_tokens|input|instructions|input\[\]\.(type|role|content|call_id|name|arguments|output|summary|encrypted_content|id)|input\[\]\.(content|output|summary)\[\]\.(type|text|image_url)|tools|tools\[\]\.(type|name|parameters)|tool_choice(\..*)?|text(\..*)?)$/,
 };
-/** What protects the client, or goes to every host, is left out only where it is named. */
+/** Fields that protect the client or go to every host. They are left out only where they are named. */
 const PROTECTING: Record<Wire, RegExp> = {
   chat: /^stream_options/,
   messages: /^\b$/,
   responses: /^(store|include)$/,
 };
-/** What is in these is the client's own. */
+/** Fields whose content is the client's own. */
 const OWN = /^(metadata|logit_bias|novelty|chat_template_kwargs|.*\.(parameters|input_schema|schema|input))$/;
 const SCHEMA_PATHS: Record<Wire, RegExp> = {
   chat: /^(tools\[\]\.function\.parameters|response_format\.json_schema\.schema)$/,
@@ -476,7 +476,7 @@ function escaped(text: string): RegExp {
   return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
 }
 
-/** What a host could refuse of this body. */
+/** Everything that a host could refuse of this body. */
 export function thingsIn(body: JsonObject, wire: Wire, isSilent: boolean): Thing[] {
   const fields = [...fieldsOf(body).keys()].filter((path) => {
     return !NEEDED[wire].test(path) && !(isSilent && PROTECTING[wire].test(path));
@@ -811,7 +811,7 @@ const STREAMED: Record<Wire, string> = {
   ),
 };
 
-/** What a host of this style says to a body; nothing where it accepts it. */
+/** The answer of a host of this style. Absent if it accepts the body. */
 export function refusalOf(body: JsonObject, things: readonly Thing[], style: Style): Response | undefined {
   for (const thing of things) {
     const complaint = thing.complaint(body);
