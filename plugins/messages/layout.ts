@@ -47,6 +47,7 @@ export const LAYOUT: BodyLayout = {
   instead: {
     tool_choice: ["tool choice auto"],
     "messages[].content": ["texts joined"],
+    "messages[].content[].type": ["pictures as placeholders"],
     "messages[].role": ["system messages merged", "system messages in the user turn"],
     "messages[].content[].id": ["short ids of calls"],
     "messages[].content[].tool_use_id": ["short ids of calls"],

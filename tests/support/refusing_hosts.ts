@@ -659,6 +659,47 @@ const BAD_SCHEMA = [
   "tools[0]: the schema is not valid",
 ];
 
+const NO_PICTURES = [
+  "This model does not support image input",
+  "Image inputs are not supported by this model",
+  "messages[0].content[1].type: unsupported content part 'image_url'",
+  "该模型不支持图片输入",
+  "The model is not multimodal: images are not accepted",
+];
+const THOUGHTS_BACK = [
+  "The `reasoning_content` in the thinking mode must be passed back to the API.",
+  "Missing required field reasoning_content in assistant message",
+  "reasoning_content is missing in assistant tool call message at index 2",
+];
+const NO_DEVELOPER = [
+  "Invalid role 'developer'",
+  "messages.0.role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`",
+  "developer is not one of ['system', 'assistant', 'user', 'tool']",
+  "角色 developer 不支持",
+];
+
+/** Pictures before the last turn, which the answer is not about. */
+function pictured(field: string, type: string) {
+  return (body: JsonObject): Steps | undefined => {
+    const found = turnsOf(body, field).findIndex(({ content }) =>
+      Array.isArray(content) && content.some((part) => isJsonObject(part) && part.type === type)
+    );
+    return found < 0 ? undefined : [field, found, "content"];
+  };
+}
+
+function thoughtless(body: JsonObject): Steps | undefined {
+  const found = turnsOf(body, "messages").findIndex((turn) =>
+    turn.role === "assistant" && turn.reasoning_content === undefined
+  );
+  return found < 0 ? undefined : ["messages", found];
+}
+
+function developed(body: JsonObject): Steps | undefined {
+  const found = turnsOf(body, "messages").findIndex(({ role }) => role === "developer");
+  return found < 0 ? undefined : ["messages", found, "role"];
+}
+
 function foreignIds(field: string, names: readonly string[]) {
   return (body: JsonObject): Steps | undefined => {
     for (const [path, steps] of fieldsOf(body)) {
@@ -685,12 +726,16 @@ const FORMS: Record<Wire, readonly Form[]> = {
       thing: formThing("short ids", SHORT_IDS, foreignIds("messages", ["id", "tool_call_id"]), /^messages/),
     },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("chat"), SCHEMA_PATHS.chat) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("messages", "image_url"), /^messages/) },
+    { isPlain: false, thing: formThing("thoughts back", THOUGHTS_BACK, thoughtless, /^messages/) },
+    { isPlain: false, thing: formThing("no developer", NO_DEVELOPER, developed, /^messages/) },
   ],
   messages: [
     { isPlain: false, thing: formThing("streamed only", STREAM_ONLY, unstreamed, /^stream$/) },
     { isPlain: true, thing: formThing("text only", TEXT_ONLY, listedText("messages", "text"), /^messages|^system/) },
     { isPlain: true, thing: formThing("no force", NO_FORCE, forced, /^tool_choice/) },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("messages"), SCHEMA_PATHS.messages) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("messages", "image"), /^messages/) },
   ],
   responses: [
     { isPlain: false, thing: formThing("streamed only", STREAM_ONLY, unstreamed, /^stream$/) },
@@ -701,6 +746,7 @@ const FORMS: Record<Wire, readonly Form[]> = {
     },
     { isPlain: true, thing: formThing("no force", NO_FORCE, forced, /^tool_choice/) },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("responses"), SCHEMA_PATHS.responses) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("input", "input_image"), /^input/) },
   ],
 };
 
