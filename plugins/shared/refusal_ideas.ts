@@ -33,7 +33,7 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["schemas simplified", "schemas bare", "schemas empty"],
   ],
   [
-    /(?<![a-z])(?:image|picture|vision|multimodal|visual)s?(?![a-z])|图片|图像/i,
+    /\b(?:image|picture|vision|multimodal|visual)s?\b|图片|图像/i,
     ["pictures as placeholders"],
   ],
   [

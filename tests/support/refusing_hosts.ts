@@ -503,7 +503,8 @@ function fieldThing(path: string): Thing {
     // Cache hints are one thing, wherever they are.
     mayChange: (changed) =>
       isWithin(changed, path) || isWithin(path, changed) || [changed, path].every((one) => /cache_control/.test(one)),
-    note: new RegExp(path.split(/\W+/).filter((step) => step !== "").join("|")),
+    // What was thought is noted as such, whatever its field is called.
+    note: new RegExp([...path.split(/\W+/), ...path.match(/reasoning/) ?? []].filter((step) => step !== "").join("|")),
   };
 }
 
@@ -662,7 +663,7 @@ const BAD_SCHEMA = [
 const NO_PICTURES = [
   "This model does not support image input",
   "Image inputs are not supported by this model",
-  "messages[0].content[1].type: unsupported content part 'image_url'",
+  "messages[0].content[1].type: unsupported content part 'image'",
   "该模型不支持图片输入",
   "The model is not multimodal: images are not accepted",
 ];
