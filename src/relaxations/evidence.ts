@@ -57,7 +57,7 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const { strong, weak } = mentionsIn(text);
   const named = (mentions: readonly string[][]) => new Set(mentions.flatMap((steps) => pathsOf(steps, sent, layout)));
   const paths = named(strong);
-  const bounded = [...new Set([...paths, ...limitsNamed(strong, layout, sent)])].flatMap((path) => {
+  const bounded = [...new Set([...paths, ...named(weak), ...limitsNamed(strong, layout, sent)])].flatMap((path) => {
     const value = sent.numbers.get(path);
     return value === undefined ? [] : clampsFor(text, path, value, layout, estimate);
   });

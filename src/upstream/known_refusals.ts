@@ -41,7 +41,7 @@ export function withoutRefused<K extends ModelOperation>(call: Call, attempt: At
   const place = placeOf(attempt);
   const search = refusals.searchOf(place, key);
   const known = refusals.of(place, key).filter((one) => typeof one !== "string");
-  refusals.asked(place);
+  refusals.asked(place, key);
   const relaxed = { ...call, body: relaxNoted(body, [...known, ...search ? without(search) : []], layout, attempt) };
   if (search) TRIALS.set(relaxed, search);
   return search || relaxed.body !== body ? relaxed : call;
