@@ -382,6 +382,8 @@ export interface Thing {
   complaint(body: JsonObject): Complaint | undefined;
   /** Whether a body without it may differ there. */
   mayChange(path: string): boolean;
+  /** The number that is left where a bound was named. */
+  bound?: { steps: Steps; most: number };
   /** Matches the note of it. */
   note: RegExp;
 }
@@ -429,7 +431,7 @@ function abstract(steps: Steps): string {
   return steps.map((step, at) => typeof step === "number" ? "[]" : at === 0 ? step : `.${step}`).join("");
 }
 
-function at(body: JsonValue | undefined, steps: Steps): JsonValue | undefined {
+export function at(body: JsonValue | undefined, steps: Steps): JsonValue | undefined {
   return steps.reduce<JsonValue | undefined>(
     (value, step) => Array.isArray(value) ? value[Number(step)] : isJsonObject(value) ? value[step] : undefined,
     body,
@@ -535,6 +537,7 @@ function boundsIn(body: JsonObject, wire: Wire): Thing[] {
         const found = at(sent, steps);
         return typeof found === "number" && found > most ? { path: steps, most, value: found } : undefined;
       },
+      bound: { steps, most },
       mayChange: (changed) => changed === path,
       note: escaped(path.slice(path.lastIndexOf(".") + 1)),
     }];
