@@ -51,7 +51,7 @@ export const LAYOUT: BodyLayout = {
     tool_choice: ["tool choice auto"],
     "messages[].content": ["texts joined"],
     "messages[].content[].tool": ["tool changes in words"],
-    "messages[].content[].type": ["tool changes in words"],
+    "messages[].content[].type": ["tool changes in words", "pictures as placeholders"],
     "messages[].role": ["system messages merged", "system messages in the user turn"],
     "messages[].content[].id": ["short ids of calls"],
     "messages[].content[].tool_use_id": ["short ids of calls"],

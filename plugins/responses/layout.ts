@@ -53,6 +53,7 @@ export const LAYOUT: BodyLayout = {
   instead: {
     tool_choice: ["tool choice auto"],
     "input[].content": ["texts joined"],
+    "input[].content[].type": ["pictures as placeholders"],
     "input[].role": ["system messages merged", "system messages in the user turn"],
     "input[].call_id": ["short ids of calls"],
     "input[].arguments": ["arguments as objects"],

@@ -38,7 +38,7 @@ export interface BodyLayout {
   free: ReadonlySet<string>;
   /** Where JSON schemas are. */
   schemas: ReadonlySet<string>;
-  /** What asks for an answer of a form. */
+  /** The fields that ask for an answer of a form. */
   answerForms: readonly string[];
   /** The limit of the answer, under each of its names. */
   limits: readonly string[];

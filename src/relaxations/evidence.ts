@@ -57,7 +57,7 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const { strong, weak } = mentionsIn(text);
   const named = (mentions: readonly string[][]) => new Set(mentions.flatMap((steps) => pathsOf(steps, sent, layout)));
   const paths = named(strong);
-  const bounded = [...new Set([...paths, ...limitsNamed(strong, layout, sent)])].flatMap((path) => {
+  const bounded = [...new Set([...paths, ...named(weak), ...limitsNamed(strong, layout, sent)])].flatMap((path) => {
     const value = sent.numbers.get(path);
     return value === undefined ? [] : clampsFor(text, path, value, layout, estimate);
   });
@@ -129,7 +129,7 @@ function schemaNames({ schemas }: BodyLayout): Set<string> {
 
 /** Words of a refusal beside the name of a field. */
 const NEAR =
-  /support|permit|allow|recogni[sz]|unknown|unexpected|invalid|illegal|extra|forbid|reject|refus|accept|implement|not? valid|unrecogn|remove|disabled?|不支持|非法|无效|错误/i;
+  /support|permit|allow|recogni[sz]|unknown|unexpected|invalid|illegal|extra|forbid|reject|refus|accept|implement|not? valid|unrecogn|remove|disabled?|\bone of\b|expected|must be|should be|不支持|非法|无效|错误/i;
 
 const UNKNOWN = /not (?:currently |yet )?(?:support|permit|allow|availab)|unsupported|unknown|unrecogni[sz]ed/i;
 
@@ -215,6 +215,11 @@ const MOST = [
   new RegExp(`(?<![-=])>(?!=)${NUMBER}`, "g"),
   new RegExp(`\\bmax(?:imum|imal)?\\b${NUMBER}`, "gi"),
   new RegExp(`(?:不能超过|不超过|最大(?:值)?(?:为|是)?|小于等于|上限)${NUMBER}`, "g"),
+  new RegExp(
+    `(?:höchstens|maximal|(?:inférieur|menor|minor|inferior)\\S{0,2} o[ur]? (?:égal|igual|uguale)\\S? (?:[àa]|que)|не должн\\S+ превышать|не более)${NUMBER}`,
+    "gi",
+  ),
+  /(-?\d+(?:\.\d+)?)\s*(?:以下|以内|이하)/g,
 ];
 const BELOW = new RegExp(`(?:(?:less|lower|smaller|fewer) than|<(?!=)|小于)${NUMBER}`, "i");
 const LEAST = new RegExp(

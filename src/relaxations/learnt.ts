@@ -82,12 +82,12 @@ export class LearntRelaxations {
   }
 
   /** Must be called when a request has been written without what `of` returns: it may be the one that tries again. */
-  asked(model: string): void {
+  asked(model: string, key = ""): void {
     const now = this.now();
     const entries = this.#models.get(model);
     if (!entries) return;
     for (const [name, entry] of entries) {
-      if (now < entry.until) continue;
+      if (now < entry.until || !this.#holdsFor(entry, key)) continue;
       if (entry.isOnTrial) entries.delete(name);
       else [entry.isOnTrial, entry.until] = [true, now + TRIAL_MS];
     }

@@ -95,7 +95,7 @@ export function textsIn(value: JsonValue): string[] {
 /** All that a host wrote in a body of any shape. */
 export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: number): string {
   if (body === undefined || body instanceof Uint8Array) return "";
-  if (typeof body === "string") return unlabelled(body.slice(0, longest).replaceAll('\\"', '"'));
+  if (typeof body === "string") return unlabelled(body.slice(0, longest).replace(TAG, " | ").replaceAll('\\"', '"'));
   const words: string[] = [];
   let left = longest;
   const visit = (value: JsonValue | undefined, name: string, depth: number): void => {
@@ -120,6 +120,9 @@ export function wordsIn(body: JsonValue | Uint8Array | undefined, longest: numbe
 function unlabelled(text: string): string {
   return text.replace(PRINTED, "");
 }
+
+/** A tag of a page. */
+const TAG = /<\/?(?:!doctype|html|head|title|body|h\d|p|br|hr|div|pre|span|center)\b[^<>]{0,200}>/gi;
 
 const DEEPEST = 8;
 const MOST_ITEMS = 100;

@@ -64,7 +64,7 @@ export async function askAgain<K extends ModelOperation>(
       guesses.accepted(call);
       return response;
     }
-    guesses.refused(error);
+    guesses.refused(error, reply);
     if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
     const less = await parts.less(call, error);
     if (less) call = less;

@@ -26,6 +26,8 @@ export class Guesses<K extends ModelOperation> {
   #active: readonly Relaxation[] = [];
   /** Those that the last call gave up in addition. */
   #last: readonly Relaxation[] = [];
+  /** All that the plainest form gives up. */
+  #plainest: readonly Relaxation[] = [];
   readonly #tried = new Set<string>();
   readonly #sent = new Set<string>();
   #words = "";
@@ -37,13 +39,14 @@ export class Guesses<K extends ModelOperation> {
     this.#trial = trialOf(first);
   }
 
-  /** The refusal of the request as it was before anything was guessed. */
+  /** The refusal of the request as it was before anything was guessed, unless the host then found another reason than its form. */
   get failure(): GatewayError | undefined {
     return this.#failure;
   }
 
-  refused(error: GatewayError): void {
-    if (this.#step === "none") this.#failure = error;
+  refused(error: GatewayError, { body }: Reply): void {
+    const isOther = !REFUSALS.has(error.code) || this.#layout?.ideas(wordsIn(body, LONGEST_WORDS)).isFinal;
+    if (this.#step === "none" || isOther) this.#failure = error;
   }
 
   applied(call: Call): Call {
@@ -60,17 +63,16 @@ export class Guesses<K extends ModelOperation> {
     const place = placeOf(this.#attempt);
     relaxNoted(body, this.#active, this.#layout, this.#attempt);
     if (this.#step === "trial") return;
-    const isSearch = this.#step === "plainest" && this.#last.length > 1;
-    const known = isSearch ? this.#active.filter((one) => !this.#last.includes(one)) : this.#active;
+    const isSearch = this.#plainest.length > 1;
+    const known = isSearch ? this.#active.filter((one) => !this.#plainest.includes(one)) : this.#active;
     refusals.add(place, known.filter((one) => one.does !== "clamp" || one.isOwn), key);
-    if (isSearch) refusals.search(place, this.#last, key);
+    if (isSearch) refusals.search(place, this.#plainest, key);
   }
 
   /** Chooses what to give up next. `isLastTry`: whether no other call is left. Returns whether there is anything. */
   next(call: Call, reply: Reply, isLastTry: boolean): boolean {
     const original = bodyIn(call);
-    const isOver = this.#step === "plainest" || this.#step === "trial";
-    if (isOver || !this.#layout || !original || !this.#failure) return false;
+    if (this.#step === "trial" || !this.#layout || !original || !this.#failure) return false;
     if (!isRefusal(this.#failure, reply, this.#layout, original)) return false;
     return this.#trial && this.#step === "none"
       ? this.#endTrial(this.#trial)
@@ -89,6 +91,8 @@ export class Guesses<K extends ModelOperation> {
     const text = wordsIn(said, LONGEST_WORDS);
     const words = text.replace(/\b[\w-]*\d[\w-]*\b/g, "");
     const hasHelped = this.#step === "none" || words !== this.#words;
+    // Without another complaint there is nothing left to give up.
+    if (this.#plainest.length > 0 && !hasHelped) return false;
     // The complaint is the same, so it was not about this.
     if (!hasHelped) this.#active = this.#active.filter((one) => !this.#last.includes(one));
     this.#words = words;
@@ -98,7 +102,8 @@ export class Guesses<K extends ModelOperation> {
     const named = isLastTry && !hasHelped ? [] : lists;
     if (named.some((list) => this.#gives(list, body, layout, "named"))) return true;
     // Strict requests give up nothing that the host does not name, and another provider may take all of it.
-    const isKept = this.#attempt.onDescribed !== undefined || this.#failure?.details.tryNextTarget === true;
+    const isKept = this.#attempt.onDescribed !== undefined || this.#failure?.details.tryNextTarget === true ||
+      this.#plainest.length > 0;
     return isOpen && !isKept && status !== 413 && this.#gives(plainest(body, layout), body, layout, "plainest");
   }
 
@@ -119,6 +124,7 @@ export class Guesses<K extends ModelOperation> {
     }
     for (const one of useful) this.#tried.add(JSON.stringify(one));
     this.#sent.add(digest);
+    if (step === "plainest") this.#plainest = useful;
     [this.#active, this.#last, this.#step] = [[...this.#active, ...useful], useful, step];
     return true;
   }

@@ -51,7 +51,7 @@ export function withoutRefused<K extends ModelOperation>(call: Call, attempt: At
   const place = placeOf(attempt);
   const search = refusals.searchOf(place, key);
   const known = relaxationsFor(attempt);
-  refusals.asked(place);
+  refusals.asked(place, key);
   const relaxed = { ...call, body: relaxNoted(body, [...known, ...search ? without(search) : []], layout, attempt) };
   if (search) TRIALS.set(relaxed, search);
   return search || relaxed.body !== body ? relaxed : call;

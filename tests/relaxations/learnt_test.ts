@@ -78,3 +78,14 @@ Deno.test("relaxations: which of many are needed is found with one more request 
     assertEquals([requests <= 24, refusals.of("a", "other")], [true, []], `${requests}`);
   }
 });
+
+Deno.test("relaxations: another key's request does not try for the one that learnt", () => {
+  let now = 0;
+  const refusals = new LearntRelaxations(() => now);
+  refusals.add("a", ["x"], "first");
+  now = 86_400_000;
+  refusals.asked("a", "second");
+  assertEquals(refusals.of("a", "first"), []);
+  refusals.asked("a", "first");
+  assertEquals(refusals.of("a", "first"), ["x"]);
+});

@@ -1,8 +1,8 @@
-/** What hosts say when they refuse a part of a request: phrases of several languages in envelopes of many shapes. */
+/** The words of hosts that refuse a part of a request: phrases of several languages in envelopes of many shapes. */
 import fc from "fast-check";
 import type { JsonValue } from "../../src/canonical/json.ts";
 
-/** What a host complains of, with the path as the host would number it: `messages.1.name`. */
+/** The part that a host complains of, by its path as the host would number it: `messages.1.name`. */
 export interface Complaint {
   path: readonly (string | number)[];
   /** The most that the host accepts of a number. */
@@ -53,7 +53,7 @@ const QUOTES: readonly (readonly [string, string])[] = [
   ["**", "**"],
 ];
 
-/** Of a part that the host does not know or take; `{}` is the part. */
+/** For a part that the host does not know or take; `{}` is the part. */
 const UNKNOWN: readonly string[] = [
   "Unsupported parameter: {}",
   "Unknown field {} in request.",
@@ -89,7 +89,7 @@ const UNKNOWN: readonly string[] = [
   "Il campo {} non è supportato",
 ];
 
-/** Of a number that is too great; `{n}` is the bound. */
+/** For a number that is too great; `{n}` is the bound. */
 const BEYOND: readonly string[] = [
   "{} must be at most {n}",
   "{}: Input should be less than or equal to {n}",
@@ -110,7 +110,7 @@ const BEYOND: readonly string[] = [
   "{} не должно превышать {n}",
 ];
 
-/** Of nothing. */
+/** Phrases that name nothing. */
 const SILENT: readonly string[] = [
   "",
   "Bad Request",
@@ -236,7 +236,7 @@ export function isPage(style: Style): boolean {
   return refusal(style, { path: ["x"] }).headers.get("content-type") === "text/html";
 }
 
-/** What it says in its envelope. */
+/** The words in the envelope. */
 export function sentence(style: Style, complaint: Complaint): string {
   const { most, value, reasons = most === undefined ? UNKNOWN : BEYOND } = complaint;
   const words = at(style.isSilent ? SILENT : reasons, style.phrase);
@@ -253,7 +253,7 @@ function spelled({ spelling, quotes }: Style, { path }: Complaint): string {
   return `${open}${SPELLINGS[spelling]!(path)}${close}`;
 }
 
-/** What hosts say of something else than the form of a request. */
+/** Complaints of something else than the form of a request. */
 const OTHER_REASONS: readonly string[] = [
   // What was said.
   "Content Exists Risk",

@@ -14,7 +14,7 @@ export type Bits = readonly boolean[];
 
 export const BITS: fc.Arbitrary<Bits> = fc.array(fc.boolean(), { minLength: 48, maxLength: 48 });
 
-/** What stays in whatever is given up. */
+/** Texts that stay, whatever is given up. */
 export const SAID = ["Look, please.", "Be brief.", "What was there?"];
 export const TOOLS = ["look", "find", "list"];
 /** The client's own limit. */
@@ -57,7 +57,7 @@ const ANSWER_SCHEMA: JsonObject = {
   required: ["path"],
   additionalProperties: false,
 };
-/** What every host says. It fits the schema of the answer. */
+/** The answer of every host. It fits the schema. */
 const ANSWER = '{"path":"/answered"}';
 export const ANSWERED = "/answered";
 
@@ -378,11 +378,13 @@ export interface Thing {
   kind: "field" | "value" | "keyword" | "bound" | "form";
   /** Its path without the numbers of items, or what it is. */
   name: string;
-  /** What the host complains of in a body; nothing where it accepts the body. */
+  /** The host's complaint of a body. Absent if it accepts the body. */
   complaint(body: JsonObject): Complaint | undefined;
   /** Whether a body without it may differ there. */
   mayChange(path: string): boolean;
-  /** What a note of it says. */
+  /** The number that is left where a bound was named. */
+  bound?: { steps: Steps; most: number };
+  /** Matches the note of it. */
   note: RegExp;
 }
 
@@ -395,13 +397,13 @@ const NEEDED: Record<Wire, RegExp> = {
   responses:
     /^(model|stream|max_output_tokens|input|instructions|input\[\]\.(type|role|content|call_id|name|arguments|output|summary|encrypted_content|id)|input\[\]\.(content|output|summary)\[\]\.(type|text|image_url)|tools|tools\[\]\.(type|name|parameters)|tool_choice(\..*)?|text(\..*)?)$/,
 };
-/** What protects the client, or goes to every host, is left out only where it is named. */
+/** Fields that protect the client or go to every host. They are left out only where they are named. */
 const PROTECTING: Record<Wire, RegExp> = {
   chat: /^stream_options/,
   messages: /^\b$/,
   responses: /^(store|include)$/,
 };
-/** What is in these is the client's own. */
+/** Fields whose content is the client's own. */
 const OWN = /^(metadata|logit_bias|novelty|chat_template_kwargs|.*\.(parameters|input_schema|schema|input))$/;
 const SCHEMA_PATHS: Record<Wire, RegExp> = {
   chat: /^(tools\[\]\.function\.parameters|response_format\.json_schema\.schema)$/,
@@ -429,7 +431,7 @@ function abstract(steps: Steps): string {
   return steps.map((step, at) => typeof step === "number" ? "[]" : at === 0 ? step : `.${step}`).join("");
 }
 
-function at(body: JsonValue | undefined, steps: Steps): JsonValue | undefined {
+export function at(body: JsonValue | undefined, steps: Steps): JsonValue | undefined {
   return steps.reduce<JsonValue | undefined>(
     (value, step) => Array.isArray(value) ? value[Number(step)] : isJsonObject(value) ? value[step] : undefined,
     body,
@@ -476,7 +478,7 @@ function escaped(text: string): RegExp {
   return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
 }
 
-/** What a host could refuse of this body. */
+/** Everything that a host could refuse of this body. */
 export function thingsIn(body: JsonObject, wire: Wire, isSilent: boolean): Thing[] {
   const fields = [...fieldsOf(body).keys()].filter((path) => {
     return !NEEDED[wire].test(path) && !(isSilent && PROTECTING[wire].test(path));
@@ -503,7 +505,8 @@ function fieldThing(path: string): Thing {
     // Cache hints are one thing, wherever they are.
     mayChange: (changed) =>
       isWithin(changed, path) || isWithin(path, changed) || [changed, path].every((one) => /cache_control/.test(one)),
-    note: new RegExp(path.split(/\W+/).filter((step) => step !== "").join("|")),
+    // What was thought is noted as such, whatever its field is called.
+    note: new RegExp([...path.split(/\W+/), ...path.match(/reasoning/) ?? []].filter((step) => step !== "").join("|")),
   };
 }
 
@@ -534,6 +537,7 @@ function boundsIn(body: JsonObject, wire: Wire): Thing[] {
         const found = at(sent, steps);
         return typeof found === "number" && found > most ? { path: steps, most, value: found } : undefined;
       },
+      bound: { steps, most },
       mayChange: (changed) => changed === path,
       note: escaped(path.slice(path.lastIndexOf(".") + 1)),
     }];
@@ -659,6 +663,47 @@ const BAD_SCHEMA = [
   "tools[0]: the schema is not valid",
 ];
 
+const NO_PICTURES = [
+  "This model does not support image input",
+  "Image inputs are not supported by this model",
+  "messages[0].content[1].type: unsupported content part 'image'",
+  "该模型不支持图片输入",
+  "The model is not multimodal: images are not accepted",
+];
+const THOUGHTS_BACK = [
+  "The `reasoning_content` in the thinking mode must be passed back to the API.",
+  "Missing required field reasoning_content in assistant message",
+  "reasoning_content is missing in assistant tool call message at index 2",
+];
+const NO_DEVELOPER = [
+  "Invalid role 'developer'",
+  "messages.0.role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`",
+  "developer is not one of ['system', 'assistant', 'user', 'tool']",
+  "角色 developer 不支持",
+];
+
+/** Pictures before the last turn, which the answer is not about. */
+function pictured(field: string, type: string) {
+  return (body: JsonObject): Steps | undefined => {
+    const found = turnsOf(body, field).findIndex(({ content }) =>
+      Array.isArray(content) && content.some((part) => isJsonObject(part) && part.type === type)
+    );
+    return found < 0 ? undefined : [field, found, "content"];
+  };
+}
+
+function thoughtless(body: JsonObject): Steps | undefined {
+  const found = turnsOf(body, "messages").findIndex((turn) =>
+    turn.role === "assistant" && turn.reasoning_content === undefined
+  );
+  return found < 0 ? undefined : ["messages", found];
+}
+
+function developed(body: JsonObject): Steps | undefined {
+  const found = turnsOf(body, "messages").findIndex(({ role }) => role === "developer");
+  return found < 0 ? undefined : ["messages", found, "role"];
+}
+
 function foreignIds(field: string, names: readonly string[]) {
   return (body: JsonObject): Steps | undefined => {
     for (const [path, steps] of fieldsOf(body)) {
@@ -685,12 +730,16 @@ const FORMS: Record<Wire, readonly Form[]> = {
       thing: formThing("short ids", SHORT_IDS, foreignIds("messages", ["id", "tool_call_id"]), /^messages/),
     },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("chat"), SCHEMA_PATHS.chat) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("messages", "image_url"), /^messages/) },
+    { isPlain: false, thing: formThing("thoughts back", THOUGHTS_BACK, thoughtless, /^messages/) },
+    { isPlain: false, thing: formThing("no developer", NO_DEVELOPER, developed, /^messages/) },
   ],
   messages: [
     { isPlain: false, thing: formThing("streamed only", STREAM_ONLY, unstreamed, /^stream$/) },
     { isPlain: true, thing: formThing("text only", TEXT_ONLY, listedText("messages", "text"), /^messages|^system/) },
     { isPlain: true, thing: formThing("no force", NO_FORCE, forced, /^tool_choice/) },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("messages"), SCHEMA_PATHS.messages) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("messages", "image"), /^messages/) },
   ],
   responses: [
     { isPlain: false, thing: formThing("streamed only", STREAM_ONLY, unstreamed, /^stream$/) },
@@ -701,6 +750,7 @@ const FORMS: Record<Wire, readonly Form[]> = {
     },
     { isPlain: true, thing: formThing("no force", NO_FORCE, forced, /^tool_choice/) },
     { isPlain: true, thing: formThing("odd schema", BAD_SCHEMA, oddSchema("responses"), SCHEMA_PATHS.responses) },
+    { isPlain: false, thing: formThing("no pictures", NO_PICTURES, pictured("input", "input_image"), /^input/) },
   ],
 };
 
@@ -811,7 +861,7 @@ const STREAMED: Record<Wire, string> = {
   ),
 };
 
-/** What a host of this style says to a body; nothing where it accepts it. */
+/** The answer of a host of this style. Absent if it accepts the body. */
 export function refusalOf(body: JsonObject, things: readonly Thing[], style: Style): Response | undefined {
   for (const thing of things) {
     const complaint = thing.complaint(body);
