@@ -115,6 +115,19 @@ export function toChatShape(body: JsonObject, note: Note): JsonObject {
   } as JsonObject;
 }
 
+/** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
+export function withOwnNames(
+  { system, instructions, stop_sequences, ...body }: JsonObject,
+  note: Note,
+): JsonObject {
+  const said = [system, instructions].filter((content) => Array.isArray(content) ? content.length > 0 : content);
+  if (said.length > 0) {
+    body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
+  }
+  noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
+  return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
+}
+
 /** Whether it has an input, and no messages of this wire. */
 function isShaped({ input, messages }: JsonObject): boolean {
   const hasMessages = Array.isArray(messages) ? messages.length > 0 : messages;

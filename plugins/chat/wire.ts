@@ -7,6 +7,7 @@ import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
+import { asChatChoice, withoutEmptyCall } from "../shared/foreign.ts";
 import { double, json, name, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
@@ -61,17 +62,8 @@ function withType<T extends z.ZodType>(schema: T) {
 
 /** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-/** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
-function withoutEmpty(call: unknown): unknown {
-  if (!isJsonObject(call) || typeof call.name === "string") return call;
-  const { function: called, custom, ...rest } = call;
-  const isEmpty = (one: unknown) => !one || isJsonObject(one) && Object.keys(one).length === 0;
-  const isKnown = !rest.type || rest.type === "function" || rest.type === "custom";
-  return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
-}
-
 export const toolCall = z.preprocess(
-  withoutEmpty,
+  withoutEmptyCall,
   withType(z.union([
     z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
     z.looseObject({
@@ -158,16 +150,8 @@ const isNamed = ({ type, function: fn, custom, name }: z.output<typeof reference
   !["function", "custom"].includes(type) || (fn ?? custom)?.name !== undefined || name !== undefined;
 const toolReference = withType(reference.refine(isNamed, UNNAMED));
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolReference) });
-/** A choice in the shape of the messages wire, which some editors mix in, in this wire's. */
-function inOwnForm(choice: unknown): unknown {
-  const type = isJsonObject(choice) ? choice.type : choice;
-  if (type === "any") return "required";
-  if (type === "tool" && isJsonObject(choice)) return { type: "function", function: { name: choice.name } };
-  return type === "none" || type === "auto" || type === "required" ? type : choice;
-}
-
 const toolChoice = z.preprocess(
-  inOwnForm,
+  asChatChoice,
   withType(z.union([
     z.enum(["none", "auto", "required"]),
     z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
