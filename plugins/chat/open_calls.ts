@@ -36,26 +36,27 @@ export class OpenCalls {
   /** The addition of a fragment to its call. `undefined` if it is empty. `place`: its index in a list of several fragments. */
   read(fragment: ToolCallFragment, place?: number): Added | undefined {
     if (saysNothing(fragment)) return undefined;
-    const { name, input } = saidIn(fragment);
-    const call = this.#callOf(fragment, name, input, place);
+    const said = saidIn(fragment);
+    const call = this.#callOf(fragment, said, place);
     if (place !== undefined) this.#placed[place] = call;
-    return this.#add(call, fragment, name, input);
+    return this.#add(call, fragment, said);
   }
 
   /** The addition of a whole call to what its fragments said. `place`: in the list of all calls of the answer. */
   complete(whole: ToolCallFragment, place: number): Added | undefined {
     if (saysNothing(whole)) return undefined;
-    const { name, input } = saidIn(whole);
+    const said = saidIn(whole);
+    const { name, input } = said;
     const fits = (call: OpenCall | undefined) => call && (!name || !call.name || name === call.name) ? call : undefined;
     const named = whole.id ? this.#named.get(whole.id) : undefined;
     const placed = this.#begun[place];
     // Some servers give several calls one id.
     const call = fits(named && placed?.id !== whole.id ? named : placed) ?? fits(named);
     if (!call) return this.read({ ...whole, index: undefined });
-    return this.#add(call, whole, name, input.startsWith(call.args) ? input.slice(call.args.length) : "");
+    return this.#add(call, whole, { ...said, input: input.startsWith(call.args) ? input.slice(call.args.length) : "" });
   }
 
-  #add(call: OpenCall, fragment: ToolCallFragment, name: string | undefined, input: string): Added {
+  #add(call: OpenCall, fragment: ToolCallFragment, { kind, name, input }: Saying): Added {
     if (fragment.id && !call.id) {
       call.id = fragment.id;
       this.#named.set(call.id, call);
@@ -65,7 +66,6 @@ export class OpenCalls {
     call.args += input;
     call.json?.add(input);
     const extra = extraIn(fragment);
-    const kind = fragment.type === "custom" ? "custom" : "function";
     return { key: call.key, delta: { kind, id: call.id, name, input, ...(extra && { extra }) } };
   }
 
@@ -76,8 +76,7 @@ export class OpenCalls {
    */
   #callOf(
     { index, id }: ToolCallFragment,
-    name: string | undefined,
-    added: string,
+    { name, input: added }: Saying,
     place: number | undefined,
   ): OpenCall {
     const placed = place !== undefined && !id ? this.#placed[place] : undefined;
@@ -93,9 +92,19 @@ export class OpenCalls {
   }
 }
 
-function saidIn({ function: called, custom }: ToolCallFragment): { name: string | undefined; input: string } {
+interface Saying {
+  kind: "function" | "custom";
+  name: string | undefined;
+  input: string;
+}
+
+/** Some hosts write the empty form of the other kind beside a call (Snowflake): only what says something counts. */
+function saidIn({ type, function: called, custom }: ToolCallFragment): Saying {
+  const isCalled = Boolean(called?.name || called?.arguments);
+  const isCustom = custom?.name || custom?.input ? !isCalled || type === "custom" : !isCalled && type === "custom";
+  if (isCustom) return { kind: "custom", name: custom?.name || undefined, input: custom?.input ?? "" };
   const { name, arguments: args } = called ?? {};
-  return { name: name || custom?.name || undefined, input: custom?.input ?? (args ? toJsonText(args) : "") };
+  return { kind: "function", name: name || undefined, input: args ? toJsonText(args) : "" };
 }
 
 function extraIn(fragment: ToolCallFragment): Extra | undefined {

@@ -17,7 +17,7 @@ import {
 } from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
+import { effort, KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
 import { toolCall } from "./wire.ts";
 
 type Note = (text: string) => void;
@@ -74,7 +74,7 @@ const shapedFields = {
   instructions: z.string().nullish(),
   tools: z.array(z.looseObject({ type: z.string() })).nullish(),
   max_output_tokens: z.int().positive().nullish(),
-  reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: effort(z.enum(EFFORTS)).nullish() }).nullish(),
   text: textOptions.nullish(),
 };
 const shapedSchema = z.looseObject(shapedFields);

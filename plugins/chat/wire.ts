@@ -4,11 +4,11 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, withField } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
-import { asChatChoice, withoutEmptyCall } from "../shared/foreign.ts";
-import { double, json, name, otherThan } from "../shared/shapes.ts";
+import { withoutEmptyCall } from "../shared/foreign.ts";
+import { double, effort, foreignChoice, json, name, otherThan, withSchema } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
 
@@ -150,8 +150,13 @@ const isNamed = ({ type, function: fn, custom, name }: z.output<typeof reference
   !["function", "custom"].includes(type) || (fn ?? custom)?.name !== undefined || name !== undefined;
 const toolReference = withType(reference.refine(isNamed, UNNAMED));
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolReference) });
+/** Modes and tools as other wires write them. */
+function inOwnForm(value: unknown): unknown {
+  const { mode, name } = foreignChoice(value);
+  return mode ?? (asObject(value).type === "tool" ? { type: "function", name } : value);
+}
 const toolChoice = z.preprocess(
-  asChatChoice,
+  inOwnForm,
   withType(z.union([
     z.enum(["none", "auto", "required"]),
     z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
@@ -162,22 +167,25 @@ const toolChoice = z.preprocess(
 export type ToolReference = z.output<typeof reference>;
 export type ChatToolChoice = z.output<typeof toolChoice>;
 
-const responseFormat = z.union([
-  z.discriminatedUnion("type", [
-    z.looseObject({ type: z.literal("text") }),
-    z.looseObject({ type: z.literal("json_object") }),
-    z.looseObject({
-      type: z.literal("json_schema"),
-      json_schema: z.looseObject({
-        name: z.string().nullish(),
-        description: z.string().nullish(),
-        schema: json.nullish(),
-        strict: z.boolean().nullish(),
+const responseFormat = z.preprocess(
+  withSchema,
+  z.union([
+    z.discriminatedUnion("type", [
+      z.looseObject({ type: z.literal("text") }),
+      z.looseObject({ type: z.literal("json_object") }),
+      z.looseObject({
+        type: z.literal("json_schema"),
+        json_schema: z.looseObject({
+          name: z.string().nullish(),
+          description: z.string().nullish(),
+          schema: json.nullish(),
+          strict: z.boolean().nullish(),
+        }),
       }),
-    }),
+    ]),
+    otherThan(["text", "json_object", "json_schema"], "Unknown type of format"),
   ]),
-  otherThan(["text", "json_object", "json_schema"], "Unknown type of format"),
-]);
+);
 export type ResponseFormat = z.output<typeof responseFormat>;
 
 /** The fields that the canonical form models, and those that need a check; all others ride through. */
@@ -191,7 +199,7 @@ const requestFields = {
   parallel_tool_calls: z.boolean().nullish(),
   functions: z.array(functionDefinition).nullish(),
   function_call: z.union([z.enum(["none", "auto"]), named]).nullish(),
-  reasoning_effort: z.enum(EFFORTS).nullish(),
+  reasoning_effort: effort(z.enum(EFFORTS)).nullish(),
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
   ...CHAT_SAMPLING.shape,

@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject } from "../../src/canonical/json.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
-import { json, otherThan } from "../shared/shapes.ts";
+import { effort, foreignChoice, json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */
@@ -90,17 +90,14 @@ export const toolSchema = z.preprocess(
 );
 export type WireTool = z.output<typeof toolSchema>;
 
-/** A choice in the form of the chat or the responses wire in this wire's. */
-function choiceInOwnForm(choice: unknown): unknown {
-  const type = isJsonObject(choice) ? choice.type : choice;
-  if (type === "required") return { type: "any" };
-  if (typeof choice === "string") return { type };
-  if (type !== "function" || !isJsonObject(choice)) return choice;
-  return { type: "tool", name: isJsonObject(choice.function) ? choice.function.name : choice.name };
+/** Modes and tools as other wires write them. */
+function inOwnForm(value: unknown): unknown {
+  const { mode, name } = foreignChoice(value);
+  if (mode) return { ...asObject(value), type: mode === "required" ? "any" : mode };
+  return name === undefined ? value : { ...asObject(value), type: "tool", name };
 }
-
 const toolChoice = z.preprocess(
-  choiceInOwnForm,
+  inOwnForm,
   z.looseObject({
     type: z.enum(["auto", "any", "tool", "none"]),
     name: z.string().optional(),
@@ -131,7 +128,7 @@ const requestFields = {
     budget_tokens: z.int().positive().nullish(),
   }).nullish(),
   output_config: z.looseObject({
-    effort: z.enum(EFFORTS).exclude(["none", "minimal"]).nullish(),
+    effort: effort(z.enum(EFFORTS).exclude(["none", "minimal"])).nullish(),
     format: format.nullish(),
   }).nullish(),
   /** The older name of `output_config.format`. */

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { asObject, asText, type JsonObject } from "../../src/canonical/json.ts";
 import { OLLAMA_SAMPLING } from "../shared/sampling.ts";
-import { double, json, name } from "../shared/shapes.ts";
+import { double, effort, json, name } from "../shared/shapes.ts";
 
 export const WIRE = "ollama";
 
@@ -54,7 +54,7 @@ const requestFields = {
   /** True if absent. */
   stream: z.boolean().nullish(),
   format: z.union([z.enum(["json", ""]), json]).nullish(),
-  think: z.union([z.boolean(), z.enum(EFFORTS)]).nullish(),
+  think: z.union([z.boolean(), effort(z.enum(EFFORTS))]).nullish(),
   options: z.looseObject(optionFields).nullish(),
 };
 export const requestSchema = z.looseObject(requestFields);

@@ -4,9 +4,18 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, withField } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
 import { RESPONSES_SAMPLING } from "../shared/sampling.ts";
-import { json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
+import {
+  effort,
+  foreignChoice,
+  json,
+  KNOWN_CONTENT,
+  knownContent,
+  name,
+  otherThan,
+  textOptions,
+} from "../shared/shapes.ts";
 
 export const WIRE = "responses";
 
@@ -82,17 +91,16 @@ export function isKnownTool(candidate: WireTool): candidate is KnownTool {
 }
 
 const toolReference = z.looseObject({ type: z.string(), name: z.string().nullish() });
-/** A choice in the form of the chat or the messages wire in this wire's. */
-function choiceInOwnForm(choice: unknown): unknown {
-  const { type, ...reference } = isJsonObject(choice) ? choice : { type: choice as JsonValue };
-  if (type === "any") return "required";
-  if (type === "tool") return { ...reference, type: "function" };
-  const nested = reference[String(type)];
-  return isJsonObject(nested) && KNOWN_INNER.includes(String(type)) ? { type, ...nested } : choice;
+/** Modes and tools as other wires write them. */
+function inOwnForm(value: unknown): unknown {
+  const { mode, name } = foreignChoice(value);
+  return mode ??
+    (name === undefined || asObject(value).type === "function" && asObject(value).name === name
+      ? value
+      : { type: "function", name });
 }
-
 const toolChoice = z.preprocess(
-  choiceInOwnForm,
+  inOwnForm,
   z.union([
     z.enum(["none", "auto", "required"]),
     z.looseObject({
@@ -196,7 +204,7 @@ const requestFields = {
   tools: z.array(tool).nullish(),
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
-  reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: effort(z.enum(EFFORTS)).nullish(), summary: z.string().nullish() }).nullish(),
   text: textOptions.nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   ...RESPONSES_SAMPLING.shape,

@@ -121,14 +121,6 @@ export function withoutEmptyCall(call: unknown): unknown {
   return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
 }
 
-/** A choice among tools that editors write as the messages wire has it, as the chat wire has it. */
-export function asChatChoice(choice: unknown): unknown {
-  const type = isJsonObject(choice) ? choice.type : choice;
-  if (type === "any") return "required";
-  if (type === "tool" && isJsonObject(choice)) return { type: "function", function: { name: choice.name } };
-  return type === "none" || type === "auto" || type === "required" ? type : choice;
-}
-
 /** Fields that stand for turns which a server keeps. On a wire that has them not, the request would be answered without those turns. */
 const KEPT_TURNS = ["previous_response_id", "conversation", "thread"];
 
