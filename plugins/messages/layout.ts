@@ -49,7 +49,6 @@ export const LAYOUT: BodyLayout = {
   instead: {
     tool_choice: ["tool choice auto"],
     "messages[].content": ["texts joined"],
-    "messages[].content[].tool": ["tool changes in words"],
     "messages[].content[].type": ["tool changes in words"],
     "messages[].role": ["system messages merged", "system messages in the user turn"],
     "messages[].content[].id": ["short ids of calls"],
@@ -60,6 +59,7 @@ export const LAYOUT: BodyLayout = {
     tools: ["schemas simplified", "schemas bare", "schemas empty"],
     system: ["texts joined"],
     stream: ["asked streamed"],
+    "messages[].content[].tool": ["tool changes in words"],
   },
   fillable: {},
   thinking: { off: {}, on: ["thinking", "effort"] },
