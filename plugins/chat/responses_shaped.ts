@@ -116,14 +116,16 @@ export function toChatShape(body: JsonObject, note: Note): JsonObject {
 }
 
 /** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
-export function withOwnNames(
-  { system, instructions, stop_sequences, ...body }: JsonObject,
-  note: Note,
-): JsonObject {
-  const said = [system, instructions].filter((content) => Array.isArray(content) ? content.length > 0 : content);
+export function withOwnNames({ stop_sequences, ...body }: JsonObject, note: Note): JsonObject {
+  // Beside messages, an input and its instructions are another server's own.
+  const names = ["system", ...body.input === undefined ? ["instructions"] : []];
+  const said = names.map((name) => body[name]).filter((content) =>
+    Array.isArray(content) ? content.length > 0 : content
+  );
   if (said.length > 0) {
     body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
   }
+  for (const name of names) delete body[name];
   noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
   return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
 }
