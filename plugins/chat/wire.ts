@@ -7,7 +7,7 @@ import { EFFORTS } from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
-import { withoutEmptyCall } from "../shared/foreign.ts";
+import { asChatTool, withoutEmptyCall } from "../shared/foreign.ts";
 import { double, effort, foreignChoice, json, name, otherThan, withSchema } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
@@ -122,15 +122,7 @@ const knownTool = z.union([
   z.looseObject({ type: z.literal("custom"), ...customDefinition.shape, custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
-/** A tool in the shape of the messages wire, which some editors mix in, is a function. */
-const tool = z.preprocess(
-  (value) => {
-    if (!isJsonObject(value) || !isJsonObject(value.input_schema) || value.parameters || value.function) return value;
-    const { type: _, name, description, input_schema: parameters, strict, ...outer } = value;
-    return { ...outer, type: "function", function: { name, description, parameters, strict } };
-  },
-  withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")])),
-);
+const tool = z.preprocess(asChatTool, withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")])));
 export type KnownTool = z.output<typeof knownTool>;
 export type ChatTool = z.output<typeof tool>;
 

@@ -112,6 +112,13 @@ function typedSource({ type, media_type, data, url, file_id }: JsonObject, anyTy
   return type === "file" && isText(file_id) ? { mediaType: anyType, source: { type: "id", id: file_id } } : undefined;
 }
 
+/** A tool in the form of the messages wire, which some editors send on the chat wire, is a function there. */
+export function asChatTool(tool: unknown): unknown {
+  if (!isJsonObject(tool) || !isJsonObject(tool.input_schema) || tool.parameters || tool.function) return tool;
+  const { type: _, name, description, input_schema: parameters, strict, ...outer } = tool;
+  return { ...outer, type: "function", function: { name, description, parameters, strict } };
+}
+
 /** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
 export function withoutEmptyCall(call: unknown): unknown {
   if (!isJsonObject(call) || typeof call.name === "string") return call;
