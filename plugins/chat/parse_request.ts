@@ -8,14 +8,8 @@ import {
   noteOutweighed,
   noteUnknown,
 } from "../../src/canonical/extra.ts";
-import type {
-  AssistantMessage,
-  GenerateRequest,
-  InputPart,
-  Message,
-  OutputPart,
-} from "../../src/canonical/generate.ts";
-import { asList, asObject, copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { AssistantMessage, GenerateRequest, Message, OutputPart } from "../../src/canonical/generate.ts";
+import { asObject, copyRenamed, isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import { toArgumentsText } from "../../src/canonical/half_surrogates.ts";
 import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -25,7 +19,7 @@ import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { inputParts, parseTurn, splitResults } from "./content.ts";
 import { isModelled, parseResponseFormat } from "./response_format.ts";
 import { parseRelay } from "./relay.ts";
-import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
+import { flatCustomTools, toChatShape, withOwnNames } from "./responses_shaped.ts";
 import {
   isEmptyCall,
   noteSynonymsInChoice,
@@ -108,19 +102,6 @@ function inOwnForm(given: JsonObject, note: (text: string) => void): JsonObject 
   const body = SDK_OPTIONS.some((name) => given[name] !== undefined) ? withoutSdkOptions(given, note) : given;
   const limited = body.n_predict === undefined ? body : withOneLimit(body, note);
   return withOwnNames(limited.input === undefined ? limited : toChatShape(limited, note), note);
-}
-
-/** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
-function withOwnNames(
-  { system, instructions, stop_sequences, ...body }: JsonObject,
-  note: (text: string) => void,
-): JsonObject {
-  const said = [system, instructions].filter((content) => Array.isArray(content) ? content.length > 0 : content);
-  if (said.length > 0) {
-    body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
-  }
-  noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
-  return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
 }
 
 function addTools(body: ChatRequest, given: JsonObject, request: GenerateRequest): void {

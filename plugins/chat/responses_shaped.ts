@@ -115,6 +115,21 @@ export function toChatShape(body: JsonObject, note: Note): JsonObject {
   } as JsonObject;
 }
 
+/** Instructions, and texts that stop the answer, where this wire has them. The other wires have them under these names. */
+export function withOwnNames({ stop_sequences, ...body }: JsonObject, note: Note): JsonObject {
+  // Beside messages, an input and its instructions are another server's own.
+  const names = ["system", ...body.input === undefined ? ["instructions"] : []];
+  const said = names.map((name) => body[name]).filter((content) =>
+    Array.isArray(content) ? content.length > 0 : content
+  );
+  if (said.length > 0) {
+    body.messages = [...said.map((content) => ({ role: "system", content: content! })), ...asList(body.messages)];
+  }
+  for (const name of names) delete body[name];
+  noteOutweighed("stop_sequences", stop_sequences, body.stop, note);
+  return stop_sequences ? { ...body, stop: body.stop ?? stop_sequences } : body;
+}
+
 /** Whether it has an input, and no messages of this wire. */
 function isShaped({ input, messages }: JsonObject): boolean {
   const hasMessages = Array.isArray(messages) ? messages.length > 0 : messages;

@@ -121,11 +121,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         held = [];
         break;
       case "assistant":
-        // Nothing is begun for the model, but many servers take it for a beginning, which they refuse.
-        if (message.content.length === 0 && turns.length > 0 && position === messages.length - 1) {
-          context.note("dropped the empty last turn of the assistant");
-          break;
-        }
+        if (isEmptyEnd(position, messages, context)) break;
         turns.push(serializeAssistant(message, wantsThoughts, target, extra, context));
         break;
       case "tool":
@@ -144,6 +140,14 @@ function serializeMessages(messages: readonly Message[], target: Target, context
     }
   }
   return turns;
+}
+
+/** Whether nothing is begun for the model. Many servers take an empty last turn for a beginning all the same, and refuse it. */
+function isEmptyEnd(position: number, messages: readonly Message[], { note }: Context): boolean {
+  const isLast = position > 0 && position === messages.length - 1;
+  if (!isLast || messages[position]!.content.length > 0) return false;
+  note("dropped the empty last turn of the assistant");
+  return true;
 }
 
 /** The files of a result, for a user's turn. */

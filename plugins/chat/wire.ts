@@ -7,6 +7,7 @@ import { EFFORTS } from "../../src/canonical/generate.ts";
 import { asObject, isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
+import { asChatTool, withoutEmptyCall } from "../shared/foreign.ts";
 import { double, effort, foreignChoice, json, name, otherThan, withSchema } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
@@ -61,17 +62,8 @@ function withType<T extends z.ZodType>(schema: T) {
 
 /** The model's call of a function; some clients replay its arguments parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-/** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
-function withoutEmpty(call: unknown): unknown {
-  if (!isJsonObject(call) || typeof call.name === "string") return call;
-  const { function: called, custom, ...rest } = call;
-  const isEmpty = (one: unknown) => !one || isJsonObject(one) && Object.keys(one).length === 0;
-  const isKnown = !rest.type || rest.type === "function" || rest.type === "custom";
-  return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
-}
-
 export const toolCall = z.preprocess(
-  withoutEmpty,
+  withoutEmptyCall,
   withType(z.union([
     z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall.nullish() }),
     z.looseObject({
@@ -130,15 +122,7 @@ const knownTool = z.union([
   z.looseObject({ type: z.literal("custom"), ...customDefinition.shape, custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
-/** A tool in the shape of the messages wire, which some editors mix in, is a function. */
-const tool = z.preprocess(
-  (value) => {
-    if (!isJsonObject(value) || !isJsonObject(value.input_schema) || value.parameters || value.function) return value;
-    const { type: _, name, description, input_schema: parameters, strict, ...outer } = value;
-    return { ...outer, type: "function", function: { name, description, parameters, strict } };
-  },
-  withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")])),
-);
+const tool = z.preprocess(asChatTool, withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")])));
 export type KnownTool = z.output<typeof knownTool>;
 export type ChatTool = z.output<typeof tool>;
 

@@ -166,7 +166,7 @@ export function inWords(block: JsonObject): string {
   return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
 }
 
-/** What a turn does to a tool: it adds it, by name or with its definition, or takes it away. */
+/** A change that a turn makes to the tools: it adds one, by name or with its definition, or takes one away. */
 export interface ToolChange {
   /** For a remote server's tool or all of its tools: a name that no tool has. */
   name: string;
@@ -177,7 +177,8 @@ export interface ToolChange {
 export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
   const isAddition = type === "tool_addition";
   if (!isJsonObject(tool) || !isAddition && type !== "tool_removal") return undefined;
-  const { name, server_name: server, definition } = tool;
+  const { server_name: server, definition } = tool;
+  const name = tool.name ?? tool.tool_name;
   switch (tool.type) {
     case "tool_reference":
       return isText(name) ? { name, isAddition } : undefined;

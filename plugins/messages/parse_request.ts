@@ -34,7 +34,7 @@ import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireForma
 export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
   const { note } = context;
   const { body: given } = wire;
-  if (isJsonObject(given) && given.thread !== undefined && given.thread !== null) refuseThread();
+  if (isJsonObject(given) && given.thread) refuseThread();
   const body = validate(requestSchema, given);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   const isPlain = !hasOther(body, PLAIN_KEYS) && !hasTellingBlocks(body);
@@ -44,7 +44,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   }
   const request: GenerateRequest = { model: body.model, messages: parseMessages(body), stream: body.stream ?? false };
   if (!isPlain) addControls(body, request);
-  if (body.max_tokens !== null && body.max_tokens !== undefined) request.maxOutputTokens = body.max_tokens;
+  if (typeof body.max_tokens === "number") request.maxOutputTokens = body.max_tokens;
   copyRenamed(body, MESSAGES_SAMPLING.parsed, request as object as JsonObject);
   if (body.stop_sequences?.length) request.stopSequences = body.stop_sequences;
   const beta = wire.headers.get(BETA_HEADER);

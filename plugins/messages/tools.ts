@@ -38,7 +38,7 @@ function isServersSearch({ type }: WireTool): boolean {
   return typeof type === "string" && type.startsWith("tool_search_tool_");
 }
 
-/** What the turns have done last to each tool that they mention. */
+/** The last change to each tool that the turns mention. */
 function changesIn(messages: readonly Message[]): Map<string, ToolChange> {
   const changes = new Map<string, ToolChange>();
   const add = (change: ToolChange) => changes.set(change.name, { ...changes.get(change.name), ...change });

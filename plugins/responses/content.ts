@@ -4,6 +4,7 @@ import type { PartEnd } from "../../src/transforms/part_writer.ts";
 import type {
   Annotation,
   FilePart,
+  FileSource,
   InputPart,
   OpaquePart,
   RefusalPart,
@@ -184,6 +185,20 @@ function serializePart(part: MessagePart, context: Context, side: "input" | "out
   }
 }
 
+/** Only the vendor's own servers have a part for sounds, and only clients of this wire know which one they ask. */
+function serializeSound(
+  mediaType: string,
+  source: FileSource,
+  fields: JsonObject,
+  { clientWire, note }: Context,
+): JsonObject | undefined {
+  if (clientWire === WIRE && source.type === "base64") {
+    return { type: "input_audio", input_audio: { data: source.data, format: audioFormat(mediaType) }, ...fields };
+  }
+  note(`dropped a file of type ${mediaType}`);
+  return undefined;
+}
+
 /** Fields of the item that a part of an answer stood in. */
 function withoutItem(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => !key.startsWith("message.")));
@@ -192,14 +207,11 @@ function withoutItem(fields: JsonObject): JsonObject {
 function serializeFile(
   { mediaType, source, name, detail }: FilePart,
   fields: JsonObject,
-  { clientWire, note }: Context,
+  context: Context,
 ): JsonObject | undefined {
+  const { note } = context;
   if (/^(audio|video)\//.test(mediaType)) {
-    if (clientWire === WIRE && source.type === "base64") {
-      return { type: "input_audio", input_audio: { data: source.data, format: audioFormat(mediaType) }, ...fields };
-    }
-    note(`dropped a file of type ${mediaType}`);
-    return undefined;
+    return serializeSound(mediaType, source, fields, context);
   }
   const isImage = mediaType.startsWith("image/");
   if (isImage && name !== undefined) note("dropped filename");

@@ -1,4 +1,4 @@
-/** What clients mix into the requests of one wire from others, and from the options of their SDK. */
+/** Parts, tools and fields that clients mix into the requests of one wire from others, and options of their SDK. */
 import { carrying, hasOther } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, TextPart } from "../../src/canonical/generate.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
@@ -110,6 +110,22 @@ function typedSource({ type, media_type, data, url, file_id }: JsonObject, anyTy
   }
   if (type === "url" && isText(url)) return { mediaType: anyType, source: { type: "url", url } };
   return type === "file" && isText(file_id) ? { mediaType: anyType, source: { type: "id", id: file_id } } : undefined;
+}
+
+/** A tool in the form of the messages wire, which some editors send on the chat wire, is a function there. */
+export function asChatTool(tool: unknown): unknown {
+  if (!isJsonObject(tool) || !isJsonObject(tool.input_schema) || tool.parameters || tool.function) return tool;
+  const { type: _, name, description, input_schema: parameters, strict, ...outer } = tool;
+  return { ...outer, type: "function", function: { name, description, parameters, strict } };
+}
+
+/** A call that names nothing at all, which clients keep of an answer that broke off, is one without a function. */
+export function withoutEmptyCall(call: unknown): unknown {
+  if (!isJsonObject(call) || typeof call.name === "string") return call;
+  const { function: called, custom, ...rest } = call;
+  const isEmpty = (one: unknown) => !one || isJsonObject(one) && Object.keys(one).length === 0;
+  const isKnown = !rest.type || rest.type === "function" || rest.type === "custom";
+  return isKnown && isEmpty(called) && isEmpty(custom) ? { ...rest, type: "function" } : call;
 }
 
 /** Fields that stand for turns which a server keeps. On a wire that has them not, the request would be answered without those turns. */

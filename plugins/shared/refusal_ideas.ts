@@ -21,6 +21,14 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
     ["short ids of calls"],
   ],
   [
+    /\b(?:output|result)s? of (?:a |the )?tool|\btool(?: call)? (?:output|result)s?\b|function_call_output/i,
+    ["results of tools as texts"],
+  ],
+  [
+    /\btool_(?:addition|removal)\b/,
+    ["tool changes in words"],
+  ],
+  [
     /item pairs from a mapping|\barguments?\b.{0,60}\b(?:mapping|dict(?:ionary)?)\b|\.items\(\)/i,
     ["arguments parsed"],
   ],
@@ -39,14 +47,6 @@ const IDEAS: readonly [words: RegExp, forms: readonly FormName[]][] = [
   [
     /schema|grammar|\$ref|\bparser\b|function parameters|ToolFunctionParameters|ToolProperty|input_schema|\btools?\b.{0,40}\bparameters\b/i,
     ["schemas simplified", "schemas bare", "schemas empty"],
-  ],
-  [
-    /\b(?:output|result)s? of (?:a |the )?tool|\btool(?: call)? (?:output|result)s?\b|function_call_output/i,
-    ["results of tools as texts"],
-  ],
-  [
-    /\btool_(?:addition|removal)\b/,
-    ["tool changes in words"],
   ],
   [
     /\b(?:image|picture|vision|multimodal|visual)s?\b|图片|图像/i,

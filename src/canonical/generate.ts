@@ -150,11 +150,9 @@ export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessa
 
 // Tools
 
-/** What the turns of a conversation do to a tool. Upstreams of the client's own wire read that in the turns themselves. */
+/** `withdrawn`: by a turn. `inTurns`: defined by one. Upstreams of the client's own wire read both in the turns themselves. */
 interface ToolInTurns {
-  /** A turn has taken it away, and no later one has given it back. */
   withdrawn?: true;
-  /** A turn defines it, and not the request's list of tools. */
   inTurns?: true;
 }
 

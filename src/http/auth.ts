@@ -109,7 +109,7 @@ async function admitOneOf(
   throw failure;
 }
 
-/** What cannot be checked now may be right later, and what is refused for a reason is known. */
+/** An unknown credential says least, and one that cannot be checked now may be right later. */
 function weightOf(failure: unknown): number {
   if (failure === undefined) return 0;
   if (!(failure instanceof GatewayError) || failure.code !== "authentication") return 3;

@@ -25,6 +25,7 @@ import {
   TEXT,
   TOOL,
   tool,
+  toolChanges,
   TOOLS,
   top,
   turns,
@@ -55,27 +56,7 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
     without: turns(ASKED, { role: "system", content: "Look" }),
     with: turns(ASKED, { role: "system", content: "Look", output_config: { effort: "low" } }),
   },
-  {
-    field: "tool_addition",
-    without: turns(ASKED),
-    with: turns(ASKED, { role: "system", content: [{ type: "tool_addition", tool: references[0]! }] }),
-  },
-  {
-    field: "tool_addition: tool_definition",
-    without: turns(ASKED),
-    with: turns(ASKED, {
-      role: "system",
-      content: [{
-        type: "tool_addition",
-        tool: { type: "tool_definition", definition: { name: "keptTool", input_schema: { type: "object" } } },
-      }],
-    }),
-  },
-  {
-    field: "tool_removal",
-    without: turns(ASKED),
-    with: turns(ASKED, { role: "system", content: [{ type: "tool_removal", tool: references[0]! }] }),
-  },
+  ...toolChanges,
   top("system", "keptText"),
   top("system[]", [{ type: "text", text: "keptText" }, { type: "text", text: "keptMore" }]),
   sample("system[].cache_control", { ...BASE, system: [TEXT] }, { system: [{ ...TEXT, cache_control: cached }] }),

@@ -77,3 +77,12 @@ export const served = (type: string, content: JsonValue): Sample => {
   };
 };
 export const references: JsonObject[] = [{ type: "tool_reference", tool_name: "keptTool" }];
+const definition: JsonObject = { type: "tool_definition", definition: { name: "keptTool", input_schema: SCHEMA } };
+export const toolChanges: Sample[] = [
+  ["tool_addition", references[0]!],
+  ["tool_addition: tool_definition", definition],
+  ["tool_removal", references[0]!],
+].map(([field, tool]) => {
+  const type = String(field).replace(/:.*/, "");
+  return sample(String(field), turns(ASKED), turns(ASKED, { role: "system", content: [{ type, tool: tool! }] }));
+});
