@@ -154,7 +154,7 @@ interface Unserved {
 
 function unserved({ request, gateway: { registry, lanes } }: OpenedContext): Unserved {
   const lost = findLostPath(request, registry, lanes.keys());
-  return { protocol: lost?.protocol ?? registry.fallback(request.headers), lost };
+  return { protocol: lost?.protocol ?? registry.fallback(request.headers, new URL(request.url).pathname), lost };
 }
 
 /** The error for a path that is not served, or not with this method. */

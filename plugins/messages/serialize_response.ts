@@ -14,8 +14,8 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
   const content: JsonObject[] = [];
   const last = output.content.at(-1);
   for (const part of output.content) {
-    if (part === last && part.type === "tool-call" && isCut(output.finish, part)) {
-      // An input is whole on this wire, and agents would run the call.
+    if (part === last && part.type === "tool-call" && part.kind === "function" && isCut(output.finish, part)) {
+      // An input is an object on this wire, and agents would run the call.
       exchange.note(`dropped a call of ${part.name} that was cut off`);
     } else if (part.type === "text" && !part.extra && !part.annotations?.length) {
       content.push({ type: "text", text: part.text });

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, word } from "../shared/descriptions.ts";
-import { requestSchema, showSchema } from "./wire.ts";
+import { embedSchema, promptSchema, requestSchema, showSchema } from "./wire.ts";
 
 const line = z.looseObject({
   model: text,
@@ -36,6 +36,42 @@ export const tags: EndpointDescription = {
   answer: jsonAnswer(z.looseObject({
     models: z.array(z.looseObject({ name: word, model: word, modified_at: text, size: count, digest: text, details })),
   })),
+};
+
+export const running: EndpointDescription = {
+  summary: "The chat models, as Ollama lists those that are loaded",
+  description: "Behind a gateway, every model answers at once, so the list has them all.",
+  answer: jsonAnswer(z.looseObject({
+    models: z.array(z.looseObject({
+      name: word,
+      model: word,
+      size: count,
+      digest: text,
+      details,
+      expires_at: text,
+      size_vram: count,
+    })),
+  })),
+};
+
+const vector = z.array(z.number());
+
+export const embed: EndpointDescription = {
+  summary: "The embeddings of texts, in Ollama's form",
+  request: embedSchema,
+  answer: jsonAnswer(z.looseObject({
+    model: text,
+    embeddings: z.array(vector),
+    total_duration: count,
+    load_duration: count,
+    prompt_eval_count: count,
+  })),
+};
+
+export const embeddings: EndpointDescription = {
+  summary: "The embedding of one text, in Ollama's older form",
+  request: promptSchema,
+  answer: jsonAnswer(z.looseObject({ embedding: vector })),
 };
 
 export const show: EndpointDescription = {

@@ -28,7 +28,32 @@ const chat: Protocol<"generate"> = {
   parse: (wire) => verbs.parseRequest(wire),
   serialize: (output, exchange) => Response.json(verbs.serializeResponse(output, exchange)),
   stream: { framing: "ndjson", writer: (exchange) => verbs.serializeStream(exchange) },
+  speaksFor: (_, pathname = "") => /^(?:\/[^/]+)?\/api\//.test(pathname),
   serializeError,
+};
+
+const embed: Protocol<"embed"> = {
+  name: "ollama-embed",
+  describe: async () => (await import("./description.ts")).embed,
+  wire: "ollama",
+  load,
+  operation: "embed",
+  method: "POST",
+  pattern: new PathPattern("/:lane/api/embed"),
+  body: "json",
+  parse: (wire) => verbs.parseEmbed(wire),
+  serialize: (output, exchange) => verbs.serializeEmbed(output, exchange),
+  serializeError,
+};
+
+/** The older endpoint, for one text. */
+const embeddings: Protocol<"embed"> = {
+  ...embed,
+  name: "ollama-embeddings",
+  describe: async () => (await import("./description.ts")).embeddings,
+  pattern: new PathPattern("/:lane/api/embeddings"),
+  parse: (wire) => verbs.parsePrompt(wire),
+  serialize: (output) => verbs.serializeEmbedding(output),
 };
 
 const tags: Protocol<"listModels"> = {
@@ -43,6 +68,15 @@ const tags: Protocol<"listModels"> = {
   parse: () => ({ task: "chat" }),
   serialize: (output) => Response.json(verbs.serializeTags(output)),
   serializeError,
+};
+
+/** Behind a gateway, every model answers at once. */
+const running: Protocol<"listModels"> = {
+  ...tags,
+  name: "ollama-ps",
+  describe: async () => (await import("./description.ts")).running,
+  pattern: new PathPattern("/:lane/api/ps"),
+  serialize: (output) => Response.json(verbs.serializeRunning(output)),
 };
 
 const show: Protocol<"getModel"> = {
@@ -79,7 +113,6 @@ function atRoot<P extends AnyProtocol>(protocol: P): P {
   return { ...protocol, name: `${protocol.name}-root`, pattern };
 }
 
-export const ollamaProtocols: readonly AnyProtocol[] = [chat, tags, show, version].flatMap((protocol) => [
+export const ollamaProtocols: readonly AnyProtocol[] = [chat, embed, embeddings, tags, running, show, version].flatMap((
   protocol,
-  atRoot(protocol),
-]);
+) => [protocol, atRoot(protocol)]);

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { type JsonObject, present } from "../../src/canonical/json.ts";
 import type { ModelInfo, Task } from "../../src/canonical/models.ts";
 import { digestOf } from "../../src/util/digest.ts";
 import { timestamp } from "./wire.ts";
@@ -6,18 +6,21 @@ import { timestamp } from "./wire.ts";
 /** The prefix of the fields of `model_info`. The real architecture is unknown behind a gateway. */
 const ARCHITECTURE = "gateway";
 
-/** Strict clients require every field of an entry, even those that only a server with the model's files can know. */
 export function serializeTags(models: readonly ModelInfo[]): JsonObject {
+  return { models: models.map((model) => ({ ...entryOf(model), modified_at: timestamp(model.created) })) };
+}
+
+/** No model is ever unloaded, so each expires at a time that no client waits for. */
+export function serializeRunning(models: readonly ModelInfo[]): JsonObject {
+  const state = { expires_at: "9999-12-31T23:59:59Z", size_vram: 0 };
   return {
-    models: models.map((model) => ({
-      name: model.id,
-      model: model.id,
-      modified_at: timestamp(model.created),
-      size: 0,
-      digest: digestOf(model.id),
-      details: detailsOf(model),
-    })),
+    models: models.map((model) => ({ ...entryOf(model), ...state, ...present("context_length", model.contextLength) })),
   };
+}
+
+/** Strict clients require every field, even those that only a server with the model's files can know. */
+function entryOf(model: ModelInfo): JsonObject {
+  return { name: model.id, model: model.id, size: 0, digest: digestOf(model.id), details: detailsOf(model) };
 }
 
 export function serializeModel(model: ModelInfo): JsonObject {

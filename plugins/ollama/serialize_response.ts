@@ -33,7 +33,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 
 /** Whether the answer ended amid the call. Arguments are an object on this wire, so nothing of it can be sent. */
 export function noteCut(call: ToolCallPart, finish: Finish, { note }: Pick<Context, "note">): boolean {
-  const wasCut = isCut(finish, call);
+  const wasCut = call.kind === "function" && isCut(finish, call);
   if (wasCut) note(`dropped a call of ${call.name} that was cut off`);
   return wasCut;
 }

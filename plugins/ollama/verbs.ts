@@ -1,5 +1,6 @@
 /** The code of this wire's endpoints, loaded on the first request to one of them. */
-export { serializeModel, serializeTags } from "./models.ts";
+export { parseEmbed, parsePrompt, serializeEmbed, serializeEmbedding } from "./embeddings.ts";
+export { serializeModel, serializeRunning, serializeTags } from "./models.ts";
 export { parseRequest, parseShow } from "./parse_request.ts";
 export { serializeResponse } from "./serialize_response.ts";
 export { keepAlive, serializeStream } from "./serialize_stream.ts";

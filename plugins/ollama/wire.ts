@@ -64,6 +64,23 @@ export type OllamaRequest = z.output<typeof requestSchema>;
 /** `name` is the former name of `model`. */
 export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject({ name })]);
 
+/** The most inputs of one request, as on the embeddings wire. */
+const MOST_INPUTS = 2_048;
+/** A text to embed. Servers refuse an empty one. */
+const embedded = z.string().min(1, { abort: true });
+const embedFields = {
+  model: name,
+  input: z.union([embedded, z.array(embedded).min(1).max(MOST_INPUTS)]),
+  dimensions: z.int().min(1).nullish(),
+  truncate: z.boolean().nullish(),
+};
+export const embedSchema = z.looseObject(embedFields);
+export const EMBED_KEYS: readonly string[] = Object.keys(embedFields).slice(0, -1);
+
+const promptFields = { model: name, prompt: embedded, truncate: z.boolean().nullish() };
+export const promptSchema = z.looseObject(promptFields);
+export const PROMPT_KEYS: readonly string[] = Object.keys(promptFields).slice(0, -1);
+
 /** The model that a chat request names. */
 export function modelIn(body: unknown): string {
   return asText(asObject(body).model);

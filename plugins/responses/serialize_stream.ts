@@ -66,7 +66,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
         return;
       }
       case "part-end":
-        return this.#endItem(event);
+        return this.#endItem(event, emit);
       case "finish":
         return this.#finish(event, emit);
       case "error":
@@ -121,10 +121,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#emitAll(endHosted(part, item, at), emit);
   }
 
-  #endItem({ annotations, opaque, extra }: EventOf<"part-end">): void {
+  #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {
     const open = this.#open;
     if (!open) return;
     Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
+    this.#emitAll(endParts(open, itemOf(open)), emit);
     this.#ended = open;
     this.#open = undefined;
   }
@@ -132,7 +133,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #sendEnd(ended: OpenItem, next: GenerateEvent, emit: Emit<Frame>): void {
     const item = itemOf(ended);
     if (next.type === "finish" && isCut(next.finish, ended.part)) item.status = "incomplete";
-    this.#emitAll(endItem(ended, item), emit);
+    emit(this.#frame("response.output_item.done", { output_index: ended.output_index, item }));
     this.#output.push(item);
     this.#ended = undefined;
   }
@@ -249,10 +250,10 @@ const WITH_STEPS: ReadonlySet<unknown> = new Set([
   "image_generation_call",
 ]);
 
-function endItem(open: OpenItem, item: JsonObject): ItemEvent[] {
-  const { delivery, output_index } = open;
-  const done: ItemEvent = ["response.output_item.done", { output_index, item }];
-  if (!delivery) return [done];
+/** The ends of what the item consists of. */
+function endParts(open: OpenItem, item: JsonObject): ItemEvent[] {
+  const { delivery } = open;
+  if (!delivery) return [];
   const place = placeOf(open);
   const list = delivery.part && item[delivery.part.list];
   const part = Array.isArray(list) && isJsonObject(list[0]) ? list[0] : delivery.part?.empty;
@@ -265,7 +266,6 @@ function endItem(open: OpenItem, item: JsonObject): ItemEvent[] {
     ]),
     [`response.${delivery.text}.done`, { ...place, ...name, ...whole }],
     ...(delivery.part ? [[`response.${delivery.part.event}.done`, { ...place, part }] satisfies ItemEvent] : []),
-    done,
   ];
 }
 

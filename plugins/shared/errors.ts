@@ -244,7 +244,8 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
 /** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = errorIn(body);
-  const status = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
+  const numbers = [inner.code, inner.status, inner.status_code].filter((one) => typeof one !== "object").map(Number);
+  const status = numbers.find((value) => value >= 400 && value < 600);
   const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
   return failureOf(status ?? STATUS_OF_WORD[String(word)], new Headers(), body);
 }

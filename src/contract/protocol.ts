@@ -55,7 +55,7 @@ export interface Protocol<K extends OperationName> {
   /** Where its clients may also send their key: a header and a query parameter. */
   keyPlaces?: KeyPlaces;
   /** Whether an unmatched request comes from a client of this protocol. If so, errors have this protocol's shape. */
-  speaksFor?(headers: Headers): boolean;
+  speaksFor?(headers: Headers, pathname?: string): boolean;
   /** Distinguishes protocols that share a path pattern. The first one that accepts the request serves it. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
   /** Headers in which its clients identify the conversation of a request. */

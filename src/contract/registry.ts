@@ -20,7 +20,7 @@ export interface Registry {
    * The protocol whose error shape is used if none matches: the first that recognizes the client, or else the first of
    * all.
    */
-  fallback(headers: Headers): AnyProtocol;
+  fallback(headers: Headers, pathname?: string): AnyProtocol;
 }
 
 /** How many paths are known for each method, and how long one may be. */
@@ -54,7 +54,7 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
 
   return {
     protocols,
-    fallback: (headers) => speakers.find(({ speaksFor }) => speaksFor?.(headers)) ?? first,
+    fallback: (headers, pathname) => speakers.find(({ speaksFor }) => speaksFor?.(headers, pathname)) ?? first,
     match(request, url = new URL(request.url)) {
       const { pathname } = url;
       const before = known.get(request.method)?.get(pathname);

@@ -238,7 +238,8 @@ export class PartWriter {
     }
     call.over = true;
     const isFunction = call.kind === "function" && !this.#customNames.has(call.name);
-    if (isFunction && !this.#isCut && call.input.trim() === "") call.input = call.unsent = "{}";
+    // An object that has only begun is no arguments to any client.
+    if (isFunction && call.input.trim() === "") call.input = call.unsent = this.#isCut ? "{" : "{}";
     const events = this.#writeCall();
     this.#calls.shift();
     this.#callOf?.delete(call.key);

@@ -103,17 +103,27 @@ function isEventStream({ headers }: TransportResponse, operation: ModelOperation
   return operation === "transcribe" ? /event-stream/.test(type) : !/[/+]json|html/.test(type);
 }
 
+/** The length of the longest beginning of an event stream, and how much blank space may come before it, in characters. */
+const [TELLING, MOST_BLANK] = ["retry:".length, 65_536];
+
 /** The same bytes, and whether they begin an event stream. Some servers declare a stream as JSON. */
 async function peek(body: ByteSource): Promise<ByteSource & { isEvents: boolean }> {
-  let first = (await body.read().catch((cause) => {
-    throw brokenOff(cause);
-  }))?.slice();
+  const pieces: Uint8Array[] = [];
+  const decoder = new TextDecoder();
+  let text = "";
+  while (text.trimStart().length < TELLING && text.length < MOST_BLANK) {
+    const piece = await body.read().catch((cause) => {
+      throw brokenOff(cause);
+    });
+    if (!piece) break;
+    pieces.push(piece.slice());
+    text += decoder.decode(piece, { stream: true });
+  }
   return {
-    isEvents: BEGINS_EVENTS.test(new TextDecoder().decode(first)),
+    isEvents: BEGINS_EVENTS.test(text),
     read() {
-      const bytes = first;
-      first = undefined;
-      return bytes ? Promise.resolve(bytes) : body.read();
+      const piece = pieces.shift();
+      return piece ? Promise.resolve(piece) : body.read();
     },
     cancel: () => body.cancel(),
   };

@@ -11,10 +11,12 @@ import {
   chatStream,
   chatWhole,
   CONFIG,
+  HEADERS,
   listOf,
   type Mode,
   MODES,
   objectOf,
+  PATH,
   responseOf,
   testEach,
   TOOLS,
@@ -108,6 +110,29 @@ for (const mode of MODES) {
     for (const finish of ["length", "tool_calls", "stop"]) {
       const { calls } = await askOllama(answerOf(LOOK('{"a":1}'), finish), mode);
       assertEquals(calls, [{ index: 0, name: "look", arguments: { a: 1 } }]);
+    }
+  });
+}
+
+testEach("B12", "a call that was cut before its arguments is not one without arguments", {}, async (client, mode) => {
+  const app = newApp({ config: CONFIG, fetch: fakeUpstream(() => responseOf(answerOf(LOOK("")), mode)).fetch });
+  const body = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" });
+  const text = await (await app.post(PATH[client], body, HEADERS[client])).text();
+  const args = [...text.matchAll(/"(?:arguments|partial_json)":"([^"]*)"/g)].map(([, one]) => one).join("");
+  // A whole message does not have the call at all.
+  const isThere = client !== "messages" || mode === "streamed";
+  assertEquals([args.startsWith("{"), args.includes("}")], [isThere, false]);
+});
+
+for (const mode of MODES) {
+  Deno.test(`B12 gemini: a call that was cut is none · ${mode}`, async () => {
+    for (const args of ["", '{"loc']) {
+      const app = newApp({ config: CONFIG, fetch: fakeUpstream(() => responseOf(answerOf(LOOK(args)), mode)).fetch });
+      const verb = mode === "streamed" ? "streamGenerateContent?alt=sse" : "generateContent";
+      const tools = [{ functionDeclarations: TOOLS.map(({ name }) => ({ name })) }];
+      const body = { contents: [{ role: "user", parts: [{ text: "Hello" }] }], tools };
+      const text = await (await app.post(`/oss/v1beta/models/chat:${verb}`, body)).text();
+      assertEquals([text.includes("functionCall"), text.includes("MAX_TOKENS")], [false, true], args);
     }
   });
 }

@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { newApp } from "../support/app.ts";
+import { bodyOf } from "../support/chunks.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import {
   type AnswerRow,
@@ -233,6 +234,24 @@ for (const wire of WIRES) {
       }
     });
   }
+}
+
+Deno.test("B9 an answer is known by its bytes, wherever they are cut", async () => {
+  const bodies = [`\n\n${STREAMS.chat}`, `\ufeff${STREAMS.chat}`, `\n ${JSON.stringify(SHORTEST.chat)}`];
+  for (const body of bodies) {
+    const bytes = new TextEncoder().encode(body);
+    for (let at = 0; at < 12; at++) {
+      for (const type of ["application/json", "text/event-stream"]) {
+        const cut = () => new Response(bodyOf(piecesAt(bytes, at)), { headers: { "content-type": type } });
+        assertEquals((await answered("chat", "streamed", cut)).said, [{ text: "Hi" }], `${at} ${type}`);
+      }
+    }
+  }
+});
+
+/** The first bytes one by one, then the others. */
+function piecesAt(bytes: Uint8Array<ArrayBuffer>, at: number): Uint8Array<ArrayBuffer>[] {
+  return [...Array.from({ length: at }, (_, index) => bytes.slice(index, index + 1)), bytes.slice(at)];
 }
 
 Deno.test("B9 events under another type are passed on as they come", async () => {
