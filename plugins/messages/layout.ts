@@ -61,7 +61,6 @@ export const LAYOUT: BodyLayout = {
     tools: ["schemas simplified", "schemas bare", "schemas empty"],
     system: ["texts joined"],
     stream: ["asked streamed"],
-    "messages[].content[].tool": ["tool changes in words"],
   },
   fillable: {},
   thinking: { off: {}, on: ["thinking", "effort"] },

@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one reading of errors in bodies of any shape
 /** Error handling shared by several wires. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
 import { asObject, asText, isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";

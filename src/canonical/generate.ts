@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one vocabulary, which is read as a whole
 /**
  * The canonical form of a conversation, in which the conversational wires meet. A field is here if two wires mean the
  * same by it. The rest rides in `extra`. Plain JSON data, so that it can be logged, stored, compared and replayed.

@@ -19,7 +19,11 @@ const CASES: readonly [learnt: Learnable, kind: string, part: string, settings?:
   // As a setting it would ask for the schema in words.
   [{ does: "omit", path: "response_format" }, "left out", "response_format"],
   [{ does: "omit keyword", keyword: "pattern" }, "left out", "pattern in schemas"],
-  [{ does: "clamp", path: "top_logprobs", to: 5, isOwn: true }, "lowered or raised", "top_logprobs to 5"],
+  [
+    { does: "clamp", path: "top_logprobs", to: 5, isLeast: false, isOwn: true },
+    "lowered or raised",
+    "top_logprobs to 5",
+  ],
   [{ does: "fill", path: "messages[].reasoning_content" }, "filled in", "messages[].reasoning_content filled in"],
   [{ does: "texts joined" }, "in another form", "texts joined"],
 ];
