@@ -138,7 +138,7 @@ class EventParser implements FrameParser {
   /** A line that belongs to no event: of an answer that is no stream, or of a failure amid one. */
   #readOther({ field, value, line = "" }: ParseError): void {
     if (field === "error" && value) {
-      return this.#take(value.startsWith("{") ? value : JSON.stringify({ error: value }), "error");
+      return void this.#take(value.startsWith("{") ? value : JSON.stringify({ error: value }), "error");
     }
     const text = line.trim();
     if (this.#json === "" && !text.startsWith("{")) return;
@@ -148,14 +148,15 @@ class EventParser implements FrameParser {
   }
 
   #takeJson(): void {
-    if (!isJsonText(this.#json)) return;
-    this.#take(this.#json);
-    this.#json = "";
+    if (this.#json !== "" && this.#take(this.#json)) this.#json = "";
   }
 
-  #take(data: string, event?: string): void {
+  /** Whether it is JSON. It is read only if it is within the limits. */
+  #take(data: string, event?: string): boolean {
     checkJson(data, this.#limits.json);
-    this.#frames.push({ ...(event && { event }), data });
+    const isJson = isJsonText(data);
+    if (isJson) this.#frames.push({ ...(event && { event }), data });
+    return isJson;
   }
 
   read(bytes: Uint8Array): Frame[] {
