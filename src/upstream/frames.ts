@@ -116,9 +116,8 @@ class EventParser implements FrameParser {
   #json = "";
 
   constructor(limits: Limits) {
-    const { frameBytes, json } = limits;
+    const { frameBytes, json } = this.#limits = limits;
     this.#lines = new Lines(frameBytes);
-    this.#limits = limits;
     const harmless = harmlessLength(json);
     this.#parser = createParser({
       onEvent: (event) => {
@@ -154,9 +153,8 @@ class EventParser implements FrameParser {
   /** Whether it is JSON. It is read only if it is within the limits. */
   #take(data: string, event?: string): boolean {
     checkJson(data, this.#limits.json);
-    const isJson = isJsonText(data);
-    if (isJson) this.#frames.push({ ...(event && { event }), data });
-    return isJson;
+    if (!isJsonText(data)) return false;
+    return this.#frames.push({ ...(event && { event }), data }) > 0;
   }
 
   read(bytes: Uint8Array): Frame[] {
