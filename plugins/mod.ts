@@ -23,11 +23,11 @@ export const protocols: readonly AnyProtocol[] = [
   ...messagesProtocols,
   ...responsesProtocols,
   ...geminiProtocols,
-  ...ollamaProtocols,
   ...chatProtocols,
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
+  ...ollamaProtocols,
 ];
 
 /** Servers of the chat wire also serve the other endpoints of its family below the same base URL. */

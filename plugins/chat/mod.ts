@@ -32,7 +32,8 @@ const completions: Protocol<"generate"> = {
   conversation: "messages",
   idPrefix: "chatcmpl-",
   sessionHeaders: ["x-session-id", "x-session-affinity"],
-  speaksFor: () => true,
+  // Most clients speak it, but none of them asks below such a path.
+  speaksFor: (_, pathname) => !pathname?.includes("/api/"),
   parse: parseRequest,
   toolsBeside,
   failTools,

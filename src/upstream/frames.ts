@@ -107,7 +107,7 @@ export function framesIn(text: string, framing: Framing, limits: Limits): Frame[
 class EventParser implements FrameParser {
   readonly #lines: Lines;
   readonly #parser: ReturnType<typeof createParser>;
-  readonly #mostLines: number;
+  readonly #limits: Limits;
   #frames: Frame[] = [];
   #hasEvent = false;
   /** Lines since the last event. Each one uses far more memory than its bytes until the event ends. */
@@ -115,9 +115,9 @@ class EventParser implements FrameParser {
   /** The lines of a JSON text that stand where events should. */
   #json = "";
 
-  constructor({ frameBytes, json }: Limits) {
+  constructor(limits: Limits) {
+    const { frameBytes, json } = this.#limits = limits;
     this.#lines = new Lines(frameBytes);
-    this.#mostLines = json.values;
     const harmless = harmlessLength(json);
     this.#parser = createParser({
       onEvent: (event) => {
@@ -128,30 +128,33 @@ class EventParser implements FrameParser {
       onComment: (comment) => void this.#frames.push({ comment }),
       onError: (error) => {
         if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
-        if (error.type === "unknown-field") this.#readOther(error, frameBytes, json);
+        if (error.type === "unknown-field") this.#readOther(error);
       },
       maxBufferSize: frameBytes,
     });
   }
 
   /** A line that belongs to no event: of an answer that is no stream, or of a failure amid one. */
-  #readOther({ field, value, line = "" }: ParseError, frameBytes: number, limits: Limits["json"]): void {
+  #readOther({ field, value, line = "" }: ParseError): void {
     if (field === "error" && value) {
-      const data = value.startsWith("{") ? value : JSON.stringify({ error: value });
-      return void this.#frames.push({ event: "error", data });
+      return void this.#take(value.startsWith("{") ? value : JSON.stringify({ error: value }), "error");
     }
     const text = line.trim();
     if (this.#json === "" && !text.startsWith("{")) return;
     this.#json += text;
-    if (this.#json.length > frameBytes) throw frameTooLong();
-    if (this.#json !== text || !text.endsWith("}")) return;
-    checkJson(text, limits);
-    if (isJsonText(text)) this.#takeJson();
+    if (this.#json.length > this.#limits.frameBytes) throw frameTooLong();
+    if (this.#json === text && text.endsWith("}")) this.#takeJson();
   }
 
   #takeJson(): void {
-    if (this.#json !== "") this.#frames.push({ data: this.#json });
-    this.#json = "";
+    if (this.#json !== "" && this.#take(this.#json)) this.#json = "";
+  }
+
+  /** Whether it is JSON. It is read only if it is within the limits. */
+  #take(data: string, event?: string): boolean {
+    checkJson(data, this.#limits.json);
+    if (!isJsonText(data)) return false;
+    return this.#frames.push({ ...(event && { event }), data }) > 0;
   }
 
   read(bytes: Uint8Array): Frame[] {
@@ -183,7 +186,7 @@ class EventParser implements FrameParser {
     this.#parser.feed(text);
     if (this.#hasEvent) this.#openLines = 0;
     else this.#openLines += countOf("\n", text) + countOf("\r", text);
-    if (this.#openLines > this.#mostLines) throw frameTooLong();
+    if (this.#openLines > this.#limits.json.values) throw frameTooLong();
   }
 }
 

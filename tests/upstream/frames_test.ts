@@ -41,6 +41,19 @@ const STREAMS: Record<string, { text: string; expected: Frame[] }> = {
   "an end that was cut off": { text: 'data: {"a":1}\n\ndata: [DO', expected: [{ data: '{"a":1}' }] },
   "a last event that is no JSON": { text: 'data: {"b\n\n', expected: [{ data: '{"b' }] },
   "characters of several bytes": { text: "data: Grüße, 世界 👋\n\n", expected: [{ data: "Grüße, 世界 👋" }] },
+  "JSON in place of events": { text: '{"a":1}', expected: [{ data: '{"a":1}' }] },
+  "JSON in several lines": { text: '\uFEFF\n{\n  "a": [\n    1\n  ]\n}\n', expected: [{ data: '{"a": [1]}' }] },
+  "lines of JSON": { text: '{"a":1}\n{"b":2}\n', expected: [{ data: '{"a":1}' }, { data: '{"b":2}' }] },
+  "a line of JSON between events": {
+    text: 'data: {"a":1}\n\n{"b":2}\n\ndata: {"c":3}\n\n',
+    expected: [{ data: '{"a":1}' }, { data: '{"b":2}' }, { data: '{"c":3}' }],
+  },
+  "an error in a field of its own": {
+    text: 'data: {"a":1}\n\nerror: {"code":500}\n\n',
+    expected: [{ data: '{"a":1}' }, { event: "error", data: '{"code":500}' }],
+  },
+  "an error in words": { text: "error: it broke\n", expected: [{ event: "error", data: '{"error":"it broke"}' }] },
+  "text that is no JSON": { text: "<html>\n{ no JSON\n</html>\n", expected: [] },
   "nothing": { text: "", expected: [] },
 };
 
