@@ -82,7 +82,7 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
     ...alternatives(insteadOf(valued, layout)),
     omitted(named(weak.filter(isRefused)), layout),
   ].filter((list) => list.length > 0);
-  // The words may be of any language. One field that they have is less than all.
+  // The words may be of any language. To leave out one field that they name loses less than the plainest form.
   if (lists.length === 0) lists.push(...omitted(named(weak), layout).map((one) => [one]));
   // A field that is needed, and that the host does not know as a whole, is reason enough.
   const isNeeded = [...paths].some((path) => !isOptional(path, layout) && UNKNOWN.test(around(text, path)));

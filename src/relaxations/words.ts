@@ -21,16 +21,31 @@ export function withoutQuotations(escaped: string, texts: readonly string[]): st
   return words.replace(/[^]/g, (character, at) => isQuoted[at] ? " " : character);
 }
 
-/** A reply's body without what it quotes of the request. Returns the same body if it quotes nothing. */
+/** A reply's body without what it quotes of the request. All of it is looked through at once, because a conversation is long. */
 export function unquoted<T extends JsonValue | Uint8Array | undefined>(body: T, texts: readonly string[]): T {
-  if (typeof body === "string") return withoutQuotations(body.slice(0, LONGEST), texts) as T;
-  if (typeof body !== "object" || body === null || body instanceof Uint8Array) return body;
-  const entries = Object.entries(body).map(([name, value]) => [name, unquoted(value, texts)]);
-  return (Array.isArray(body) ? entries.map(([, value]) => value) : Object.fromEntries(entries)) as T;
+  const said: string[] = [];
+  let left = LONGEST;
+  mapTexts(body, (text) => {
+    said.push(text.slice(0, Math.max(0, left)));
+    left -= text.length;
+    return text;
+  });
+  const kept = withoutQuotations(said.join(SEAM), texts).split(SEAM);
+  return kept.length === said.length ? mapTexts(body, () => kept.shift()!) as T : body;
 }
 
 /** Some servers repeat the whole request. */
 const LONGEST = 32_768;
+const SEAM = "\0";
+
+function mapTexts(value: JsonValue | Uint8Array | undefined, change: (text: string) => string): typeof value {
+  if (typeof value === "string") return change(value);
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change) as JsonValue);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, mapTexts(inner, change) as JsonValue]),
+  );
+}
 
 const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: "&", lt: "<", gt: ">", apos: "'", "#39": "'" };
 
