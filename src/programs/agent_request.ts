@@ -44,7 +44,9 @@ const REQUEST: JsonObject = {
 };
 
 /** A search for a part that the host does not name takes this many requests at most. */
-const MOST_REQUESTS = 8;
+const MOST_REQUESTS = 12;
+/** So many answers in a row with the notes of the one before show that nothing is searched for. A step of a search may fail. */
+const MOST_ALIKE = 2;
 
 /** `ask` returns the notes of an answer, or nothing if there was none. Returns whether the model answers the request in some form. */
 export async function askAsAgent(
@@ -52,10 +54,13 @@ export async function askAsAgent(
   ask: (body: string) => Promise<string | undefined>,
 ): Promise<boolean> {
   const body = JSON.stringify({ model, ...REQUEST });
-  let notes: string | undefined = "";
-  for (let before, requests = 0; notes !== before && requests < MOST_REQUESTS; requests++) {
-    [before, notes] = [notes, await ask(body)];
+  let before: string | undefined;
+  for (let requests = 0, alike = 0; alike < MOST_ALIKE && requests < MOST_REQUESTS; requests++) {
+    const notes = await ask(body);
     if (notes === undefined) return false;
+    if (notes === "") break;
+    alike = notes === before ? alike + 1 : 0;
+    before = notes;
   }
   return true;
 }
