@@ -13,7 +13,7 @@ import {
   permissionsOf,
   type PermissionSource,
 } from "../config/permissions.ts";
-import { isObject, mergeJson } from "../util/merge.ts";
+import { isObject, mergeJson, withoutComments } from "../util/config_text.ts";
 import { shown } from "../util/printable.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
@@ -58,7 +58,7 @@ function passedOn(): string[] {
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
   try {
-    return JSON.parse(Deno.readTextFileSync(path).replace(/^\ufeff/, ""));
+    return JSON.parse(withoutComments(Deno.readTextFileSync(path).replace(/^\ufeff/, "")));
   } catch {
     return undefined;
   }
