@@ -87,7 +87,8 @@ async function launch(): Promise<number> {
   const handOver = outlive(command);
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
+  const named = (command === "validate" ? commands()[1] : undefined) ?? option("config") ??
+    Deno.env.get("LANEWAY_CONFIG");
   const file = named || "gateway.json";
   const written = readJson(file);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
@@ -129,6 +130,7 @@ function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<
   const [command, subject, output] = commands();
   // The command writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
+  if (command === "validate") return { net: [], write: [] };
   if (command === "probe") return forProbe();
   if (command === "check") return forCheck();
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
