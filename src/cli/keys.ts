@@ -33,6 +33,9 @@ export const keysHelp = (program: string) =>
   list                           the keys, without their secrets, oldest first
     --limit <n>                    how many at most (default: 1000)
     --after <name>                 start after the key with this name
+  rotate <name>                  give a key another secret and print it
+    --keep <time>                  how long the former one is still admitted: 30m, 24h,
+                                   7d or 0 (default: 24h)
   revoke <name>                  revoke a key; it stops working within a second
 `;
 
@@ -56,6 +59,10 @@ const OPTIONS = {
   budget: { type: "string" },
   team: { type: "string" },
 } as const;
+
+const ROTATE_OPTIONS = { keep: { type: "string" } } as const;
+const KEEP = "24h";
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 const QUOTA_OF = {
   "requests-per-minute": "requestsPerMinute",
@@ -95,17 +102,19 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   }
 }
 
+const AUDITED = new Map([["create", "key made"], ["rotate", "key rotated"], ["revoke", "key revoked"]] as const);
+
 /** Writes to the audit log what was done, and by whom. */
 async function auditKeys(
   [command, ...rest]: string[],
   { observe }: Config,
   { platform: { env }, streams: { say } }: Program,
 ) {
-  const event = command === "create" ? "key made" : command === "revoke" ? "key revoked" : undefined;
+  const event = AUDITED.get(command as "create");
   if (!observe.audit || !event) return;
   const { createAudit } = await import("../observe/audit.ts");
   const audit = createAudit(observe.audit.file, { say, now: Date.now });
-  const [key = ""] = parse(rest, OPTIONS).positionals;
+  const [key = ""] = parse(rest, { ...OPTIONS, ...ROTATE_OPTIONS }).positionals;
   audit.write({ event, key, by: USER_VARIABLES.map(env).find(Boolean) });
   await audit.flush(PATIENCE_MS);
 }
@@ -155,6 +164,8 @@ export async function keysCommand(
       return await create(rest, keyring, { ...configured, teams: Object.keys(teams) }, program);
     case "list":
       return await list(rest, keyring, { teams, read }, program);
+    case "rotate":
+      return await rotate(rest, keyring, program);
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
@@ -165,7 +176,7 @@ export async function keysCommand(
     }
     default:
       throw new KeysError(
-        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list or revoke`,
+        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list, rotate or revoke`,
       );
   }
 }
@@ -190,6 +201,21 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   if (found.length <= most) return text;
   const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;
   return `${text}\n${rest}`;
+}
+
+async function rotate(args: string[], keyring: Keyring, program: string): Promise<string> {
+  const { values: { keep = KEEP }, positionals } = parse(args, ROTATE_OPTIONS);
+  const [name] = positionals;
+  if (name === undefined || positionals.length > 1) {
+    throw new KeysError(`Expected the name of one key: ${program} keys rotate <name>`);
+  }
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(keep === "0" ? "0m" : keep) ?? [];
+  if (count === undefined) {
+    throw new KeysError(`Cannot use "${keep}" for --keep: expected a time such as 30m, 24h or 7d`);
+  }
+  const secret = await keyring.rotate(name, Date.now() + Number(count) * UNIT_MS[unit!]!);
+  if (secret === undefined) throw unknownKey(name, program);
+  return secret;
 }
 
 interface Names extends Configured {
