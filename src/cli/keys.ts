@@ -3,7 +3,6 @@ import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
-import { allBudgets } from "../compose/budgets.ts";
 import { whyNotName } from "../config/key_name.ts";
 import { kindsThat } from "../config/store_kinds.ts";
 import { budgetSchema } from "../config/limits_schema.ts";
@@ -11,14 +10,13 @@ import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import type { Budget, BudgetView } from "../state/budget/budget.ts";
-import type { Store } from "../state/store.ts";
-import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
+import { format, leftOf, readerOf, type Spending } from "./keys_list.ts";
+import { createKeyring, type Keyring } from "../state/keyring.ts";
 import { invocation } from "../programs/invocation.ts";
 import type { Program } from "../programs/program.ts";
 
 /** The text of `keys --help`. `program`: how the user starts this program. */
-export const keysHelp = (program: string) =>
+const keysHelp = (program: string) =>
   `Usage: ${program} keys <command> [options]
 
   create <name>                  create a key and print it; it is not shown again
@@ -71,8 +69,19 @@ const QUOTA_OF = {
   "concurrent-requests": "concurrentRequests",
 } as const;
 
-/** Runs the command on the store of the configuration. Returns the exit code. Throws `KeysError`. */
+/** Runs the command on the store of the configuration. Returns the exit code. */
 export async function manageKeys(args: string[], path: string | undefined, program: Program): Promise<number> {
+  try {
+    return await manage(args, path, program);
+  } catch (error) {
+    if (!(error instanceof KeysError)) throw error;
+    const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(program.platform)).trimEnd()}`;
+    program.streams.say(`${error.message}${help}`);
+    return 2;
+  }
+}
+
+async function manage(args: string[], path: string | undefined, program: Program): Promise<number> {
   const { platform, plugins, streams: { print, say } } = program;
   const { env } = platform;
   const command = invocation(platform);
@@ -119,29 +128,10 @@ async function auditKeys(
   await audit.flush(PATIENCE_MS);
 }
 
-/** Reads budgets without spending from them. */
-function readerOf(store: Store): Spending["read"] {
-  return async (wanted) => {
-    const [{ createBudgets }, { describe }] = await Promise.all([
-      import("../state/budget/budgets.ts"),
-      import("../state/budget/budget.ts"),
-    ]);
-    const clocks = { now: Date.now, monotonic: () => performance.now() };
-    const budgets = createBudgets({ ...clocks, store, newId: () => "", patienceMs: PATIENCE_MS, onWarn: () => {} });
-    return (await budgets.read(wanted)).map(describe);
-  };
-}
-
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
     ? `Keys are kept in a store of kind ${kindsThat("isLasting")}, and this configuration has none`
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
-}
-
-/** The budgets of teams, and a function that reads what is left of budgets. */
-interface Spending {
-  teams?: Config["teams"];
-  read(budgets: readonly Budget[]): Promise<BudgetView[]>;
 }
 
 /** The names of the configured lanes and keys. */
@@ -295,32 +285,4 @@ function budgetIn(text: string): KeyFacts["budget"] {
     : undefined;
   if (read?.success) return read.data;
   throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);
-}
-
-/** Describes in words what is left of the budgets of these keys and their teams. */
-async function leftOf(keys: readonly StoredKey[], { teams = {}, read }: Spending): Promise<(name: string) => string> {
-  const own = Object.entries(teams).filter(([team]) => keys.some((key) => key.team === team));
-  const states = await read(allBudgets({ teams: Object.fromEntries(own), keys: [] }, keys));
-  const known = new Map(states.map((state) => [state.budget, state]));
-  return (name) => {
-    const { dollars, left, period } = known.get(name) ?? {};
-    return left === undefined ? "" : `${left} of ${dollars} dollars left (${period})`;
-  };
-}
-
-function format(keys: readonly StoredKey[], leftOf: (budget: string) => string): string {
-  const rows = keys.map(({ name, created, expires, lanes, models, operator, team, quota = {} }) => [
-    name,
-    `since ${created.slice(0, 10)}`,
-    expires === undefined ? "" : `until ${expires}`,
-    lanes ? `lanes ${lanes.join(", ")}` : "",
-    models ? `models ${models.join(", ")}` : "",
-    operator ? "operator" : "",
-    ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
-    leftOf(`key:${name}`),
-    team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
-  ]);
-  const width = Math.max(...keys.map(({ name }) => name.length));
-  return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)
-    .join("\n");
 }

@@ -9,7 +9,6 @@ import type { Platform } from "../platform/platform.ts";
 import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
-import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
 import { printPermissions } from "./permissions.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
@@ -103,11 +102,6 @@ async function main(program: Program): Promise<number> {
   try {
     return await perform(parseFlags(platform.args), program);
   } catch (error) {
-    if (error instanceof KeysError) {
-      const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(platform)).trimEnd()}`;
-      say(`${error.message}${help}`);
-      return 2;
-    }
     if (error instanceof UsageError) {
       say(`${error.message}; --help lists the options`);
       return 2;
@@ -131,7 +125,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case undefined:
       return serve(config, listen, program, workers);
     case "keys":
-      return manageKeys(rest, config, program);
+      return import("./keys.ts").then(({ manageKeys }) => manageKeys(rest, config, program));
     case "catalog":
       return writeCatalog(rest, config, program);
     case "usage":

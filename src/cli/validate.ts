@@ -2,7 +2,7 @@
 import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import { PLACEHOLDER_SECRET, upstreamsWithoutSecret } from "../config/secrets.ts";
-import { type Listen } from "../programs/flags.ts";
+import type { Listen } from "../programs/flags.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
 /** The variables of secrets may be set where the gateway will run, so a missing one is no mistake. Throws `ConfigError`. */

@@ -17,7 +17,7 @@ const NAMED = /(["']?)([\w-]+)["']?\s*[:=]\s*["']?(?!client\b)[^\s{["']/g;
 type Place = "secret" | "comment" | "other";
 
 interface Hidden {
-  /** The token as it is in the text. Of a comment, what stands between its marks. */
+  /** A string as it is in the text, or the text between the marks of a comment. */
   token: string;
   place: Place;
 }
@@ -80,22 +80,32 @@ function* replaceStrings(
     const end = index + token.length;
     if (token === "{" || token === "[") around.push(name);
     if (token === "}" || token === "]") name = around.pop() ?? "";
+    if (/^[{}[\]]/.test(token)) continue;
+    replaced += text.slice(copied, index);
+    copied = end;
     if (token.startsWith("/")) {
-      const [from, to] = [index + 2, token.startsWith("/*") ? end - 2 : end];
-      const inside = text.slice(from, to);
-      const other = replace(inside, "comment");
-      replaced += text.slice(copied, from) + (other === inside ? yield* replaceStrings(inside, replace, true) : other);
-      copied = to;
+      replaced += yield* replaceInComment(token, replace);
+      continue;
     }
-    if (!token.startsWith('"')) continue;
     const isProperty = isName(text, end);
     if (isProperty) name = unquoted(token);
-    const isHeader = (isComment || around.at(-1) === "headers") && isSecretHeader(name);
-    const isSecret = !isProperty && (isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
-    replaced += text.slice(copied, index) + replace(token, isSecret ? "secret" : "other");
-    copied = end;
+    const isInHeaders = isComment || around.at(-1) === "headers";
+    replaced += replace(token, isProperty ? "other" : placeOf(token, name, isInHeaders));
   }
   return replaced + text.slice(copied);
+}
+
+function placeOf(token: string, name: string, isInHeaders: boolean): Place {
+  const isSecret = isInHeaders && isSecretHeader(name) || SECRET_NAME.test(name) && token !== FROM_CLIENT;
+  return isSecret ? "secret" : "other";
+}
+
+function* replaceInComment(comment: string, replace: (token: string, place: Place) => string): SlicedWork<string> {
+  const close = comment.startsWith("/*") ? "*/" : "";
+  const inside = comment.slice(2, comment.length - close.length);
+  const other = replace(inside, "comment");
+  const replaced = other === inside ? yield* replaceStrings(inside, replace, true) : other;
+  return comment.slice(0, 2) + replaced + close;
 }
 
 /** Whether a comment has a secret: its own text, a string or a word in it, or a text behind a name whose texts are secrets. */

@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one form of records, and all that is done with them
 /**
  * Keys that are created, listed and revoked while gateways run. Only a hash of each key is kept. Each key is a record of its
  * own under that hash, so that their number costs a request nothing.
