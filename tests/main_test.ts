@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { GATEWAY_ENV, gatewayArgs, statusOf } from "./support/gateway_process.ts";
+import { withFolder } from "./support/process.ts";
 import { until, within } from "./support/wait.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -291,8 +292,9 @@ Deno.test("main: a program that waits for run() goes on at once: a module that w
 
 for (
   const [args, complaint] of [
-    [["--prot", "1"], "Unknown option '--prot'"],
-    [["start"], 'Unknown command "start"'],
+    [["--prot", "1"], "Unknown option '--prot'; did you mean --port?"],
+    [["--bogus"], "Unknown option '--bogus'"],
+    [["docter"], 'Unknown command "docter"; did you mean "doctor"?'],
     [["--port"], "Option '--port <value>' argument missing"],
     [["--port", "http"], 'Cannot use port "http": expected a number from 0 to 65535'],
     [["--port", "65536"], 'Cannot use port "65536": expected a number from 0 to 65535'],
@@ -316,6 +318,28 @@ Deno.test("main: a configuration that cannot be used is told line by line", asyn
   assertMatch(stderr, /^ {2}listn: Unknown key; did you mean "listen"\?$/m);
   assertMatch(stderr, /^ {2}limits: Expected an object, got 1$/m);
   assertMatch(stderr, /^ {2}lanes\.oss\.upstreams\.chat: Cannot find upstream "x"$/m);
+});
+
+Deno.test("main: validate tells whether a file can be used, and which variables are not set, without a gateway", async () => {
+  await withFolder(async (folder) => {
+    const path = `${folder}/mine.jsonc`;
+    const upstreams = { up: { driver: "chat", baseUrl: "https://up.test/v1", secret: { env: "NO_SUCH_SECRET" } } };
+    await Deno.writeTextFile(
+      path,
+      `// mine\n${JSON.stringify({ upstreams, lanes: { oss: { upstreams: { chat: "up" } } } })}`,
+    );
+    assertEquals(await run("validate", path), {
+      code: 0,
+      stdout: `The configuration in "${path}" is valid: 1 lane, 1 upstream, 0 keys\nNot set here: NO_SUCH_SECRET\n`,
+      stderr: "",
+    });
+    await Deno.writeTextFile(path, '{ "lanes": { "oss": {} }, "upstream": {}, }');
+    const { code, stdout, stderr } = await run("validate", path);
+    assertEquals([code, stdout], [1, ""]);
+    assertStringIncludes(stderr, 'upstream: Unknown key; did you mean "upstreams"?');
+    assertEquals((await run("validate", `${folder}/none.json`)).code, 1);
+    assertStringIncludes((await run("validate", path, "again")).stderr, 'Unexpected argument "again"');
+  });
 });
 
 Deno.test("main: permissions prints what a container has to allow, as a shell reads it", async () => {

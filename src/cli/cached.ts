@@ -1,5 +1,5 @@
 /** Checks whether all code is on this machine. It is for the launcher, so it imports only files that import nothing. */
-import { isObject } from "../util/merge.ts";
+import { isObject } from "../util/config_text.ts";
 
 /**
  * Whether Deno's cache has every package of the lock file. This takes a hundredth of the time that Deno itself takes. It does not

@@ -1,5 +1,5 @@
 /** Decides whether the launcher starts the fetcher. It imports only files that import nothing, as the launcher does. */
-import { isObject } from "../util/merge.ts";
+import { isObject } from "../util/config_text.ts";
 import { isAddress } from "./fetcher_flags.ts";
 import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
 

@@ -1,5 +1,5 @@
 /** The URL that the command `health` asks. The launcher loads this file, too, so it imports only files that import nothing. */
-import { isObject } from "../util/merge.ts";
+import { isObject } from "../util/config_text.ts";
 
 /** The settings that say where the gateway and the fetcher listen. */
 export interface HealthTarget {

@@ -3,7 +3,6 @@ import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
-import { allBudgets } from "../compose/budgets.ts";
 import { whyNotName } from "../config/key_name.ts";
 import { kindsThat } from "../config/store_kinds.ts";
 import { budgetSchema } from "../config/limits_schema.ts";
@@ -11,14 +10,13 @@ import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import type { Budget, BudgetView } from "../state/budget/budget.ts";
-import type { Store } from "../state/store.ts";
-import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
+import { format, leftOf, readerOf, type Spending } from "./keys_list.ts";
+import { createKeyring, type Keyring } from "../state/keyring.ts";
 import { invocation } from "../programs/invocation.ts";
 import type { Program } from "../programs/program.ts";
 
 /** The text of `keys --help`. `program`: how the user starts this program. */
-export const keysHelp = (program: string) =>
+const keysHelp = (program: string) =>
   `Usage: ${program} keys <command> [options]
 
   create <name>                  create a key and print it; it is not shown again
@@ -33,6 +31,9 @@ export const keysHelp = (program: string) =>
   list                           the keys, without their secrets, oldest first
     --limit <n>                    how many at most (default: 1000)
     --after <name>                 start after the key with this name
+  rotate <name>                  give a key another secret and print it
+    --keep <time>                  how long the former one is still admitted: 30m, 24h,
+                                   7d or 0 (default: 24h)
   revoke <name>                  revoke a key; it stops working within a second
 `;
 
@@ -57,6 +58,10 @@ const OPTIONS = {
   team: { type: "string" },
 } as const;
 
+const ROTATE_OPTIONS = { keep: { type: "string" } } as const;
+const KEEP = "24h";
+const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
 const QUOTA_OF = {
   "requests-per-minute": "requestsPerMinute",
   "tokens-per-minute": "tokensPerMinute",
@@ -64,8 +69,19 @@ const QUOTA_OF = {
   "concurrent-requests": "concurrentRequests",
 } as const;
 
-/** Runs the command on the store of the configuration. Returns the exit code. Throws `KeysError`. */
+/** Runs the command on the store of the configuration. Returns the exit code. */
 export async function manageKeys(args: string[], path: string | undefined, program: Program): Promise<number> {
+  try {
+    return await manage(args, path, program);
+  } catch (error) {
+    if (!(error instanceof KeysError)) throw error;
+    const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(program.platform)).trimEnd()}`;
+    program.streams.say(`${error.message}${help}`);
+    return 2;
+  }
+}
+
+async function manage(args: string[], path: string | undefined, program: Program): Promise<number> {
   const { platform, plugins, streams: { print, say } } = program;
   const { env } = platform;
   const command = invocation(platform);
@@ -95,44 +111,27 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   }
 }
 
+const AUDITED = new Map([["create", "key made"], ["rotate", "key rotated"], ["revoke", "key revoked"]] as const);
+
 /** Writes to the audit log what was done, and by whom. */
 async function auditKeys(
   [command, ...rest]: string[],
   { observe }: Config,
   { platform: { env }, streams: { say } }: Program,
 ) {
-  const event = command === "create" ? "key made" : command === "revoke" ? "key revoked" : undefined;
+  const event = AUDITED.get(command as "create");
   if (!observe.audit || !event) return;
   const { createAudit } = await import("../observe/audit.ts");
   const audit = createAudit(observe.audit.file, { say, now: Date.now });
-  const [key = ""] = parse(rest, OPTIONS).positionals;
+  const [key = ""] = parse(rest, { ...OPTIONS, ...ROTATE_OPTIONS }).positionals;
   audit.write({ event, key, by: USER_VARIABLES.map(env).find(Boolean) });
   await audit.flush(PATIENCE_MS);
-}
-
-/** Reads budgets without spending from them. */
-function readerOf(store: Store): Spending["read"] {
-  return async (wanted) => {
-    const [{ createBudgets }, { describe }] = await Promise.all([
-      import("../state/budget/budgets.ts"),
-      import("../state/budget/budget.ts"),
-    ]);
-    const clocks = { now: Date.now, monotonic: () => performance.now() };
-    const budgets = createBudgets({ ...clocks, store, newId: () => "", patienceMs: PATIENCE_MS, onWarn: () => {} });
-    return (await budgets.read(wanted)).map(describe);
-  };
 }
 
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
     ? `Keys are kept in a store of kind ${kindsThat("isLasting")}, and this configuration has none`
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
-}
-
-/** The budgets of teams, and a function that reads what is left of budgets. */
-interface Spending {
-  teams?: Config["teams"];
-  read(budgets: readonly Budget[]): Promise<BudgetView[]>;
 }
 
 /** The names of the configured lanes and keys. */
@@ -155,6 +154,8 @@ export async function keysCommand(
       return await create(rest, keyring, { ...configured, teams: Object.keys(teams) }, program);
     case "list":
       return await list(rest, keyring, { teams, read }, program);
+    case "rotate":
+      return await rotate(rest, keyring, program);
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
@@ -165,7 +166,7 @@ export async function keysCommand(
     }
     default:
       throw new KeysError(
-        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list or revoke`,
+        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list, rotate or revoke`,
       );
   }
 }
@@ -190,6 +191,21 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   if (found.length <= most) return text;
   const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;
   return `${text}\n${rest}`;
+}
+
+async function rotate(args: string[], keyring: Keyring, program: string): Promise<string> {
+  const { values: { keep = KEEP }, positionals } = parse(args, ROTATE_OPTIONS);
+  const [name] = positionals;
+  if (name === undefined || positionals.length > 1) {
+    throw new KeysError(`Expected the name of one key: ${program} keys rotate <name>`);
+  }
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(keep === "0" ? "0m" : keep) ?? [];
+  if (count === undefined) {
+    throw new KeysError(`Cannot use "${keep}" for --keep: expected a time such as 30m, 24h or 7d`);
+  }
+  const secret = await keyring.rotate(name, Date.now() + Number(count) * UNIT_MS[unit!]!);
+  if (secret === undefined) throw unknownKey(name, program);
+  return secret;
 }
 
 interface Names extends Configured {
@@ -269,32 +285,4 @@ function budgetIn(text: string): KeyFacts["budget"] {
     : undefined;
   if (read?.success) return read.data;
   throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);
-}
-
-/** Describes in words what is left of the budgets of these keys and their teams. */
-async function leftOf(keys: readonly StoredKey[], { teams = {}, read }: Spending): Promise<(name: string) => string> {
-  const own = Object.entries(teams).filter(([team]) => keys.some((key) => key.team === team));
-  const states = await read(allBudgets({ teams: Object.fromEntries(own), keys: [] }, keys));
-  const known = new Map(states.map((state) => [state.budget, state]));
-  return (name) => {
-    const { dollars, left, period } = known.get(name) ?? {};
-    return left === undefined ? "" : `${left} of ${dollars} dollars left (${period})`;
-  };
-}
-
-function format(keys: readonly StoredKey[], leftOf: (budget: string) => string): string {
-  const rows = keys.map(({ name, created, expires, lanes, models, operator, team, quota = {} }) => [
-    name,
-    `since ${created.slice(0, 10)}`,
-    expires === undefined ? "" : `until ${expires}`,
-    lanes ? `lanes ${lanes.join(", ")}` : "",
-    models ? `models ${models.join(", ")}` : "",
-    operator ? "operator" : "",
-    ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
-    leftOf(`key:${name}`),
-    team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
-  ]);
-  const width = Math.max(...keys.map(({ name }) => name.length));
-  return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)
-    .join("\n");
 }

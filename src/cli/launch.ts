@@ -13,7 +13,7 @@ import {
   permissionsOf,
   type PermissionSource,
 } from "../config/permissions.ts";
-import { isObject, mergeJson } from "../util/merge.ts";
+import { isObject, mergeJson, withoutComments } from "../util/config_text.ts";
 import { shown } from "../util/printable.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
@@ -58,7 +58,7 @@ function passedOn(): string[] {
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
   try {
-    return JSON.parse(Deno.readTextFileSync(path).replace(/^\ufeff/, ""));
+    return JSON.parse(withoutComments(Deno.readTextFileSync(path).replace(/^\ufeff/, "")));
   } catch {
     return undefined;
   }
@@ -82,13 +82,17 @@ function outlive(command: string | undefined): () => void {
   return command === undefined && FORWARDED.includes("SIGHUP") ? outliveHangUp(terminal) : () => {};
 }
 
+function configFile(): string {
+  const named = (commands()[0] === "validate" ? commands()[1] : undefined) ?? option("config");
+  return (named ?? Deno.env.get("LANEWAY_CONFIG")) || "gateway.json";
+}
+
 async function launch(): Promise<number> {
   const [command] = commands();
   const handOver = outlive(command);
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
-  const file = named || "gateway.json";
+  const file = configFile();
   const written = readJson(file);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
@@ -129,6 +133,7 @@ function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<
   const [command, subject, output] = commands();
   // The command writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
+  if (command === "validate") return { net: [], write: [] };
   if (command === "probe") return forProbe();
   if (command === "check") return forCheck();
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
@@ -138,12 +143,11 @@ function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<
 /** The command `check` asks one server, plays another one on this machine, and writes its reports. */
 function forCheck(): Partial<Permissions> {
   const port = option("upstream-port");
-  const reports = [option("markdown") ?? [], option("junit") ?? []].flat();
   return {
     net: [hostAsked(), ...port === undefined ? [] : [`127.0.0.1:${port}`]],
     env: ["LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("key-env") ?? []].flat(),
     read: [],
-    write: reports,
+    write: [option("markdown") ?? [], option("junit") ?? []].flat(),
   };
 }
 
@@ -155,7 +159,7 @@ function hostAsked(): string {
 
 /** The command `probe` asks a server that is not configured yet, and may write the configuration. */
 function forProbe(): Partial<Permissions> {
-  const file = option("config") ?? (Deno.env.get("LANEWAY_CONFIG") || "gateway.json");
+  const file = configFile();
   const own = [file, `${file}.laneway-new`];
   return {
     net: [hostAsked()],
@@ -179,8 +183,7 @@ async function theMachine() {
 /** Starts the fetcher beside the gateway. The code for that is loaded only if it may be needed. */
 async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
   if (!isObject(config) || config.hostedTools === undefined) return undefined;
-  const start = await import("./fetcher_start.ts");
-  return await start.startBeside(config, world);
+  return await (await import("./fetcher_start.ts")).startBeside(config, world);
 }
 
 /** Makes sure that all code of the gateway is on this machine. */
@@ -281,8 +284,7 @@ function refuseToWatch(): Promise<number> {
 
 /** Runs several gateways. */
 async function runWorkers(count: number, start: Start): Promise<number> {
-  const { startWorkers } = await import("./start_workers.ts");
-  return await startWorkers(count, {
+  return await (await import("./start_workers.ts")).startWorkers(count, {
     store: start.store,
     say,
     spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),

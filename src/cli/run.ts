@@ -1,6 +1,7 @@
 /** The command line: finds the command and runs it. */
 import manifest from "../../deno.json" with { type: "json" };
 import type { Plugins } from "../compose/plugins.ts";
+import { hint } from "../config/hint.ts";
 import { ConfigError } from "../config/load.ts";
 import { standardStreams } from "../observe/standard.ts";
 import { deno } from "../platform/deno.ts";
@@ -8,7 +9,6 @@ import type { Platform } from "../platform/platform.ts";
 import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
-import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
 import { printPermissions } from "./permissions.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
@@ -20,6 +20,7 @@ Usage: ${program} [options]
        ${program} keys create|list|revoke ...
        ${program} catalog <lane> [file]
        ${program} usage [--by key|model|day] [--csv]
+       ${program} validate [<file>]
        ${program} permissions
        ${program} fetcher
        ${program} health [fetcher]
@@ -32,6 +33,7 @@ Usage: ${program} [options]
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
   usage                prints what keys used, from the store; see usage --help
+  validate             checks a configuration without starting the gateway
   permissions          prints the Deno permissions that this configuration needs
   fetcher              opens pages for gateways, as a service of its own
   health               exits with 0 if the gateway, or the fetcher, is ready
@@ -52,6 +54,20 @@ Usage: ${program} [options]
   --help               show this text
   --version            show the version
 `;
+
+const COMMANDS = [
+  "keys",
+  "catalog",
+  "usage",
+  "validate",
+  "permissions",
+  "fetcher",
+  "health",
+  "doctor",
+  "connect",
+  "probe",
+  "check",
+];
 
 /** How long the last output may take to be read before the process ends, in milliseconds. */
 const FLUSH_MS = 1_000;
@@ -86,11 +102,6 @@ async function main(program: Program): Promise<number> {
   try {
     return await perform(parseFlags(platform.args), program);
   } catch (error) {
-    if (error instanceof KeysError) {
-      const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(platform)).trimEnd()}`;
-      say(`${error.message}${help}`);
-      return 2;
-    }
     if (error instanceof UsageError) {
       say(`${error.message}; --help lists the options`);
       return 2;
@@ -114,11 +125,13 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case undefined:
       return serve(config, listen, program, workers);
     case "keys":
-      return manageKeys(rest, config, program);
+      return import("./keys.ts").then(({ manageKeys }) => manageKeys(rest, config, program));
     case "catalog":
       return writeCatalog(rest, config, program);
     case "usage":
       return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
+    case "validate":
+      return import("./validate.ts").then(({ validate }) => validate(rest, config, listen, program));
     case "permissions":
       return printPermissions(rest, config, listen, program);
     case "fetcher":
@@ -134,6 +147,6 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "check":
       return import("../programs/check/mod.ts").then(({ runCheck }) => runCheck(rest, program));
     default:
-      throw new UsageError(`Unknown command "${command}"`);
+      throw new UsageError(`Unknown command "${command}"${hint(command, COMMANDS)}`);
   }
 }

@@ -5,7 +5,7 @@ import { DEEPEST_JSON, excessOf } from "../canonical/json_limits.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
-import { mergeJson } from "../util/merge.ts";
+import { mergeJson, withoutComments } from "../util/config_text.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import type { Config } from "./schema.ts";
 import { configSchemaWith } from "./stage_sections.ts";
@@ -87,7 +87,7 @@ function read(path: string | undefined, readText = readFile): { value: JsonValue
     const reason = isMissing ? "No such file" : (error as Error).message;
     throw new ConfigError(source, [{ path: "", message: `Cannot read it: ${reason}` }]);
   }
-  return { value: parseJson(text.replace(/^\ufeff/, ""), source), source, file: path || DEFAULT_PATH };
+  return { value: parseJson(withoutComments(text.replace(/^\ufeff/, "")), source), source, file: path || DEFAULT_PATH };
 }
 
 function readFile(path: string): string {
@@ -107,9 +107,6 @@ function parseJson(text: string, source: string): JsonValue {
     return JSON.parse(text);
   } catch (error) {
     const { line, column } = locateFault(text);
-    if (/^\/[/*]/.test(text.split("\n")[line - 1]!.slice(column - 1))) {
-      throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: JSON has no comments` }]);
-    }
     // The platform's message ends with a position or an excerpt, and neither is reliable.
     const [reason] = (error as Error).message.split(/ in JSON at|, (?:\.\.\.)?"| after JSON at/);
     throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: ${reason}` }]);

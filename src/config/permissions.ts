@@ -1,7 +1,7 @@
 /** The permissions that a gateway needs. The launcher loads this file, too, so it imports only files that import nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
 import type { Permission } from "../platform/platform.ts";
-import { isObject } from "../util/merge.ts";
+import { isObject } from "../util/config_text.ts";
 import { SERVER_FORM } from "./redis_url.ts";
 import { type StoreKind, storeKind } from "./store_kinds.ts";
 

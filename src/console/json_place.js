@@ -1,7 +1,7 @@
 // @ts-check
 /** Where one is in the text of a JSON file that may not be whole yet. */
 
-const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\]:,]|[^\s{}[\]:,"]+/g;
+const TOKEN = /"(?:[^"\\\n]|\\.)*"?|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)|[{}[\]:,]|[^\s{}[\]:,"/]+|\//g;
 
 /**
  * @typedef {(string | number)[]} Path
@@ -18,6 +18,7 @@ function* walk(text) {
   /** @type {Frame[]} */
   const frames = [];
   for (const { 0: token, index: from } of text.matchAll(TOKEN)) {
+    if (/^\/[/*]/.test(token)) continue; // a comment
     const frame = frames.at(-1);
     const kind = frame?.open === "{" && !frame.isValue ? "name" : "value";
     if (token === ":" && frame) frame.isValue = true;

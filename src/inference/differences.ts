@@ -1,6 +1,6 @@
 /** The differences between two JSON values, in a few lines for a person to read. */
 import type { JsonValue } from "../canonical/json.ts";
-import { isObject } from "../util/merge.ts";
+import { isObject } from "../util/config_text.ts";
 
 /** The difference at one path. An added value has no `before`, and a removed one has no `after`. */
 export interface Difference {

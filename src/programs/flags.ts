@@ -1,5 +1,6 @@
 /** The options of the command line. */
 import type { ParseArgsOptionsConfig } from "node:util";
+import { hint } from "../config/hint.ts";
 import { builtin } from "../util/builtin.ts";
 import { HEADER_NAME } from "../util/urls_and_headers.ts";
 import { UsageError } from "./program.ts";
@@ -53,7 +54,10 @@ export function readArguments<const O extends ParseArgsOptionsConfig>(args: read
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     // The first sentence says what is wrong. The rest is advice that does not fit this command.
-    throw new UsageError(error.message.split(/\.\s/)[0]);
+    const [reason] = error.message.split(/\.\s/);
+    const [, name] = /^Unknown option '--([\w-]+)/.exec(reason!) ?? [];
+    const near = name === undefined ? "" : hint(name, Object.keys(options));
+    throw new UsageError(near.startsWith("; did") ? `${reason}${near.replace(/"(.*)"/, "--$1")}` : reason);
   }
 }
 

@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one form of records, and all that is done with them
 /**
  * Keys that are created, listed and revoked while gateways run. Only a hash of each key is kept. Each key is a record of its
  * own under that hash, so that their number costs a request nothing.
@@ -25,6 +26,11 @@ export interface Keyring {
   list(page: KeyPage): Promise<StoredKey[]>;
   /** A page of keys from the position `from` on. Positions stay valid when keys are revoked. `next`: where the next page begins. */
   listFrom(page: { limit: number; from?: number }): Promise<{ keys: StoredKey[]; next?: number }>;
+  /**
+   * Gives the key with this name another secret, and returns it. The former one is admitted until `until`, in milliseconds since
+   * the epoch, and the one before that no longer. Absent if there is no key with this name, or an earlier version created it.
+   */
+  rotate(name: string, until: number): Promise<string | undefined>;
   /** Replaces what a key may do by `facts`. Returns whether there was a key with this name. */
   limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean>;
   /** Returns whether there was a key with this name. */
@@ -60,6 +66,8 @@ const OLD = ["keys"];
 interface KeyLocation {
   digest: string;
   slot: number;
+  /** The digest of the secret that it had before it was rotated. */
+  former?: string;
 }
 
 /** `now`: milliseconds since the epoch. */
@@ -79,8 +87,7 @@ class StoredKeyring implements Keyring {
   async create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined> {
     const { name } = facts;
     if (await this.has(name)) return undefined;
-    // The secret is long and random, so that it cannot be guessed from a plain hash.
-    const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
+    const secret = newSecret();
     const digest = digestOf(secret);
     const key = { version: VERSION, ...facts, digest, created: new Date(this.#now()).toISOString() };
     for (;;) {
@@ -141,9 +148,38 @@ class StoredKeyring implements Keyring {
     return keys.slice(0, limit);
   }
 
+  async rotate(name: string, until: number): Promise<string | undefined> {
+    const place = await this.#store.get(nameOf(name)) as KeyLocation | undefined;
+    const key = place && await this.#store.get(recordOf(place.digest)) as StoredKey | undefined;
+    if (!place || !key) return undefined;
+    const secret = newSecret();
+    const own = { digest: digestOf(secret), created: new Date(this.#now()).toISOString() };
+    await this.#store.add([[recordOf(own.digest), { ...key, ...own }]], Infinity);
+    const isOurs = await this.#change(nameOf(name), (value: KeyLocation) => {
+      return value.digest === place.digest ? { ...value, digest: own.digest, former: place.digest } : undefined;
+    });
+    if (!isOurs) {
+      await this.#store.delete(recordOf(own.digest));
+      throw new Error("The key has been revoked or rotated in the meantime");
+    }
+    await this.#change(slotOf(place.slot), (slot: object) => ({ ...slot, digest: own.digest }));
+    let former = key;
+    await this.#change(recordOf(place.digest), (value: StoredKey) => endingBy(former = value, until));
+    // Another process may have limited the key before the name led to the new record.
+    await this.#change(recordOf(own.digest), () => ({ ...former, ...own }));
+    if (place.former !== undefined) await this.#store.delete(recordOf(place.former));
+    await this.#countChange();
+    return secret;
+  }
+
   async limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
     const place = await this.#store.get(nameOf(facts.name)) as KeyLocation | undefined;
-    const isDone = place ? await this.#limitRecord(recordOf(place.digest), facts) : await this.#limitOld(facts);
+    const limited = ({ digest, created }: StoredKey) => ({ version: VERSION, ...facts, digest, created });
+    const isDone = place ? await this.#change(recordOf(place.digest), limited) : await this.#limitOld(facts);
+    if (place?.former !== undefined) {
+      // It ends when it was to end.
+      await this.#change(recordOf(place.former), (value: StoredKey) => endingBy(limited(value), endOf(value)));
+    }
     await this.#countChange();
     return isDone;
   }
@@ -151,7 +187,7 @@ class StoredKeyring implements Keyring {
   async revoke(name: string): Promise<boolean> {
     const place = await this.#store.get(nameOf(name)) as KeyLocation | undefined;
     const isDone = place
-      ? await this.#store.delete(nameOf(name), recordOf(place.digest), slotOf(place.slot))
+      ? await this.#store.delete(nameOf(name), ...secretsOf(place).map(recordOf), slotOf(place.slot))
       : await this.#revokeOld(name);
     await this.#countChange();
     return isDone;
@@ -168,17 +204,19 @@ class StoredKeyring implements Keyring {
     await this.#store.update(REVOKED, (record) => counted(record, countIn(record) + 1));
   }
 
-  /** A key that is revoked meanwhile stays revoked. */
-  async #limitRecord(record: StoreKey, facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
+  /**
+   * Replaces a record. Returns whether there was one, and `change` returned another. What is deleted meanwhile stays deleted.
+   */
+  async #change<R>(record: StoreKey, change: (value: R) => object | undefined): Promise<boolean> {
     let isGone = false;
-    const change = (value: unknown) => {
-      isGone = value === undefined;
+    const update = (value: unknown) => {
+      const changed = value === undefined ? undefined : change(value as R);
+      isGone = changed === undefined;
       if (isGone) throw new Error("The key has been revoked in the meantime");
-      const { digest, created } = value as StoredKey;
-      return { version: VERSION, ...facts, digest, created };
+      return changed;
     };
     try {
-      await this.#store.update(record, change);
+      await this.#store.update(record, update);
       return true;
     } catch (error) {
       if (isGone) return false;
@@ -231,6 +269,25 @@ class StoredKeyring implements Keyring {
     });
     return found;
   }
+}
+
+/** It is long and random, so that it cannot be guessed from a plain hash. */
+function newSecret(): string {
+  return PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
+}
+
+function secretsOf({ digest, former }: KeyLocation): string[] {
+  return former === undefined ? [digest] : [digest, former];
+}
+
+function endOf({ expires }: KeyFacts): number {
+  return expires === undefined ? Infinity : Date.parse(expires);
+}
+
+/** The key, which expires at `until` at the latest. */
+function endingBy<K extends KeyFacts>(key: K, until: number): K {
+  const ends = Math.min(until, endOf(key));
+  return ends === Infinity ? key : { ...key, expires: new Date(ends).toISOString() };
 }
 
 function asKey(record: unknown): StoredKey {

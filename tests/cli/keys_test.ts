@@ -131,6 +131,10 @@ for (
     [["create", "a", "--tokens-per-day", "0"], 'Cannot use "0" for --tokens-per-day'],
     [["create", "a", "--tokens-per-day", "1e3"], 'Cannot use "1e3" for --tokens-per-day'],
     [["create", "a", "--until", "2027"], "Unknown option '--until'"],
+    [["rotate"], "Expected the name of one key"],
+    [["rotate", "a", "b"], "Expected the name of one key"],
+    [["rotate", "a"], 'Cannot find key "a"'],
+    [["rotate", "a", "--keep", "soon"], 'Cannot use "soon" for --keep'],
     [["revoke"], "Expected the name of one key"],
     [["revoke", "a"], 'Cannot find key "a"'],
   ] as const

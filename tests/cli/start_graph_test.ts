@@ -54,7 +54,7 @@ Deno.test("start: the program loads no more modules than it is known to, none of
 Deno.test("start: the launcher loads its own few modules", async () => {
   const loaded = await loadedWith("src/cli/launch.ts");
   const own = loaded.map((specifier) => specifier.replace(new URL("src/", ROOT).href, "")).sort();
-  assertEquals(own, [...LAUNCHER, "platform/store_path.ts", "util/merge.ts", "util/printable.ts"].sort());
+  assertEquals(own, [...LAUNCHER, "platform/store_path.ts", "util/config_text.ts", "util/printable.ts"].sort());
 });
 
 Deno.test("start: what speaks to a provider is loaded by a login, not by a token", async () => {

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { ConfigError, loadConfig, parseConfig } from "../../src/config/load.ts";
+import { withoutComments } from "../../src/util/config_text.ts";
 import { anyConfig, catalogs, drivers, environment, problemsOf } from "./surroundings.ts";
 
 const env = environment();
@@ -54,7 +56,14 @@ for (
     ["null", "null", "Expected an object, got null"],
     ["a number", "1", "Expected an object, got 1"],
     ["broken JSON", '{\n  "lanes": oss\n}', "line 2, column 12: Unexpected token 'o'"],
-    ["a comment", '{\n  // mine\n  "lanes": {} }', "line 2, column 3: JSON has no comments"],
+    [
+      "a mistake behind a comment",
+      '{ /* mine\n*/ // "x":\n  "lanes": oss, }',
+      "line 3, column 12: Unexpected token 'o'",
+    ],
+    ["a comment without its end", '{\n  /* mine "lanes": {} }', "line 2, column 3: Expected property name or '}'"],
+    ["two commas", '{ "lanes": {},, }', "line 1, column 15: Expected double-quoted property name"],
+    ["a comma alone", "{ , }", "line 1, column 3: Expected property name or '}'"],
     ["JSON that ends early", '{\n  "lanes": {', "line 2, column 13: Expected property name or '}'"],
     ["text after the JSON", "{}\n}", "line 2, column 1: Unexpected non-whitespace character"],
     ["another type", { ...small, listen: { port: "8000" } }, "listen.port: Expected a number, got a string"],
@@ -242,4 +251,25 @@ Deno.test("loadConfig: what is nested beyond all reason is an error, valid or no
   }
   const fits = `{ "extends": "default", "lanes": { "a": ${'{"a":'.repeat(500)}1${"}".repeat(500)} } }`;
   assert(!problemsOf(() => load(fits)).join().includes("nested"));
+});
+
+Deno.test("loadConfig: comments and trailing commas anywhere change nothing", () => {
+  const gap = fc.constantFrom("", " ", "\n", '// {"a": 1, ]\n', '/* "b", } // */', "// don't\r\n");
+  const comma = fc.constantFrom("", ",");
+  fc.assert(fc.property(fc.jsonValue(), fc.infiniteStream(gap), fc.infiniteStream(comma), (value, gaps, commas) => {
+    const next = () => gaps.next().value!;
+    const write = (one: JsonValue): string => {
+      const list = (open: string, items: string[], close: string) =>
+        `${open}${items.join(`${next()},${next()}`)}${next()}${
+          items.length > 0 ? commas.next().value : ""
+        }${next()}${close}`;
+      if (Array.isArray(one)) return list("[", one.map(write), "]");
+      if (!isJsonObject(one)) return JSON.stringify(one);
+      return list("{", Object.entries(one).map(([key, own]) => `${JSON.stringify(key)}${next()}:${write(own!)}`), "}");
+    };
+    const text = `${next()}${write(value as JsonValue)}${next()}`;
+    const json = withoutComments(text);
+    assertEquals(JSON.parse(json), JSON.parse(JSON.stringify(value)));
+    assertEquals(json.length, text.length);
+  }));
 });

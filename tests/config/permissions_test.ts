@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { flagsOf, permissionsOf, type PermissionSource } from "../../src/config/permissions.ts";
-import { mergeJson } from "../../src/util/merge.ts";
+import { mergeJson } from "../../src/util/config_text.ts";
 
 const HOME = { HOME: "/home/me" };
 

@@ -128,3 +128,48 @@ Deno.test("editor: what is hidden comes back where it is hidden, and nowhere els
     assertEquals(put(text), { text, lost: [/"\*.*\*"/.exec(text)![0]] });
   }
 });
+
+Deno.test("editor: a comment with a secret is hidden whole and comes back in a comment alone", () => {
+  const isSecret = (plain: string) => plain.includes("sk-12345678");
+  const text = `{
+  // { "secret": "old one" }
+  // password = hunter2
+  /* "headers": { "x-key": "typed" } */ "a": 1, // sk-12345678
+  // "b": "sk\\u002d12345678"
+  // http://me:pw@h/
+  // keys: one a team, don't { forget
+  // "secret": { "env": "HF_TOKEN" },
+  "secret": "k1", // "client"
+}`;
+  const masked = runUnsliced(maskText(text, isSecret));
+  for (const secret of ["old one", "hunter2", "typed", "12345678", "me:pw", "k1"]) {
+    assertEquals(masked.text.includes(secret), false, secret);
+  }
+  for (const kept of ["keys: one a team, don't { forget", "HF_TOKEN", '// "client"']) {
+    assertEquals(masked.text.includes(kept), true, kept);
+  }
+  assertEquals(runUnsliced(unmaskText(masked.text, masked)), { text, lost: [] });
+  const put = (moved: string) => runUnsliced(unmaskText(moved, masked)).text;
+  const [, comment] = /(\/\/"\*\*\*\d+\*\*\*")/.exec(masked.text)!;
+  const [, secret] = /"secret": ("\*\*\*\d+\*\*\*")/.exec(masked.text)!;
+  assertEquals(put(comment!), '// { "secret": "old one" }');
+  assertEquals(put(`[${comment!.slice(2)}]`), `[${comment!.slice(2)}]`);
+  // A line that an operator puts into a comment keeps its secret, which stays hidden there.
+  assertEquals(put(`// "secret": ${secret}`), '// "secret": "k1"');
+  assertEquals(put(`// "name": ${secret}`), `// "name": ${secret}`);
+});
+
+Deno.test("editor: comments and trailing commas change no place", () => {
+  const text = `{
+  // { "a": [
+  "keys": [/* "b": */ { "name": "x" }, { "name": "y", },], // "c": 1
+}`;
+  assertEquals(text.slice(offsetOf(text, "keys[1].name")).startsWith('"name": "y"'), true);
+  assertEquals(placeIn('{ "a": 1, // b\n "lis|" }').path, []);
+  assertEquals(placeIn('{ "keys": [/* { */ {}, { "na|" }] }'), {
+    path: ["keys", 1],
+    kind: "name",
+    word: '"na"',
+    taken: ["na"],
+  });
+});

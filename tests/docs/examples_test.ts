@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { createApp, pluginFacts } from "../../src/app.ts";
 import { parseConfig } from "../../src/config/load.ts";
-import { mergeJson } from "../../src/util/merge.ts";
+import { mergeJson } from "../../src/util/config_text.ts";
 import { devConfig, devEnv } from "../support/dev_hub.ts";
 import { withFolder } from "../support/process.ts";
 import { blocksOf, documents, ROOT } from "./documents.ts";

@@ -1,7 +1,7 @@
 /** What answers cost where lists of prices say it, and what is asked for that. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createApp, parseConfig, readConfig } from "../../src/app.ts";
-import { mergeJson } from "../../src/util/merge.ts";
+import { mergeJson } from "../../src/util/config_text.ts";
 import type { LogEntry } from "../../src/observe/log.ts";
 import { chatBody } from "../support/app.ts";
 import { ANSWER } from "../support/chat.ts";

@@ -1,5 +1,6 @@
 /** The command `probe`: what it finds out of servers of every kind, and that the entry it prints is one that serves. */
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { withoutComments } from "../../src/util/config_text.ts";
 import { ProbeError } from "../../src/programs/probe/probe_call.ts";
 import { examineServer } from "../../src/programs/probe/examine.ts";
 import { report } from "../../src/programs/probe/mod.ts";
@@ -203,14 +204,19 @@ Deno.test("probe: the entry is written into the configuration, and nothing else 
   withServer(chatServer({}), (url) =>
     withFolder(async (folder) => {
       const path = `${folder}/mine.json`;
-      await Deno.writeTextFile(path, '{\n  "extends": "default",\n  "listen": { "port": 9000 }\n}\n');
+      await Deno.writeTextFile(
+        path,
+        '{\n  // mine\n  "extends": "default",\n  "listen": { "port": 9000 }, // as agreed\n}\n',
+      );
       const args = ["--config", path, "probe", url, "--write", "mine", "--secret-env", "MY_SECRET"];
       const unset = await runLaunched(args, { cwd: folder });
       assertEquals([unset.code, unset.stderr.trim()], [1, "The variable MY_SECRET is not set here"]);
       const { code, stdout, stderr } = await runLaunched(args, { cwd: folder, env: { MY_SECRET: "secret-4711" } });
       assertEquals(code, 0, stderr);
       assert(!stdout.includes("secret-4711"));
-      assertEquals(JSON.parse(await Deno.readTextFile(path)), {
+      const written = await Deno.readTextFile(path);
+      for (const comment of ["// mine\n", "// as agreed\n"]) assertStringIncludes(written, comment);
+      assertEquals(JSON.parse(withoutComments(written)), {
         extends: "default",
         listen: { port: 9000 },
         upstreams: {

@@ -117,3 +117,37 @@ test("keys that an earlier version made are keys, come first, and can be revoked
   assertEquals([await keyring.find(OLD[0]!.digest), await namesOf(keyring)], [undefined, ["cyd"]]);
   assertEquals(new Set(versions).size, 3);
 });
+
+test("a rotated key has another secret, and the former one until its time, whatever happens to the key", async ({ keyring, other, store }) => {
+  await store.update(["keys"], () => OLD);
+  const first = (await keyring.create({ name: "team", lanes: ["oss"], expires: "2027-01-01T00:00:00.000Z" }))!;
+  const until = Date.parse("2026-11-23T00:00:00.000Z");
+  const version = await keyring.version();
+  const second = (await other.rotate("team", until))!;
+  assert(second !== first && await keyring.version() !== version, "Whoever knows the key reads it again");
+  const ends = async (secret: string) => (await keyring.find(digestOf(secret)))?.expires;
+  assertEquals([await ends(first), await ends(second)], ["2026-11-23T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);
+  assertEquals(await namesOf(keyring), ["ada", "bob", "team"]);
+  assertEquals(await keyring.limit({ name: "team", models: ["m"] }), true);
+  for (const secret of [first, second]) assertEquals((await other.find(digestOf(secret)))?.models, ["m"]);
+  assertEquals([await ends(first), await ends(second)], ["2026-11-23T00:00:00.000Z", undefined]);
+  const third = (await keyring.rotate("team", until))!;
+  assertEquals(await keyring.find(digestOf(first)), undefined);
+  assertEquals([await keyring.rotate("nobody", until), await keyring.rotate("ada", until)], [undefined, undefined]);
+  assertEquals(await keyring.revoke("team"), true);
+  for (const secret of [second, third]) assertEquals(await other.find(digestOf(secret)), undefined);
+});
+
+test("of many who rotate, limit and revoke at once, none leaves a secret that nobody can revoke", async ({ keyring, other }) => {
+  const secrets = [(await keyring.create({ name: "team" }))!];
+  const rotate = async (one: Keyring) => {
+    const secret = await one.rotate("team", Date.parse("2027-01-01")).catch(() => undefined);
+    if (secret !== undefined) secrets.push(secret);
+  };
+  await Promise.all([rotate(keyring), rotate(other), keyring.limit({ name: "team", lanes: ["oss"] }), rotate(keyring)]);
+  assert(secrets.length > 1);
+  const known = await Promise.all(secrets.map((secret) => keyring.find(digestOf(secret))));
+  assertEquals(known.filter((key) => key !== undefined && key.expires === undefined).length, 1);
+  assertEquals(await keyring.revoke("team"), true);
+  for (const secret of secrets) assertEquals(await other.find(digestOf(secret)), undefined);
+});

@@ -4,7 +4,7 @@ import { secretsInUrl } from "../../util/urls_and_headers.ts";
 import type { Capture } from "../../context/capture.ts";
 import { finderOf, SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
 import { finderFor, hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
-import { isObject } from "../../util/merge.ts";
+import { isObject } from "../../util/config_text.ts";
 import type { WordFinder } from "../../util/word_finder.ts";
 import type { SlicedWork } from "../../util/sliced_work.ts";
 

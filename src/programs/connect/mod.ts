@@ -1,6 +1,7 @@
 /** The command `connect`: sets up a client for a gateway, tests it, and takes the change back. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
+import { hint } from "../../config/hint.ts";
 import { builtin } from "../../util/builtin.ts";
 import { shown } from "../../util/printable.ts";
 import { invocation } from "../invocation.ts";
@@ -93,7 +94,7 @@ function chosen({ client: name }: Options, { machine, program, print }: Desk, { 
   const find = (name: string) => clients.find((client) => client.name === name);
   if (name !== undefined) {
     const client = find(name);
-    if (!client) throw new UsageError(`Unknown client "${name}": ${program} connect --list shows the known ones`);
+    if (!client) throw new UsageError(`Unknown client "${name}"${hint(name, clients.map((one) => one.name))}`);
     return client;
   }
   const installed = clients.filter((client) => isInstalled(client, machine));

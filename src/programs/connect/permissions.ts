@@ -1,7 +1,7 @@
 /** The permissions of the command `connect`: it changes files of known clients and its own, and calls only the gateway. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
-import { isObject } from "../../util/merge.ts";
+import { isObject } from "../../util/config_text.ts";
 import { dataFolder, machineOf, programOf, receiptPath } from "./machine.ts";
 
 /** The suffix of a draft beside a file. */

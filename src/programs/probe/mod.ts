@@ -1,6 +1,7 @@
 /** The command `probe`: finds out what a model server supports, and how to configure it. */
 import { laneNameSchema } from "../../config/lane_schema.ts";
 import { hiderFor } from "../../context/secrets.ts";
+import { withoutComments } from "../../util/config_text.ts";
 import { printable } from "../../util/printable.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
@@ -142,7 +143,7 @@ function writeEntry(path: string, name: string, { entry, findings }: Examined): 
     { at: ["upstreams", name], value: entry },
     ...lane ? [{ at: ["lanes", name], value: lane }] : [],
   ];
-  const text = withSettings(found?.text ?? "", { path, format: "json", settings });
+  const text = withSettings(found?.text ?? "", { path, format: "jsonc", settings });
   writeFile(found?.path ?? path, text, found?.mode ?? 0o644);
   return lane
     ? `Written to ${path}, with a lane "${name}" that serves its models. Restart the gateway to use it`
@@ -158,7 +159,7 @@ function canHaveLane(name: string, text: string | undefined): boolean {
 /** The lanes in a configuration. None for invalid JSON, which is refused when it is edited. */
 function lanesIn(text = "{}"): unknown {
   try {
-    return JSON.parse(text)?.lanes ?? {};
+    return JSON.parse(withoutComments(text))?.lanes ?? {};
   } catch {
     return {};
   }

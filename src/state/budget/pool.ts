@@ -2,7 +2,7 @@
  * One budget in one period, as the store keeps it for all gateways: what each process has spent, and what it may still spend
  * without asking. Amounts are in pico-dollars. Everything here is data and pure functions.
  */
-import { isObject } from "../../util/merge.ts";
+import { isObject } from "../../util/config_text.ts";
 import { shareOf, type Wanted } from "./wanted.ts";
 
 /** The part of one process. */
