@@ -1,4 +1,10 @@
-import { type GenerateEvent, type HostedPart, isCut, type OutputPart } from "../../src/canonical/generate.ts";
+import {
+  type Finish,
+  type GenerateEvent,
+  type HostedPart,
+  isCut,
+  type OutputPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
@@ -37,8 +43,6 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   /** The places of steps that run, by the ids of their calls. */
   readonly #running = new Map<string, number>();
   #open: OpenItem | undefined;
-  /** The item that ended last: only what follows tells whether it was cut. */
-  #ended: OpenItem | undefined;
   #created = false;
 
   constructor(exchange: Exchange<"generate">) {
@@ -48,7 +52,6 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {
     if (!this.#created) this.#create(emit);
-    if (this.#ended) this.#sendEnd(this.#ended, event, emit);
     switch (event.type) {
       case "start":
         return;
@@ -125,17 +128,12 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const open = this.#open;
     if (!open) return;
     Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
-    this.#emitAll(endParts(open, itemOf(open)), emit);
-    this.#ended = open;
-    this.#open = undefined;
-  }
-
-  #sendEnd(ended: OpenItem, next: GenerateEvent, emit: Emit<Frame>): void {
-    const item = itemOf(ended);
-    if (next.type === "finish" && isCut(next.finish, ended.part)) item.status = "incomplete";
-    emit(this.#frame("response.output_item.done", { output_index: ended.output_index, item }));
+    const { part, output_index } = open;
+    const item = itemOf(open);
+    if (part.type === "tool-call" && part.kind === "function" && isCut(CUT, part)) item.status = "incomplete";
+    this.#emitAll([...endParts(open, item), ["response.output_item.done", { output_index, item }]], emit);
     this.#output.push(item);
-    this.#ended = undefined;
+    this.#open = undefined;
   }
 
   #finish(event: EventOf<"finish">, emit: Emit<Frame>): void {
@@ -182,6 +180,9 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     };
   }
 }
+
+/** A call whose arguments are not whole is unfinished, however the answer ends. */
+const CUT: Finish = { reason: "length" };
 
 /** A part that an upstream of this wire sent comes whole, like any other item: it is no step. */
 function isStep(part: OutputPart): part is HostedPart {
