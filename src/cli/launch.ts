@@ -13,7 +13,7 @@ import {
   permissionsOf,
   type PermissionSource,
 } from "../config/permissions.ts";
-import { isObject, mergeJson } from "../util/merge.ts";
+import { isObject, mergeJson, type Preset, withPresets } from "../util/merge.ts";
 import { shown } from "../util/printable.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
@@ -64,6 +64,11 @@ function readJson(path: string | URL): unknown {
   }
 }
 
+/** The built-in providers. The hosts of others are not known before their code runs. */
+function readProviders(): Record<string, Preset> {
+  return readJson(new URL("../../plugins/providers/presets.json", import.meta.url)) as Record<string, Preset>;
+}
+
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
@@ -90,7 +95,8 @@ async function launch(): Promise<number> {
   const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
   const file = named || "gateway.json";
   const written = readJson(file);
-  const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
+  const plain = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
+  const merged = withPresets(plain, readProviders);
   const listen = { hostname: option("hostname"), port: option("port") };
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);

@@ -9,7 +9,6 @@ import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
 import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
-import { printPermissions } from "./permissions.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
 
@@ -120,7 +119,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "usage":
       return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
     case "permissions":
-      return printPermissions(rest, config, listen, program);
+      return import("./permissions.ts").then(({ printPermissions }) => printPermissions(rest, config, listen, program));
     case "fetcher":
       throw new UsageError("This program does not include the fetcher: start it with deno task start fetcher");
     case "health":

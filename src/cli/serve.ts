@@ -165,7 +165,7 @@ function createRunning(
       app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
       worker?.keep({ ...loaded, config: running });
-      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
+      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
   };
@@ -207,7 +207,7 @@ async function listenOn(
 ): Promise<Serving | undefined> {
   const { env } = platform;
   const store = placeOfStore(config.store, platform, env);
-  const unmasked = unmaskedSecrets(config, env);
+  const unmasked = unmaskedSecrets(config, platform);
   const { hostname, port } = config.listen;
   try {
     return await platform.serve({
@@ -220,7 +220,10 @@ async function listenOn(
       },
       onListen(address) {
         if (worker && !worker.isFirst) return;
-        say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
+        say(
+          startupMessage({ version: manifest.version, config, source, address, secrets: platform, unmasked, store })
+            .trimEnd(),
+        );
       },
       onError: (thrown) => answerFailure(thrown, say),
       areWasted: descriptors.areWasted,

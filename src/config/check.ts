@@ -1,6 +1,7 @@
 /** The second pass: problems that the schema cannot find, such as names that refer to nothing. */
 import { asList, asObject, isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
+import type { Providers } from "../contract/provider.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { storeProblems } from "./check_store.ts";
 import { oidcProblems } from "./oidc_schema.ts";
@@ -44,6 +45,8 @@ export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
   catalogs: Readonly<Record<string, CatalogFacts>>;
   /** Absent if there are none. */
+  providers?: Providers;
+  /** Absent if there are none. */
   searchBackends?: HostedSurroundings["searchBackends"];
   /** The sections of stages. Absent if there are none. */
   stages?: StageSections;
@@ -59,6 +62,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   const config = asObject(raw);
   const checker: Checker = {
     drivers: surroundings.drivers,
+    providers: surroundings.providers ?? {},
     plugins: surroundings.catalogs,
     env: surroundings.env,
     config,
@@ -89,6 +93,7 @@ interface Checker {
   /** The hints by an unknown upstream's name: thousands of models may have the same one. */
   upstreamHints: Map<string, string>;
   drivers: Surroundings["drivers"];
+  providers: Providers;
   /** The catalog plugins. */
   plugins: Surroundings["catalogs"];
   env: Surroundings["env"];
@@ -147,6 +152,7 @@ function* upstreamProblems(checker: Checker): Problems {
     const path = `upstreams.${name}`;
     yield* upstreamCatalogProblems(path, asObject(upstream), checker);
     yield* secretProblems(`${path}.secret.env`, asObject(asObject(upstream).secret).env, checker.env);
+    yield* providerProblems(path, asObject(upstream), checker);
     yield* driverProblems(path, asObject(upstream), checker);
   }
 }
@@ -173,11 +179,46 @@ function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Check
   }
 }
 
-function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): Problems {
-  const { driver: name, baseUrl, counter } = upstream;
+function* providerProblems(path: string, { provider: name, baseUrl }: Fields, checker: Checker): Problems {
+  const { providers, config } = checker;
+  if (typeof name !== "string") return;
+  if (!Object.hasOwn(providers, name)) {
+    yield { path: `${path}.provider`, message: `Cannot find provider "${name}"${hint(name, Object.keys(providers))}` };
+    return;
+  }
+  const { hostname = "127.0.0.1", port = 8000 } = asObject(config.listen);
+  const url = URL.parse(String(baseUrl));
+  if (!url || !isLoopback(url.hostname) || Number(url.port) !== port || !isLoopback(String(hostname))) return;
+  const message = `The gateway itself listens on port ${port}: start it on another one with --port, or set "baseUrl"`;
+  yield { path: `${path}.baseUrl`, message };
+}
+
+/** Why an upstream has no base URL. */
+function missingUrl(driver: string, provider: unknown, providers: Providers): string {
+  if (typeof provider !== "string" || !Object.hasOwn(providers, provider)) {
+    return `Missing: driver "${driver}" needs a base URL`;
+  }
+  const known = providers[provider]!.drivers;
+  const form = Object.hasOwn(known, driver) ? known[driver]!.baseUrlForm : undefined;
+  return form === undefined
+    ? `Missing: provider "${provider}" has a base URL for ${quoted(Object.keys(known))}, but not for driver "${driver}"`
+    : `Missing: provider "${provider}" has one for each user, such as "${form}"`;
+}
+
+/** The hint for an unknown driver. Many programs have drivers with the names of providers. */
+function driverHint(name: string, { drivers, providers }: Checker): string {
+  const provider = Object.keys(providers).find((one) => one === name.toLowerCase());
+  if (provider === undefined) return hint(name, Object.keys(drivers));
+  const [driver] = Object.keys(providers[provider]!.drivers);
+  return `; write "provider": "${provider}" instead, or "driver": "${driver}" with a baseUrl`;
+}
+
+function* driverProblems(path: string, upstream: Fields, checker: Checker): Problems {
+  const { driver: name, provider, baseUrl, counter } = upstream;
+  const { drivers, providers } = checker;
   if (typeof name !== "string") return;
   if (!Object.hasOwn(drivers, name)) {
-    yield { path: `${path}.driver`, message: `Cannot find driver "${name}"${hint(name, Object.keys(drivers))}` };
+    yield { path: `${path}.driver`, message: `Cannot find driver "${name}"${driverHint(name, checker)}` };
     return;
   }
   const { counters, reads, needsBaseUrl } = drivers[name]!;
@@ -190,7 +231,7 @@ function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): 
     yield { path: `${path}.${quirk}`, message: `Driver "${name}" does not support this setting: remove it` };
   }
   if (!needsBaseUrl || baseUrl !== undefined) return;
-  yield { path: `${path}.baseUrl`, message: `Missing: driver "${name}" needs a base URL` };
+  yield { path: `${path}.baseUrl`, message: missingUrl(name, provider, providers) };
 }
 
 function* catalogProblems({ catalogs, plugins }: Checker): Problems {

@@ -5,7 +5,7 @@ import { DEEPEST_JSON, excessOf } from "../canonical/json_limits.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
-import { mergeJson } from "../util/merge.ts";
+import { mergeJson, withPresets } from "../util/merge.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import type { Config } from "./schema.ts";
 import { configSchemaWith } from "./stage_sections.ts";
@@ -65,12 +65,24 @@ export function readConfig(
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const result = configSchemaWith(surroundings.stages).safeParse(value, { error: describeIssue, jitless: true });
-  const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
+  const { stages, providers = {} } = surroundings;
+  const whole = withPresets(value, () => providers);
+  const result = configSchemaWith(stages).safeParse(whole, { error: describeIssue, jitless: true });
+  const problems = result.success ? [] : result.error.issues.flatMap(problemsOf).filter(isNoProviders(whole));
   const known = new Set(problems.map(({ path }) => path));
-  problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));
+  problems.push(...check(whole, surroundings).filter(({ path }) => !known.has(path)));
   if (!result.success || problems.length > 0) throw new ConfigError(source, problems);
   return result.data;
+}
+
+/** A driver that is missing because its provider is unknown is no problem of its own. */
+function isNoProviders(config: unknown): (problem: Problem) => boolean {
+  const upstreams = isJsonObject(config) && isJsonObject(config.upstreams) ? Object.entries(config.upstreams) : [];
+  const without = upstreams.filter(([, one]) =>
+    isJsonObject(one) && typeof one.provider === "string" && one.driver === undefined
+  );
+  const paths = new Set(without.map(([name]) => formatPath(["upstreams", name, "driver"])));
+  return ({ path }) => !paths.has(path);
 }
 
 const DEFAULT_PATH = "gateway.json";

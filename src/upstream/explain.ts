@@ -55,7 +55,11 @@ async function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Promise<C
 }
 
 function explainCall(call: Call, upstream: Upstream): JsonObject {
-  const { url, method, headers } = headOf(call, upstream);
+  // A parameter may have any name.
+  const shown = upstream.secretPlace?.query === undefined
+    ? upstream
+    : { ...upstream, secret: upstream.secret && "***" };
+  const { url, method, headers } = headOf(call, shown);
   const isSecret = (name: string) => isSecretHeader(name) || name === upstream.secretPlace?.header;
   const masked = Object.entries(headers).sort()
     .map(([name, value]): [string, string] => [name, isSecret(name) ? value.replace(/\S+$/, "***") : value]);

@@ -2,6 +2,7 @@
 import { builtIn } from "../../app.ts";
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
 import { secretPlaceOf } from "../../compose/upstreams.ts";
+import { secretAt } from "../../config/secrets.ts";
 import type { Call } from "../../contract/call.ts";
 import { headOf, type Upstream } from "../../upstream/send.ts";
 import { type BaseUrl, splitBaseUrl } from "../../util/urls_and_headers.ts";
@@ -17,7 +18,7 @@ export interface UpstreamFindings {
 }
 
 export async function checkUpstreams(examined: Examined): Promise<UpstreamFindings> {
-  const { config, plugins, platform: { env } } = examined;
+  const { config, plugins, platform } = examined;
   const { drivers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
   const unneeded = notSetUp(examined);
@@ -26,8 +27,11 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
     ([name, { driver: driverName, baseUrl, secret, headers }]) => {
       if (baseUrl === undefined) return [];
       const reference = secret === "client" ? undefined : secret;
-      const own = reference && env(reference.env);
-      if (reference && !own) lost.set(name, `${reference.env} is not set`);
+      const own = reference && secretAt(reference, platform);
+      if (reference && !own) {
+        const { env, file } = reference;
+        lost.set(name, file === undefined ? `${env} is not set` : `${file} holds no secret`);
+      }
       if (unneeded.has(name)) return [];
       const level: "error" | "warning" = used.has(name) ? "error" : "warning";
       const driver = drivers.find((one) => one.name === driverName);
@@ -35,7 +39,7 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
       const access = {
         ...splitBaseUrl(baseUrl),
         headers,
-        secret: own || undefined,
+        secret: own,
         secretPlace: secretPlaceOf(reference, driver),
       };
       return [visit({ name, ...access, takesTokens: secret === "client", listing, level }, examined)];

@@ -11,7 +11,7 @@ import {
 import { builtIn } from "../../app.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
-import type { SecretPlace } from "../../contract/call.ts";
+import type { SecretHeader } from "../../contract/call.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { modelsIn, openProbe, ProbeError } from "./probe_call.ts";
 
@@ -82,7 +82,7 @@ interface Base {
   baseUrl: string;
   query?: string;
   /** The header of the secret. Absent without a secret. */
-  place?: SecretPlace;
+  place?: SecretHeader;
   ask: ProbeCall;
   /** The reply to a request for the models. */
   list: ProbeReply;
@@ -121,7 +121,7 @@ async function findAccess(
   throw new ProbeError(refused(refusal!, secret));
 }
 
-function placesFor(secret: ProbeOptions["secret"]): readonly (SecretPlace | undefined)[] {
+function placesFor(secret: ProbeOptions["secret"]): readonly (SecretHeader | undefined)[] {
   if (secret === undefined) return [undefined];
   const { header } = secret;
   return header === undefined ? secretPlaces : [secretPlaces.find((place) => place.header === header) ?? { header }];
