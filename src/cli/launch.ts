@@ -64,11 +64,8 @@ function readJson(path: string | URL): unknown {
   }
 }
 
-/** The built-in providers. The hosts of others are not known before their code runs. */
-function readProviders(): Record<string, Preset> {
-  return readJson(new URL("../../plugins/providers/presets.json", import.meta.url)) as Record<string, Preset>;
-}
-
+/** The hosts of other providers than the built-in ones are not known before their code runs. */
+const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
@@ -92,11 +89,10 @@ async function launch(): Promise<number> {
   const handOver = outlive(command);
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
-  const file = named || "gateway.json";
+  const file = (option("config") ?? Deno.env.get("LANEWAY_CONFIG")) || "gateway.json";
   const written = readJson(file);
   const plain = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
-  const merged = withPresets(plain, readProviders);
+  const merged = withPresets(plain, () => readJson(PROVIDERS) as Record<string, Preset>);
   const listen = { hostname: option("hostname"), port: option("port") };
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);

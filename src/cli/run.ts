@@ -5,11 +5,10 @@ import { ConfigError } from "../config/load.ts";
 import { standardStreams } from "../observe/standard.ts";
 import { deno } from "../platform/deno.ts";
 import type { Platform } from "../platform/platform.ts";
-import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
 import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
-import { type Program, UsageError } from "../programs/program.ts";
+import { CommandError, type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
 
 const help = (program: string) =>
@@ -94,7 +93,7 @@ async function main(program: Program): Promise<number> {
       say(`${error.message}; --help lists the options`);
       return 2;
     }
-    if (error instanceof ConfigError || error instanceof CatalogError) {
+    if (error instanceof ConfigError || error instanceof CommandError) {
       say(error.message);
       return 1;
     }
@@ -115,7 +114,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "keys":
       return manageKeys(rest, config, program);
     case "catalog":
-      return writeCatalog(rest, config, program);
+      return import("./catalog.ts").then(({ writeCatalog }) => writeCatalog(rest, config, program));
     case "usage":
       return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
     case "permissions":

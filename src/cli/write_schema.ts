@@ -15,7 +15,7 @@ export function schemaText(): string {
   return JSON.stringify({ title: "Laneway", ...schema }, null, 2) + "\n";
 }
 
-/** What one of several settings can give is not required by itself. */
+/** Makes a driver optional beside a provider, which has one. */
 function withChoices({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   const { properties = {}, required = [] } = jsonSchema;
   if (properties.provider && properties.driver) {

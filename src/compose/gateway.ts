@@ -113,7 +113,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   };
 }
 
-/** What the files of catalogs' secrets hold: with another secret, a catalog is another one. */
+/** The catalogs' secrets that are in files, which may change without the configuration. */
 function catalogSecrets({ config: { catalogs }, ...source }: World): (string | undefined)[] {
   return Object.values(catalogs).map(({ secret }) => secret?.file === undefined ? undefined : secretAt(secret, source));
 }

@@ -6,8 +6,10 @@ import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { storeProblems } from "./check_store.ts";
 import { oidcProblems } from "./oidc_schema.ts";
 import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
-import { hint } from "./hint.ts";
+import { driverHint, missingUrl, providerProblems } from "./check_provider.ts";
+import { hint, quoted } from "./hint.ts";
 import type { StageSections } from "./stage_sections.ts";
+import { isLoopback } from "../util/urls_and_headers.ts";
 import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
 
@@ -152,7 +154,7 @@ function* upstreamProblems(checker: Checker): Problems {
     const path = `upstreams.${name}`;
     yield* upstreamCatalogProblems(path, asObject(upstream), checker);
     yield* secretProblems(`${path}.secret.env`, asObject(asObject(upstream).secret).env, checker.env);
-    yield* providerProblems(path, asObject(upstream), checker);
+    yield* providerProblems(path, asObject(upstream), checker.providers, checker.config);
     yield* driverProblems(path, asObject(upstream), checker);
   }
 }
@@ -177,40 +179,6 @@ function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Check
       message: `Catalog "${name}" ${lacking}: use a plugin that can, such as ${able}`,
     };
   }
-}
-
-function* providerProblems(path: string, { provider: name, baseUrl }: Fields, checker: Checker): Problems {
-  const { providers, config } = checker;
-  if (typeof name !== "string") return;
-  if (!Object.hasOwn(providers, name)) {
-    yield { path: `${path}.provider`, message: `Cannot find provider "${name}"${hint(name, Object.keys(providers))}` };
-    return;
-  }
-  const { hostname = "127.0.0.1", port = 8000 } = asObject(config.listen);
-  const url = URL.parse(String(baseUrl));
-  if (!url || !isLoopback(url.hostname) || Number(url.port) !== port || !isLoopback(String(hostname))) return;
-  const message = `The gateway itself listens on port ${port}: start it on another one with --port, or set "baseUrl"`;
-  yield { path: `${path}.baseUrl`, message };
-}
-
-/** Why an upstream has no base URL. */
-function missingUrl(driver: string, provider: unknown, providers: Providers): string {
-  if (typeof provider !== "string" || !Object.hasOwn(providers, provider)) {
-    return `Missing: driver "${driver}" needs a base URL`;
-  }
-  const known = providers[provider]!.drivers;
-  const form = Object.hasOwn(known, driver) ? known[driver]!.baseUrlForm : undefined;
-  return form === undefined
-    ? `Missing: provider "${provider}" has a base URL for ${quoted(Object.keys(known))}, but not for driver "${driver}"`
-    : `Missing: provider "${provider}" has one for each user, such as "${form}"`;
-}
-
-/** The hint for an unknown driver. Many programs have drivers with the names of providers. */
-function driverHint(name: string, { drivers, providers }: Checker): string {
-  const provider = Object.keys(providers).find((one) => one === name.toLowerCase());
-  if (provider === undefined) return hint(name, Object.keys(drivers));
-  const [driver] = Object.keys(providers[provider]!.drivers);
-  return `; write "provider": "${provider}" instead, or "driver": "${driver}" with a baseUrl`;
 }
 
 function* driverProblems(path: string, upstream: Fields, checker: Checker): Problems {
@@ -319,19 +287,10 @@ function isVariable(name: unknown): name is string {
   return typeof name === "string" && isVariableName(name);
 }
 
-/** Whether only this machine can reach a server that listens there. */
-function isLoopback(hostname: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
-}
-
 function items(value: unknown): [number, unknown][] {
   return [...asList(value).entries()];
 }
 
 function isTask(value: unknown): value is Task {
   return TASKS.some((task) => task === value);
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(", ") || "none";
 }

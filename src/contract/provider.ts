@@ -15,12 +15,12 @@ export interface Provider extends Preset {
   hasPublicList?: boolean;
   /** A path below the base URL that answers only to a valid key, without running a model. */
   keyCheck?: string;
-  /** What its users should know, in Markdown. */
+  /** Notes for its users, in Markdown. */
   remarks?: readonly string[];
 }
 
 export interface ProviderDriver extends PresetDriver {
-  /** What the base URL looks like, if each user has another one. */
+  /** An example of a base URL, if each user has another one. */
   baseUrlForm?: string;
 }
 

@@ -9,7 +9,7 @@ export function mergeJson(base: unknown, changes: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** What the settings of an entry that names a known service begin with. The first driver is the usual one. */
+/** The settings of a known service. The first driver is the usual one. */
 export interface Preset {
   readonly secret?: Readonly<Record<string, string>>;
   readonly drivers: Readonly<Record<string, PresetDriver>>;
@@ -17,7 +17,7 @@ export interface Preset {
 
 export interface PresetDriver {
   readonly baseUrl?: string;
-  /** What differs from the secret of the preset. */
+  /** Fields that replace those of the preset's secret. */
   readonly secret?: Readonly<Record<string, string>>;
   /** Further settings of the upstream. */
   readonly settings?: Readonly<Record<string, unknown>>;

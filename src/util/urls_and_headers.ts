@@ -67,3 +67,8 @@ export function withQuery(url: string, query: string): string {
   const more = query.split("&").filter((pair) => ![...new URLSearchParams(pair).keys()].some((name) => own.has(name)));
   return [url, ...more].join("&");
 }
+
+/** Whether only this machine can reach a server that listens there. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
+}
