@@ -6,6 +6,7 @@ import { placeOfStore, risksOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
+import { secretsInFiles } from "../config/secrets.ts";
 import { storeKind } from "../config/store_kinds.ts";
 import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
@@ -56,7 +57,8 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
     loadConfig({ path: file ?? path, listen, ...facts, env, readText });
   const running = createRunning(loaded, load, { descriptors, worker }, program);
   // Before the first client is served and the start-up message is printed, so that every later change is noticed.
-  const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
+  const again = () => running.reload();
+  const stopReloading = watchConfig({ platform, file, since, terminal, again, look: running.readSecrets });
   const signals = watchSignals(platform, terminal);
   const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
@@ -115,6 +117,8 @@ interface Running {
   config(): Config;
   /** Reads the configuration again, and uses it if possible. `isQuiet`: report only changes. `by`: the operator who changed it. */
   reload(isQuiet?: boolean, by?: string): void;
+  /** Reads the files of secrets again, and uses what they hold once it rests. */
+  readSecrets(): void;
 }
 
 function createRunning(
@@ -136,6 +140,8 @@ function createRunning(
     configuration,
   };
   let running = loaded.config;
+  let secrets = secretsInFiles(running, platform);
+  let lastSeen = secrets;
   let app = createApp({ config: running, ...common });
   let isOwnChange = false;
   const self: Running = {
@@ -155,6 +161,7 @@ function createRunning(
         return;
       }
       const change = changeOf(running, next.config);
+      const held = secretsInFiles(next.config, platform);
       try {
         app = createApp({ config: next.config, ...common, after: app });
       } catch (error) {
@@ -164,9 +171,21 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
+      secrets = held;
       worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
+    },
+    readSecrets() {
+      const seen = secretsInFiles(running, platform);
+      // A file that is still being written is not used.
+      const rests = seen === lastSeen;
+      lastSeen = seen;
+      if (!rests || seen === secrets) return;
+      secrets = seen;
+      app = createApp({ config: running, ...common, after: app });
+      app.audit?.write({ event: "secrets changed" });
+      say("Serving with the new secrets");
     },
   };
   return self;

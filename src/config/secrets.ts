@@ -44,11 +44,14 @@ export function upstreamsWithoutSecret(config: Config, source: SecretSource): La
   });
 }
 
-/** The files that hold secrets of services. */
-export function secretFiles({ upstreams, catalogs }: Pick<Config, "upstreams" | "catalogs">): string[] {
+/** The secrets that are in files, as one text. Empty if there are none. */
+export function secretsInFiles(
+  { upstreams, catalogs }: Pick<Config, "upstreams" | "catalogs">,
+  source: SecretSource,
+): string {
   const services = [...Object.values(upstreams), ...Object.values(catalogs)];
-  const files = services.flatMap(({ secret }) => secret && secret !== "client" && secret.file || []);
-  return [...new Set(files)];
+  const inFiles = services.flatMap(({ secret }) => secret && secret !== "client" && secret.file ? [secret] : []);
+  return inFiles.map((secret) => secretAt(secret, source) ?? "").join("\n");
 }
 
 /** Whether there is an upstream for which callers send a token of their own. */

@@ -13,7 +13,7 @@ export type AuditEvent =
   | { event: "configuration changed"; paths: readonly string[]; morePaths?: number; by?: string }
   /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
-  | { event: "configuration refused" };
+  | { event: "configuration refused" | "secrets changed" };
 
 export interface Audit {
   write(event: AuditEvent): void;

@@ -55,15 +55,16 @@ async function callsOf<K extends ModelOperation>(attempt: Attempt<K>): Promise<C
 }
 
 function explainCall(call: Call, upstream: Upstream): JsonObject {
-  // A parameter may have any name.
-  const shown = upstream.secretPlace?.query === undefined
-    ? upstream
-    : { ...upstream, secret: upstream.secret && "***" };
-  const { url, method, headers } = headOf(call, shown);
+  const { url, method, headers } = headOf(call, upstream);
   const isSecret = (name: string) => isSecretHeader(name) || name === upstream.secretPlace?.header;
   const masked = Object.entries(headers).sort()
     .map(([name, value]): [string, string] => [name, isSecret(name) ? value.replace(/\S+$/, "***") : value]);
-  return { method, url: maskedUrl(url), headers: Object.fromEntries(masked), body: explainBody(call) };
+  return {
+    method,
+    url: maskedUrl(url, upstream.secretPlace?.query),
+    headers: Object.fromEntries(masked),
+    body: explainBody(call),
+  };
 }
 
 function explainBody({ body, form }: Call): JsonValue | undefined {
