@@ -22,7 +22,7 @@ import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { warmUp } from "./warm_up.ts";
-import { modifiedAt, watchConfig } from "./watch_config.ts";
+import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
 
 /** When the free descriptors are counted, in milliseconds. Counting takes a while, and must not delay the first client. */
@@ -131,17 +131,10 @@ function createRunning(
     const { createConfigDesk } = await import("./config_desk.ts");
     return createConfigDesk({ ...loaded, platform, load, running: self });
   };
-  const common = {
-    plugins,
-    platform,
-    log,
-    areDescriptorsScarce: descriptors.areScarce,
-    workers: worker,
-    configuration,
-  };
+  const { areScarce: areDescriptorsScarce } = descriptors;
+  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration };
   let running = loaded.config;
-  let secrets = secretsInFiles(running, platform);
-  let lastSeen = secrets;
+  const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
   let isOwnChange = false;
   const self: Running = {
@@ -161,7 +154,7 @@ function createRunning(
         return;
       }
       const change = changeOf(running, next.config);
-      const held = secretsInFiles(next.config, platform);
+      const secrets = secretsInFiles(next.config, platform);
       try {
         app = createApp({ config: next.config, ...common, after: app });
       } catch (error) {
@@ -171,18 +164,15 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
-      secrets = held;
+      held.use(secrets);
       worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
     readSecrets() {
-      const seen = secretsInFiles(running, platform);
-      // A file that is still being written is not used.
-      const rests = seen === lastSeen;
-      lastSeen = seen;
-      if (!rests || seen === secrets) return;
-      secrets = seen;
+      const secrets = secretsInFiles(running, platform);
+      if (!held.isNew(secrets)) return;
+      held.use(secrets);
       app = createApp({ config: running, ...common, after: app });
       app.audit?.write({ event: "secrets changed" });
       say("Serving with the new secrets");

@@ -56,3 +56,19 @@ export function modifiedAt(
     return undefined; // the file is being replaced
   }
 }
+
+/** Notices that a text has changed and rests: a file that is still being written is not used. */
+export function createRestingText(first: string): { isNew(now: string): boolean; use(now: string): void } {
+  let used = first;
+  let before = first;
+  return {
+    isNew(now) {
+      const rests = now === before;
+      before = now;
+      return rests && now !== used;
+    },
+    use(now) {
+      used = now;
+    },
+  };
+}

@@ -11,6 +11,8 @@ export interface Provider extends Preset {
   /** A model that it had when this was written, for examples. */
   model: string;
   drivers: Readonly<Record<string, ProviderDriver>>;
+  /** Whether it lists its models. By default it does. */
+  listsModels?: boolean;
   /** Whether the list of models needs no key, so that it says nothing about the key. */
   hasPublicList?: boolean;
   /** A path below the base URL that answers only to a valid key, without running a model. */

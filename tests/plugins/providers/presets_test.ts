@@ -71,8 +71,8 @@ for (const { name, driver, endpoint: { credential } } of MODELS.filter(({ endpoi
     const header = credential === "bearer" ? "x-api-key" : "authorization";
     const refused = await ask(appFor({ ...entry, secret: { header } }, name, fetch));
     assert(refused.status >= 400, refused.text);
-    const elsewhere = `${SERVICES[name]![driver]!.base}/other`;
-    const lost = await ask(appFor({ ...entry, baseUrl: elsewhere }, name, fetch));
+    const other = `${SERVICES[name]![driver]!.base}/other`;
+    const lost = await ask(appFor({ ...entry, baseUrl: other }, name, fetch));
     assert(lost.status >= 400, lost.text);
   });
 }

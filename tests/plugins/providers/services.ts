@@ -3,7 +3,7 @@ import { asObject, asObjects, type JsonObject } from "../../../src/canonical/jso
 
 /** A part of a service that speaks one wire. */
 export interface Endpoint {
-  /** What comes before the paths of the wire. */
+  /** The URL below which the paths of the wire are. */
   base: string;
   /** The header that must carry the key. No other may. Absent: the server takes any or none. */
   credential?: "bearer" | "x-api-key" | "api-key";
