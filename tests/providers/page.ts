@@ -39,8 +39,8 @@ function section(name: string, provider: Provider): string {
   const { title, source, keysAt, secret, drivers, model, remarks = [] } = provider;
   const recipe = recipeFor(name, provider);
   const port = "listen" in recipe ? Number(OWN_PORT) + 1 : OWN_PORT;
-  const created = keysAt === undefined ? "" : `Create a key at <${keysAt}>, and set it:\n\n`;
-  const variable = secret?.env === undefined ? "" : `${created}\`\`\`sh\nexport ${secret.env}=...\n\`\`\`\n\n`;
+  const created = keysAt === undefined ? "Create a key" : `Create a key at <${keysAt}>`;
+  const key = secret?.env === undefined ? [] : [`${created}, and set the variable \`${secret.env}\` to it.`, ""];
   const settings = Object.entries(drivers).map(([driver, { baseUrl, baseUrlForm, settings = {}, secret: own }]) => {
     const header = own?.header ?? secret?.header ?? (driver === "messages" ? "x-api-key" : "authorization");
     const more = Object.entries(settings).map(([key, value]) => `\`${key}: ${JSON.stringify(value)}\``);
@@ -51,7 +51,8 @@ function section(name: string, provider: Provider): string {
   return [
     `## ${title}`,
     "",
-    variable + "```json",
+    ...key,
+    "```json",
     `{\n${Object.entries(recipe).map(([key, value]) => `  "${key}": ${inOneLine(value)}`).join(",\n")}\n}`,
     "```",
     "",
