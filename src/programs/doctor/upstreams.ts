@@ -235,7 +235,8 @@ async function withoutList(visited: Visited, examined: Examined): Promise<Judgem
     finding: well("upstream", subject, "It is reachable and lists no models (status 404)"),
     isLost: false,
   };
-  if (!visited.listing) return none;
+  const isKnown = Object.values(visited.provider?.drivers ?? {}).some((known) => known.baseUrl === baseUrl);
+  if (!visited.listing || isKnown) return none;
   const wrong = (better: string) => ({
     finding: problem(
       level,

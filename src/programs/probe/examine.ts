@@ -13,6 +13,7 @@ import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
 import type { SecretHeader } from "../../contract/call.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
+import { byProvider } from "./provider_entry.ts";
 import { modelsIn, openProbe, ProbeError } from "./probe_call.ts";
 
 export interface Examined {
@@ -61,7 +62,8 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
   const root = kind.driver === undefined ? baseUrl : new URL("..", `${baseUrl}/`).href.replace(/\/$/, "");
   const entryUrl = query === undefined ? root : `${root}?${query}`;
   const reference = secret && place && referenceTo(secret.env, place.header, driver);
-  const { entry, reasons } = entryFor({ driver, baseUrl: entryUrl, secret: reference, kind, findings });
+  const full = entryFor({ driver, baseUrl: entryUrl, secret: reference, kind, findings });
+  const { entry, reasons } = byProvider(full, kind.title, builtIn.providers);
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
 }
 
