@@ -90,9 +90,8 @@ async function launch(): Promise<number> {
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
   const file = (option("config") ?? Deno.env.get("LANEWAY_CONFIG")) || "gateway.json";
-  const written = readJson(file);
-  const plain = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
-  const merged = withPresets(plain, () => readJson(PROVIDERS) as Record<string, Preset>);
+  const written = withPresets(readJson(file), () => readJson(PROVIDERS) as Record<string, Preset>);
+  const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);

@@ -44,19 +44,21 @@ export class ConfigError extends Error {
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { written, source, file, inherited } = readConfig(options);
-  return { config: parseConfig(written, source, options), source, file, inherited };
+  return { config: parseWhole(written, source, options), source, file, inherited };
 }
 
 /** The configuration as it is written, merged but not checked. Throws a `ConfigError` if it cannot be read. */
 export function readConfig(
-  options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env">,
+  options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env" | "providers">,
 ): { written: unknown } & Pick<LoadedConfig, "source" | "file" | "inherited"> {
-  const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
+  const { value: own, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
+  // The settings of the default are weaker than those of a provider that the file names.
+  const value = withPresets(own, () => options.providers ?? {});
   const isExtended = isJsonObject(value) && value.extends === "default";
   const whole = isExtended ? mergeJson(DEFAULT, { ...value, extends: null }) : value;
-  const own = isExtended && isJsonObject(value.upstreams) ? Object.keys(value.upstreams) : [];
+  const named = isExtended && isJsonObject(value.upstreams) ? Object.keys(value.upstreams) : [];
   const inherited = isExtended || file === undefined
-    ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !own.includes(name))
+    ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !named.includes(name))
     : [];
   // A value of the wrong type stays, so that the schema refuses it.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
@@ -65,8 +67,12 @@ export function readConfig(
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const { stages, providers = {} } = surroundings;
-  const whole = withPresets(value, () => providers);
+  return parseWhole(withPresets(value, () => surroundings.providers ?? {}), source, surroundings);
+}
+
+/** `whole`: with the settings of providers. */
+function parseWhole(whole: unknown, source: string, surroundings: Surroundings): Config {
+  const { stages } = surroundings;
   const result = configSchemaWith(stages).safeParse(whole, { error: describeIssue, jitless: true });
   const problems = result.success ? [] : result.error.issues.flatMap(problemsOf).filter(isNoProviders(whole));
   const known = new Set(problems.map(({ path }) => path));

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { providers } from "../../plugins/mod.ts";
 import { parseConfig, pluginFacts } from "../../src/app.ts";
-import { parseConfig as parse } from "../../src/config/load.ts";
+import { loadConfig, parseConfig as parse } from "../../src/config/load.ts";
 import { permissionsOf } from "../../src/config/permissions.ts";
 import { withPresets } from "../../src/util/merge.ts";
 import { problemsOf } from "./surroundings.ts";
@@ -27,6 +27,14 @@ Deno.test("provider: what is written wins, and null takes a setting away", () =>
   assertEquals(used({ provider: "groq", secret: null }).secret, undefined);
   assertEquals(used({ provider: "groq", secret: "client" }).secret, "client");
   assertEquals(used({ provider: "openai", refuses: [] }).refuses, []);
+});
+
+Deno.test("provider: it is stronger than the default that a file extends, whose merge leaves each null to it", () => {
+  const upstreams = { router: { provider: "groq" }, open: { provider: "mistral", secret: null } };
+  const text = JSON.stringify({ extends: "default", upstreams });
+  const { config } = loadConfig({ path: "mine.json", ...pluginFacts(), ...options, readText: () => text });
+  assertEquals(config.upstreams.router!.baseUrl, "https://api.groq.com/openai/v1");
+  assertEquals(config.upstreams.open!.secret, undefined);
 });
 
 Deno.test("provider: a secret's source and its place are replaced one by one", () => {
