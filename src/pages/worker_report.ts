@@ -25,12 +25,12 @@ export function processStatus(gateway: Gateway): ProcessStatus {
     streamsOpen: meter?.openStreams ?? 0,
     webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: process.memory(),
-    upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
+    upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret, hasSecretFile }]) => {
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
         name,
         driver: driver.name,
-        ...(missingSecret !== undefined && { missingSecret }),
+        ...(missingSecret !== undefined && { [hasSecretFile ? "missingFile" : "missingSecret"]: missingSecret }),
         resting: resting.filter((target) => target.startsWith(`${name}/`)).map((target) =>
           target.slice(name.length + 1)
         ),

@@ -66,6 +66,8 @@ for (
     const response = await app.post(CHAT, chatBody());
     assertEquals(response.status, 503);
     assertStringIncludes(await response.text(), "write it to the file /run/token");
+    const { upstreams: [status] } = await (await app.get("/status")).json();
+    assertEquals([status.missingFile, status.missingSecret], ["/run/token", undefined]);
     assertEquals(calls, []);
   });
 }
