@@ -2,6 +2,7 @@
 import type { Fidelity } from "../src/contract/fidelity.ts";
 import type { Catalog } from "../src/contract/catalog.ts";
 import type { Driver } from "../src/contract/driver.ts";
+import type { Providers } from "../src/contract/provider.ts";
 import type { AnyProtocol } from "../src/contract/protocol.ts";
 import type { StagePlugin } from "../src/contract/stage.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
@@ -11,6 +12,7 @@ import { geminiProtocols } from "./gemini/mod.ts";
 import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
+import presets from "./providers/presets.json" with { type: "json" };
 import { redact } from "./redact/mod.ts";
 import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
@@ -52,6 +54,8 @@ export const drivers: readonly Driver[] = [
   ...hubDrivers,
   sandbox,
 ];
+/** As data, because the launcher reads them without running any plugin. */
+export const providers: Providers = presets;
 export { searchBackends };
 /** In the order in which a request passes them. */
 export const stages: readonly StagePlugin[] = [redact];

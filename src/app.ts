@@ -11,7 +11,7 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it uses the configuration that its environment names.
  */
-import { catalogs, drivers, fidelityTables, protocols, searchBackends, stages } from "../plugins/mod.ts";
+import { catalogs, drivers, fidelityTables, protocols, providers, searchBackends, stages } from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
@@ -65,6 +65,8 @@ export interface AppOptions {
   config: Config;
   /** Looks up environment variables for the secrets that the configuration names. Defaults to the process environment. */
   env?(name: string): string | undefined;
+  /** Reads the text of a file that holds a secret. By default, as the platform does. */
+  readSecret?(path: string): string;
   /** Makes the calls to upstreams, instead of the configured transports. */
   fetch?: Fetch;
   /** Milliseconds since the epoch. */
@@ -119,7 +121,7 @@ export interface App {
 }
 
 /** The default plugins of a gateway. */
-export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends, stages };
+export const builtIn: Plugins = { protocols, drivers, providers, catalogs, searchBackends, stages };
 
 /** A gateway for this configuration. It makes no calls before the first request. */
 export function createApp(options: AppOptions): App {
@@ -158,6 +160,7 @@ function createWorld(options: AppOptions): World {
     plugins,
     platform,
     env,
+    readText: options.readSecret ?? platform.readText,
     transports: createTransports(options.fetch, platform, keep),
     clocks,
     newId: options.newId ?? randomId,

@@ -29,6 +29,7 @@ export * from "./contract/frame.ts";
 export type * from "./contract/intake.ts";
 export * from "./contract/path_pattern.ts";
 export * from "./contract/protocol.ts";
+export type * from "./contract/provider.ts";
 export type * from "./contract/quirks.ts";
 export type * from "./contract/stage.ts";
 export * from "./contract/stream.ts";

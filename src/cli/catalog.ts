@@ -5,12 +5,9 @@ import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
 import { invocation } from "../programs/invocation.ts";
-import { type Program, UsageError } from "../programs/program.ts";
+import { CommandError, type Program, UsageError } from "../programs/program.ts";
 
-/** The models cannot be listed, or the file cannot be written. The message is for people. */
-export class CatalogError extends Error {}
-
-/** Throws `CatalogError` and `UsageError`. */
+/** Throws `CommandError` and `UsageError`. */
 export async function writeCatalog(
   [lane, path = `models-${lane}.json`, ...more]: string[],
   configPath: string | undefined,
@@ -25,7 +22,7 @@ export async function writeCatalog(
   try {
     await builtin("node:fs/promises").writeFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
   } catch (error) {
-    throw new CatalogError(`Cannot write ${path}: ${(error as Error).message}`);
+    throw new CommandError(`Cannot write ${path}: ${(error as Error).message}`);
   }
   streams.say(`Models of lane "${lane}" written to ${path}: ${models.length}`);
   return 0;
@@ -38,8 +35,8 @@ async function readModels(lane: string, config: Config, { platform, plugins }: P
   const app = createApp({ config: open, store, plugins, platform, log: () => {} });
   const response = await app.fetch(new Request(`http://gateway/${encodeURIComponent(lane)}/v1/models?client_version=`));
   const body = await response.json();
-  if (!response.ok) throw new CatalogError(body.error.message);
+  if (!response.ok) throw new CommandError(body.error.message);
   const notes = response.headers.get("x-laneway-notes");
-  if (notes !== null) throw new CatalogError(`Cannot list all models of lane "${lane}": ${notes}`);
+  if (notes !== null) throw new CommandError(`Cannot list all models of lane "${lane}": ${notes}`);
   return body.models;
 }

@@ -13,7 +13,7 @@ import {
   permissionsOf,
   type PermissionSource,
 } from "../config/permissions.ts";
-import { isObject, mergeJson, withoutComments } from "../util/config_text.ts";
+import { isObject, mergeJson, type Preset, withoutComments, withPresets } from "../util/config_text.ts";
 import { shown } from "../util/printable.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
@@ -64,6 +64,8 @@ function readJson(path: string | URL): unknown {
   }
 }
 
+/** The hosts of other providers than the built-in ones are not known before their code runs. */
+const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
@@ -93,7 +95,7 @@ async function launch(): Promise<number> {
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
   const file = configFile();
-  const written = readJson(file);
+  const written = withPresets(readJson(file), () => readJson(PROVIDERS) as Record<string, Preset>);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };

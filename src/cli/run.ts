@@ -6,11 +6,9 @@ import { ConfigError } from "../config/load.ts";
 import { standardStreams } from "../observe/standard.ts";
 import { deno } from "../platform/deno.ts";
 import type { Platform } from "../platform/platform.ts";
-import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
-import { printPermissions } from "./permissions.ts";
-import { type Program, UsageError } from "../programs/program.ts";
+import { CommandError, type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
 
 const help = (program: string) =>
@@ -106,7 +104,7 @@ async function main(program: Program): Promise<number> {
       say(`${error.message}; --help lists the options`);
       return 2;
     }
-    if (error instanceof ConfigError || error instanceof CatalogError) {
+    if (error instanceof ConfigError || error instanceof CommandError) {
       say(error.message);
       return 1;
     }
@@ -127,13 +125,13 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "keys":
       return import("./keys.ts").then(({ manageKeys }) => manageKeys(rest, config, program));
     case "catalog":
-      return writeCatalog(rest, config, program);
+      return import("./catalog.ts").then(({ writeCatalog }) => writeCatalog(rest, config, program));
     case "usage":
       return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
     case "validate":
       return import("./validate.ts").then(({ validate }) => validate(rest, config, listen, program));
     case "permissions":
-      return printPermissions(rest, config, listen, program);
+      return import("./permissions.ts").then(({ printPermissions }) => printPermissions(rest, config, listen, program));
     case "fetcher":
       throw new UsageError("This program does not include the fetcher: start it with deno task start fetcher");
     case "health":

@@ -6,6 +6,7 @@ import { placeOfStore, risksOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
+import { secretsInFiles } from "../config/secrets.ts";
 import { storeKind } from "../config/store_kinds.ts";
 import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
@@ -21,7 +22,7 @@ import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { warmUp } from "./warm_up.ts";
-import { modifiedAt, watchConfig } from "./watch_config.ts";
+import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
 
 /** When the free descriptors are counted, in milliseconds. Counting takes a while, and must not delay the first client. */
@@ -56,7 +57,8 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
     loadConfig({ path: file ?? path, listen, ...facts, env, readText });
   const running = createRunning(loaded, load, { descriptors, worker }, program);
   // Before the first client is served and the start-up message is printed, so that every later change is noticed.
-  const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
+  const again = () => running.reload();
+  const stopReloading = watchConfig({ platform, file, since, terminal, again, look: running.readSecrets });
   const signals = watchSignals(platform, terminal);
   const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
@@ -115,6 +117,8 @@ interface Running {
   config(): Config;
   /** Reads the configuration again, and uses it if possible. `isQuiet`: report only changes. `by`: the operator who changed it. */
   reload(isQuiet?: boolean, by?: string): void;
+  /** Reads the files of secrets again, and uses what they hold once it rests. */
+  readSecrets(): void;
 }
 
 function createRunning(
@@ -127,15 +131,10 @@ function createRunning(
     const { createConfigDesk } = await import("./config_desk.ts");
     return createConfigDesk({ ...loaded, platform, load, running: self });
   };
-  const common = {
-    plugins,
-    platform,
-    log,
-    areDescriptorsScarce: descriptors.areScarce,
-    workers: worker,
-    configuration,
-  };
+  const { areScarce: areDescriptorsScarce } = descriptors;
+  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration };
   let running = loaded.config;
+  const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
   let isOwnChange = false;
   const self: Running = {
@@ -155,6 +154,7 @@ function createRunning(
         return;
       }
       const change = changeOf(running, next.config);
+      const secrets = secretsInFiles(next.config, platform);
       try {
         app = createApp({ config: next.config, ...common, after: app });
       } catch (error) {
@@ -164,9 +164,18 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
+      held.use(secrets);
       worker?.keep({ ...loaded, config: running });
-      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
+      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
+    },
+    readSecrets() {
+      const secrets = secretsInFiles(running, platform);
+      if (!held.isNew(secrets)) return;
+      held.use(secrets);
+      app = createApp({ config: running, ...common, after: app });
+      app.audit?.write({ event: "secrets changed" });
+      say("Serving with the new secrets");
     },
   };
   return self;
@@ -207,7 +216,7 @@ async function listenOn(
 ): Promise<Serving | undefined> {
   const { env } = platform;
   const store = placeOfStore(config.store, platform, env);
-  const unmasked = unmaskedSecrets(config, env);
+  const unmasked = unmaskedSecrets(config, platform);
   const { hostname, port } = config.listen;
   try {
     return await platform.serve({
@@ -220,7 +229,10 @@ async function listenOn(
       },
       onListen(address) {
         if (worker && !worker.isFirst) return;
-        say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
+        say(
+          startupMessage({ version: manifest.version, config, source, address, secrets: platform, unmasked, store })
+            .trimEnd(),
+        );
       },
       onError: (thrown) => answerFailure(thrown, say),
       areWasted: descriptors.areWasted,

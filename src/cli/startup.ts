@@ -1,6 +1,6 @@
 import { isPattern } from "../canonical/models.ts";
 import { describePlace, type StorePlace } from "../compose/store.ts";
-import { upstreamsWithoutSecret } from "../config/secrets.ts";
+import { type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
 
@@ -11,7 +11,7 @@ export interface Startup {
   source: string;
   /** The real address, which the configuration leaves open if the port is 0. */
   address: { hostname: string; port: number };
-  env(name: string): string | undefined;
+  secrets: SecretSource;
   /** The names of secrets that are too short to be masked. */
   unmasked: readonly string[];
   /** Where conversations are stored. */
@@ -21,7 +21,7 @@ export interface Startup {
 const WIDTH = 80;
 
 /** The message for the operator who has just started the gateway. It never shows a secret. */
-export function startupMessage({ version, config, source, address, env, unmasked, store }: Startup): string {
+export function startupMessage({ version, config, source, address, secrets, unmasked, store }: Startup): string {
   const url = `http://${callable(address.hostname)}:${address.port}`;
   const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
   return [
@@ -31,7 +31,7 @@ export function startupMessage({ version, config, source, address, env, unmasked
     "Lanes",
     ...laneLines(config, url),
     "",
-    ...secretLines(config, env),
+    ...secretLines(config, secrets),
     ...unmaskedLines(unmasked),
     storeLine(config, store),
     ...keyLines(config),
@@ -86,12 +86,14 @@ function firstFew(names: string[], what: string, width: number): string {
   return `${count}${shown.join(", ")}, ...`;
 }
 
-function secretLines(config: Config, env: Startup["env"]): string[] {
-  const byVariable = Object.groupBy(upstreamsWithoutSecret(config, env), ({ variable }) => variable);
-  const lines = Object.entries(byVariable).flatMap(([variable, lacking = []]) => [
-    `  ${lacking.map(({ upstream }) => upstream).join(", ")}: requests get 503. Set the secret and restart:`,
-    `    export ${variable}=...`,
-  ]);
+function secretLines(config: Config, source: SecretSource): string[] {
+  const byPlace = Map.groupBy(upstreamsWithoutSecret(config, source), ({ variable, file }) => file ?? variable);
+  const lines = [...byPlace].flatMap(([place, lacking]) => {
+    const names = lacking.map(({ upstream }) => upstream).join(", ");
+    return lacking[0]!.file === undefined
+      ? [`  ${names}: requests get 503. Set the secret and restart:`, `    export ${place}=...`]
+      : [`  ${names}: requests get 503. Write the secret to this file:`, `    ${place}`];
+  });
   return lines.length === 0 ? [] : ["Upstreams without a secret", ...lines, ""];
 }
 

@@ -10,18 +10,20 @@ export function validate(
   [file, more]: readonly string[],
   path: string | undefined,
   listen: Listen,
-  { platform: { env }, plugins, streams: { print } }: Program,
+  { platform, plugins, streams: { print } }: Program,
 ): number {
   if (more !== undefined) throw new UsageError(`Unexpected argument "${more}"`);
   const unset = new Set<string>();
   const withPlaceholders = (name: string) => {
-    const value = env(name);
+    const value = platform.env(name);
     if (value || name === "LANEWAY_CONFIG") return value;
     unset.add(name);
     return PLACEHOLDER_SECRET;
   };
   const { config, source } = loadConfig({ path: file ?? path, listen, ...pluginFacts(plugins), env: withPlaceholders });
-  for (const { variable } of upstreamsWithoutSecret(config, env)) unset.add(variable);
+  for (const { variable, file: lacking } of upstreamsWithoutSecret(config, platform)) {
+    unset.add(lacking === undefined ? variable! : `a secret in ${lacking}`);
+  }
   const counts = [
     counted(Object.keys(config.lanes).length, "lane"),
     counted(Object.keys(config.upstreams).length, "upstream"),

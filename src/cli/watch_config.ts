@@ -15,13 +15,16 @@ export interface WatchOptions {
   terminal: Terminal;
   /** Called when the configuration has to be read again. */
   again(): void;
+  /** Called each time that the file is checked. */
+  look(): void;
 }
 
 /** Calls `again` when the file has changed, and at SIGHUP unless the terminal was closed. Returns a function that stops it. */
-export function watchConfig({ platform, file, since, terminal, again }: WatchOptions): () => void {
+export function watchConfig({ platform, file, since, terminal, again, look }: WatchOptions): () => void {
   let known = since ?? modifiedAt(file, platform);
   let before = known;
   const stop = repeat(LOOK_MS, () => {
+    look();
     const now = modifiedAt(file, platform);
     // A file that is still being written is not read.
     const rests = now === before;
@@ -52,4 +55,20 @@ export function modifiedAt(
   } catch {
     return undefined; // the file is being replaced
   }
+}
+
+/** Notices that a text has changed and rests: a file that is still being written is not used. */
+export function createRestingText(first: string): { isNew(now: string): boolean; use(now: string): void } {
+  let used = first;
+  let before = first;
+  return {
+    isNew(now) {
+      const rests = now === before;
+      before = now;
+      return rests && now !== used;
+    },
+    use(now) {
+      used = now;
+    },
+  };
 }

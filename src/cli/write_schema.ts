@@ -11,7 +11,18 @@ const file = new URL("../config/gateway.schema.json", import.meta.url);
  */
 export function schemaText(): string {
   const configSchema = configSchemaWith(pluginFacts().stages);
-  return JSON.stringify({ title: "Laneway", ...z.toJSONSchema(configSchema, { io: "input" }) }, null, 2) + "\n";
+  const schema = z.toJSONSchema(configSchema, { io: "input", override: withChoices });
+  return JSON.stringify({ title: "Laneway", ...schema }, null, 2) + "\n";
+}
+
+/** Makes a driver optional beside a provider, which has one. */
+function withChoices({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  const { properties = {}, required = [] } = jsonSchema;
+  if (properties.provider && properties.driver) {
+    jsonSchema.required = required.filter((name) => name !== "driver");
+    if (jsonSchema.required.length === 0) delete jsonSchema.required;
+    jsonSchema.anyOf = [{ required: ["driver"] }, { required: ["provider"] }];
+  }
 }
 
 if (import.meta.main) {

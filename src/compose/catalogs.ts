@@ -1,5 +1,6 @@
 /** The configured catalogs: their lists, where they locate a model, and the files of a model's tokenizer. */
 import type { Config } from "../config/schema.ts";
+import { secretAt, type SecretSource } from "../config/secrets.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
@@ -29,8 +30,7 @@ export interface Source {
   tokenizerFiles(model: string): Promise<TokenizerFiles>;
 }
 
-interface World {
-  env(name: string): string | undefined;
+interface World extends SecretSource {
   transport: Transport;
   now(): number;
   signal: AbortSignal;
@@ -38,7 +38,7 @@ interface World {
 
 /** Creates the catalogs. They are called with their own secrets, if they have any, and never with a client's. */
 export function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
-  const { env, transport } = world;
+  const { transport } = world;
   return new Map(
     Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret, filesFrom }]) => {
       const catalog = catalogs.find((candidate) => candidate.name === plugin);
@@ -47,7 +47,7 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
         name,
         ...splitBaseUrl(baseUrl),
         secretPlace: secretPlaceOf(secret),
-        secret: secret && env(secret.env) || undefined,
+        secret: secret && secretAt(secret, world),
         headers: {},
         resultsFrom: filesFrom,
         transport,

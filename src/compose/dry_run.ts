@@ -15,6 +15,7 @@ interface Copied extends DryRunWorld {
   platform?: Platform;
   plugins?: Partial<Plugins>;
   env(name: string): string;
+  readSecret(): string;
   now(): number;
   monotonic(): number;
   newId(): string;
@@ -41,6 +42,7 @@ export function dryRunsFor(
           platform,
           plugins,
           env: () => "no-secret-of-anybody",
+          readSecret: () => "no-secret-of-anybody",
           now: () => NOW,
           monotonic: () => NOW,
           newId: () => String(++ids),

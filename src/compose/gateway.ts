@@ -1,7 +1,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
 import { storeKind } from "../config/store_kinds.ts";
-import { hasSeveralCallers, takesTokens } from "../config/secrets.ts";
+import { hasSeveralCallers, secretAt, takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
 import { createLoadShedder, defaultMemoryBytes, type LoadShedder } from "../http/load_shedding.ts";
@@ -59,13 +59,15 @@ export const PACE: Pace = {
 
 /** Creates everything that requests need from the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
-  const { config, plugins, keep, env, transports, clocks, process: { draining, stop }, observe, pace, newId } = world;
+  const { config, plugins, keep, env, readText, transports, clocks, observe, pace, newId } = world;
+  const { draining, stop } = world.process;
   const sources = keep(
     "catalogs",
-    [config.catalogs, config.transport],
+    [config.catalogs, config.transport, catalogSecrets(world)],
     () =>
       createCatalogs(config, plugins.catalogs, {
         env,
+        readText,
         transport: transports.get(config.transport),
         now: clocks.monotonic,
         signal: stop.signal,
@@ -74,7 +76,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   const upstreams = createUpstreams(world);
   const keys = keysOf(world);
   const guards = createGuards(world, ledger, keys);
-  const secrets = [...new Set(secretsOf(config, env).map(({ value }) => value))];
+  const secrets = [...new Set(secretsOf(config, world).map(({ value }) => value))];
   return {
     answer: handle,
     operatorEndpoints: createOperatorEndpoints({
@@ -109,6 +111,11 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     pace,
     newId,
   };
+}
+
+/** The catalogs' secrets that are in files, which may change without the configuration. */
+function catalogSecrets({ config: { catalogs }, ...source }: World): (string | undefined)[] {
+  return Object.values(catalogs).map(({ secret }) => secret?.file === undefined ? undefined : secretAt(secret, source));
 }
 
 type Keys = Parameters<typeof createKeyLookup>[0];

@@ -42,7 +42,8 @@ function offersOf(
   return [...new Set(Object.values(lane))].flatMap((name) => {
     const upstream = upstreams.get(name);
     const make = () => upstream && createServerList(upstream, { now: monotonic, signal: stop.signal });
-    const list = keep(`models of ${name}`, config.upstreams[name], make);
+    const from = [config.upstreams[name], upstream?.hasSecretFile ? upstream.secret : undefined];
+    const list = keep(`models of ${name}`, from, make);
     return list ? [withTasks(list, TASKS.filter((task) => lane[task] === name))] : [];
   });
 }

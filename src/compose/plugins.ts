@@ -3,6 +3,7 @@ import { type ModelOperation, TASK_OF } from "../canonical/operations.ts";
 import type { Surroundings } from "../config/check.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Driver } from "../contract/driver.ts";
+import type { Providers } from "../contract/provider.ts";
 import type { SearchBackend } from "../contract/search.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import type { StagePlugin } from "../contract/stage.ts";
@@ -13,6 +14,8 @@ export interface Plugins {
   protocols: readonly AnyProtocol[];
   /** The ways of calling upstreams. The configuration names one for each upstream. */
   drivers: readonly Driver[];
+  /** The services whose settings are known. A configuration may name one for an upstream. */
+  providers: Providers;
   /** The sources of lists of models. The configuration names one for each catalog. */
   catalogs: readonly Catalog[];
   /** Services that search the web. The configuration names one. */
@@ -23,8 +26,8 @@ export interface Plugins {
 
 /** The facts about plugins that the checks of a configuration need. */
 export function pluginFacts(
-  { drivers, catalogs, searchBackends, stages }: Plugins,
-): Pick<Surroundings, "drivers" | "catalogs" | "searchBackends" | "stages"> {
+  { drivers, providers, catalogs, searchBackends, stages }: Plugins,
+): Pick<Surroundings, "drivers" | "providers" | "catalogs" | "searchBackends" | "stages"> {
   const facts = drivers.map(({ name, operations, counters = [], reads = [] }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
@@ -37,6 +40,7 @@ export function pluginFacts(
   const searching = searchBackends.map(({ name, secret }) => [name, { needsSecret: secret !== undefined }]);
   return {
     drivers: Object.fromEntries(facts),
+    providers,
     catalogs: Object.fromEntries(finding),
     searchBackends: Object.fromEntries(searching),
     stages: Object.fromEntries(stages.map(({ name, description, options }) => [name, { description, options }])),

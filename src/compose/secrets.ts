@@ -1,12 +1,11 @@
 import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
+import { secretAt, type SecretReference, type SecretSource } from "../config/secrets.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isSecretHeader, isSecretParameter, secretsInUrl, splitBaseUrl } from "../util/urls_and_headers.ts";
 
-type Env = (name: string) => string | undefined;
-
 interface Secret {
-  /** The variable that holds it, or the path of the setting in the configuration. */
+  /** The variable or the file that holds it, or the path of the setting in the configuration. */
   name: string;
   value: string;
 }
@@ -17,13 +16,17 @@ interface Secret {
  */
 export function secretsOf(
   { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
-  env: Env,
+  source: SecretSource,
 ): Secret[] {
   const fetcher = webFetch && (webFetch.url === undefined ? { secret: { env: FETCHER_TOKEN } } : webFetch);
   const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
   const named = [...services.map(({ secret }) => secret), sealing.key, store.url, oidc?.console?.secret]
-    .flatMap((secret) => secret && secret !== "client" ? [{ name: secret.env, value: env(secret.env) ?? "" }] : []);
+    .flatMap((secret: SecretReference | "client" | undefined) =>
+      secret && secret !== "client"
+        ? [{ name: secret.file ?? secret.env ?? "", value: secretAt(secret, source) ?? "" }]
+        : []
+    );
   const given = [
     ...headersOf("upstreams", upstreams),
     ...headersOf("hostedTools.mcp.servers", mcp.servers),
@@ -52,8 +55,8 @@ function parametersOf(path: string, services: Record<string, { baseUrl?: string 
 }
 
 /** The names of secrets that are not masked in the answers of upstreams, because they are as short as plain words. */
-export function unmaskedSecrets(config: Config, env: Env): string[] {
+export function unmaskedSecrets(config: Config, source: SecretSource): string[] {
   // Only the last word of a header counts, because the words before it name its scheme.
-  const last = new Map(secretsOf(config, env).map(({ name, value }) => [name, value]));
+  const last = new Map(secretsOf(config, source).map(({ name, value }) => [name, value]));
   return [...last].filter(([, value]) => value.length < SHORTEST_MASKED).map(([name]) => name);
 }

@@ -1,4 +1,5 @@
 import type { Config } from "../config/schema.ts";
+import { secretAt } from "../config/secrets.ts";
 import type { SecretPlace } from "../contract/call.ts";
 import type { Driver } from "../contract/driver.ts";
 import { ConcurrencyLimit } from "../routing/concurrency.ts";
@@ -27,7 +28,8 @@ export function createUpstreams(world: World): Map<string, Upstream> {
           () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
         );
       const make = () => createUpstream(name, upstream, { ...read, concurrency }, world);
-      return [name, { ...keep(`upstream ${name}`, [upstream, read], make), transport }];
+      const kept = keep(`upstream ${name}`, [upstream, read], make);
+      return [name, { ...kept, ...secretFor(upstream, world), transport }];
     }),
   );
 }
@@ -41,21 +43,17 @@ function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
   limits: Limits,
-  { plugins: { drivers }, env, store, clocks: { now } }: World,
+  { plugins: { drivers }, store, clocks: { now } }: World,
 ): Omit<Upstream, "transport"> {
   const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, relax, ...others } =
     upstream;
-  const { propagateTrace, ...rest } = others;
+  const { propagateTrace, provider: _provider, ...rest } = others;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
   if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
-  const own = secret === "client" ? undefined : secret;
-  const value = own && env(own.env);
   const access = {
     ...baseUrl !== undefined && splitBaseUrl(baseUrl),
-    secret: value,
-    secretPlace: secretPlaceOf(own, driver),
-    missingSecret: own && !value ? own.env : undefined,
+    secretPlace: secretPlaceOf(secret === "client" ? undefined : secret, driver),
     takesTokens: secret === "client",
   };
   const service = { name, driver, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
@@ -67,8 +65,23 @@ function createUpstream(
   return { ...service, refuses, relax, refusals, providers, tokenizers, quirks };
 }
 
-/** The header for a service's secret, from the configuration or else the driver. Absent for a bearer token. */
-export function secretPlaceOf(secret: { header?: string } | undefined, driver?: Driver): SecretPlace | undefined {
+/** The secret of an upstream, which may be another one whenever the configuration is read. */
+function secretFor(
+  { secret }: Config["upstreams"][string],
+  world: World,
+): Pick<Upstream, "secret" | "missingSecret" | "hasSecretFile"> {
+  if (!secret || secret === "client") return {};
+  const value = secretAt(secret, world);
+  const hasSecretFile = secret.file !== undefined;
+  return { secret: value, missingSecret: value === undefined ? secret.file ?? secret.env : undefined, hasSecretFile };
+}
+
+/** The place for a service's secret, from the configuration or else the driver. Absent for a bearer token. */
+export function secretPlaceOf(
+  secret: { header?: string; query?: string } | undefined,
+  driver?: Driver,
+): SecretPlace | undefined {
+  if (secret?.query !== undefined) return { query: secret.query };
   const header = secret?.header?.toLowerCase();
   if (header === undefined) return driver?.secret;
   return header === "authorization" ? undefined : { header };

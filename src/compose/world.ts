@@ -21,6 +21,8 @@ export interface World extends PartKeeper {
   plugins: Plugins;
   platform: Platform;
   env(name: string): string | undefined;
+  /** The text of a file that holds a secret. Throws if it cannot be read. */
+  readText(path: string): string;
   /** How upstreams and catalogs are called. */
   transports: Transports;
   clocks: Clocks;

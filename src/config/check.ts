@@ -1,12 +1,15 @@
 /** The second pass: problems that the schema cannot find, such as names that refer to nothing. */
 import { asList, asObject, isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
+import type { Providers } from "../contract/provider.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { storeProblems } from "./check_store.ts";
 import { oidcProblems } from "./oidc_schema.ts";
 import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
-import { hint } from "./hint.ts";
+import { driverHint, missingUrl, providerProblems } from "./check_provider.ts";
+import { hint, quoted } from "./hint.ts";
 import type { StageSections } from "./stage_sections.ts";
+import { isLoopback } from "../util/urls_and_headers.ts";
 import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
 
@@ -44,6 +47,8 @@ export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
   catalogs: Readonly<Record<string, CatalogFacts>>;
   /** Absent if there are none. */
+  providers?: Providers;
+  /** Absent if there are none. */
   searchBackends?: HostedSurroundings["searchBackends"];
   /** The sections of stages. Absent if there are none. */
   stages?: StageSections;
@@ -59,6 +64,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   const config = asObject(raw);
   const checker: Checker = {
     drivers: surroundings.drivers,
+    providers: surroundings.providers ?? {},
     plugins: surroundings.catalogs,
     env: surroundings.env,
     config,
@@ -89,6 +95,7 @@ interface Checker {
   /** The hints by an unknown upstream's name: thousands of models may have the same one. */
   upstreamHints: Map<string, string>;
   drivers: Surroundings["drivers"];
+  providers: Providers;
   /** The catalog plugins. */
   plugins: Surroundings["catalogs"];
   env: Surroundings["env"];
@@ -147,6 +154,7 @@ function* upstreamProblems(checker: Checker): Problems {
     const path = `upstreams.${name}`;
     yield* upstreamCatalogProblems(path, asObject(upstream), checker);
     yield* secretProblems(`${path}.secret.env`, asObject(asObject(upstream).secret).env, checker.env);
+    yield* providerProblems(path, asObject(upstream), checker.providers, checker.config);
     yield* driverProblems(path, asObject(upstream), checker);
   }
 }
@@ -173,11 +181,12 @@ function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Check
   }
 }
 
-function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): Problems {
-  const { driver: name, baseUrl, counter } = upstream;
+function* driverProblems(path: string, upstream: Fields, checker: Checker): Problems {
+  const { driver: name, provider, baseUrl, counter } = upstream;
+  const { drivers, providers } = checker;
   if (typeof name !== "string") return;
   if (!Object.hasOwn(drivers, name)) {
-    yield { path: `${path}.driver`, message: `Cannot find driver "${name}"${hint(name, Object.keys(drivers))}` };
+    yield { path: `${path}.driver`, message: `Cannot find driver "${name}"${driverHint(name, checker)}` };
     return;
   }
   const { counters, reads, needsBaseUrl } = drivers[name]!;
@@ -190,7 +199,7 @@ function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): 
     yield { path: `${path}.${quirk}`, message: `Driver "${name}" does not support this setting: remove it` };
   }
   if (!needsBaseUrl || baseUrl !== undefined) return;
-  yield { path: `${path}.baseUrl`, message: `Missing: driver "${name}" needs a base URL` };
+  yield { path: `${path}.baseUrl`, message: missingUrl(name, provider, providers) };
 }
 
 function* catalogProblems({ catalogs, plugins }: Checker): Problems {
@@ -278,19 +287,10 @@ function isVariable(name: unknown): name is string {
   return typeof name === "string" && isVariableName(name);
 }
 
-/** Whether only this machine can reach a server that listens there. */
-function isLoopback(hostname: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
-}
-
 function items(value: unknown): [number, unknown][] {
   return [...asList(value).entries()];
 }
 
 function isTask(value: unknown): value is Task {
   return TASKS.some((task) => task === value);
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(", ") || "none";
 }

@@ -7,8 +7,16 @@ import { hint } from "./hint.ts";
 export function unknownKeys(known: readonly string[]) {
   return (issue: z.core.$ZodRawIssue) =>
     issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => `Unknown key${hint(key, known)}`).join("\n")
+      ? issue.keys.map((key) => `Unknown key${insteadOf(key, known) ?? hint(key, known)}`).join("\n")
       : undefined;
+}
+
+const NAMES_OF_SECRETS = /^(api|access|auth|bearer)?[-_ ]?(key|token|secret|authorization|password)$/i;
+
+/** Other programs have their secrets under these names, and in the file itself. */
+function insteadOf(key: string, known: readonly string[]): string | undefined {
+  if (!known.includes("secret") || !NAMES_OF_SECRETS.test(key)) return undefined;
+  return '; use "secret": { "env": "NAME" }, with the name of the variable that holds it';
 }
 
 export function object<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
@@ -67,18 +75,29 @@ export const serviceUrlSchema = urlSchema
 
 export const headerNameSchema = z.string().regex(HEADER_NAME, "Expected the name of a header");
 
-/** The secret of a service, and the header that it is sent in. */
+/** The secret of a service, and where it is sent. */
 export const serviceSecretSchema = z.strictObject({
-  ...secretSchema.shape,
+  env: secretSchema.shape.env.optional(),
+  file: z.string().min(1).optional().meta({
+    description:
+      "The file that holds the secret and nothing else, instead of a variable. A gateway that was started with a " +
+      "configuration file reads it again when it changes.",
+    examples: ["/run/secrets/token"],
+  }),
   header: headerNameSchema.optional().meta({
     description:
       "The header that carries the secret, such as api-key. In authorization it is a bearer token. By default the " +
       "driver chooses: x-api-key for messages, else authorization.",
     examples: ["api-key"],
   }),
-}, { error: secretError }).meta({
-  description: "Where the secret is, and how it is sent. The secret itself is never in the configuration.",
-});
+  query: z.string().min(1).optional().meta({
+    description: "The URL parameter that carries the secret, instead of a header.",
+    examples: ["key"],
+  }),
+}, { error: secretError })
+  .refine(({ env, file }) => (env === undefined) !== (file === undefined), { error: secretError })
+  .refine(({ header, query }) => header === undefined || query === undefined, "Expected a header or a query, not both")
+  .meta({ description: "Where the secret is, and how it is sent. The secret itself is never in the configuration." });
 
 const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
 

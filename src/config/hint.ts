@@ -38,3 +38,7 @@ function distance(a: string, b: string): number {
   }
   return rows[a.length]![b.length]!;
 }
+
+export function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(", ") || "none";
+}

@@ -5,7 +5,7 @@ import { DEEPEST_JSON, excessOf } from "../canonical/json_limits.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
-import { mergeJson, withoutComments } from "../util/config_text.ts";
+import { mergeJson, withoutComments, withPresets } from "../util/config_text.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import type { Config } from "./schema.ts";
 import { configSchemaWith } from "./stage_sections.ts";
@@ -44,19 +44,21 @@ export class ConfigError extends Error {
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { written, source, file, inherited } = readConfig(options);
-  return { config: parseConfig(written, source, options), source, file, inherited };
+  return { config: parseWhole(written, source, options), source, file, inherited };
 }
 
 /** The configuration as it is written, merged but not checked. Throws a `ConfigError` if it cannot be read. */
 export function readConfig(
-  options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env">,
+  options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env" | "providers">,
 ): { written: unknown } & Pick<LoadedConfig, "source" | "file" | "inherited"> {
-  const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
+  const { value: own, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
+  // The settings of the default are weaker than those of a provider that the file names.
+  const value = withPresets(own, () => options.providers ?? {});
   const isExtended = isJsonObject(value) && value.extends === "default";
   const whole = isExtended ? mergeJson(DEFAULT, { ...value, extends: null }) : value;
-  const own = isExtended && isJsonObject(value.upstreams) ? Object.keys(value.upstreams) : [];
+  const named = isExtended && isJsonObject(value.upstreams) ? Object.keys(value.upstreams) : [];
   const inherited = isExtended || file === undefined
-    ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !own.includes(name))
+    ? Object.keys(DEFAULT.upstreams as JsonObject).filter((name) => !named.includes(name))
     : [];
   // A value of the wrong type stays, so that the schema refuses it.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
@@ -65,12 +67,28 @@ export function readConfig(
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const result = configSchemaWith(surroundings.stages).safeParse(value, { error: describeIssue, jitless: true });
-  const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
+  return parseWhole(withPresets(value, () => surroundings.providers ?? {}), source, surroundings);
+}
+
+/** `whole`: with the settings of providers. */
+function parseWhole(whole: unknown, source: string, surroundings: Surroundings): Config {
+  const { stages } = surroundings;
+  const result = configSchemaWith(stages).safeParse(whole, { error: describeIssue, jitless: true });
+  const problems = result.success ? [] : result.error.issues.flatMap(problemsOf).filter(isNoProviders(whole));
   const known = new Set(problems.map(({ path }) => path));
-  problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));
+  problems.push(...check(whole, surroundings).filter(({ path }) => !known.has(path)));
   if (!result.success || problems.length > 0) throw new ConfigError(source, problems);
   return result.data;
+}
+
+/** A driver that is missing because its provider is unknown is no problem of its own. */
+function isNoProviders(config: unknown): (problem: Problem) => boolean {
+  const upstreams = isJsonObject(config) && isJsonObject(config.upstreams) ? Object.entries(config.upstreams) : [];
+  const without = upstreams.filter(([, one]) =>
+    isJsonObject(one) && typeof one.provider === "string" && one.driver === undefined
+  );
+  const paths = new Set(without.map(([name]) => formatPath(["upstreams", name, "driver"])));
+  return ({ path }) => !paths.has(path);
 }
 
 const DEFAULT_PATH = "gateway.json";

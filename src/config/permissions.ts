@@ -59,6 +59,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
+  const secrets = services.flatMap(({ secret }) => text(fields(secret).file));
   const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
@@ -89,7 +90,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
       ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
-    read: unique([file ?? [], edited, code ?? [], kept, typeof server?.ca === "string" ? server.ca : []].flat()),
+    read: unique([file ?? [], edited, code ?? [], kept, text(server && server.ca), secrets].flat()),
     write: unique([...kept, ...audit, ...edited]),
   };
 }
@@ -188,8 +189,11 @@ function bracketed(hostname: string): string {
 
 /** The file of the audit log, if there is one. */
 function auditFile({ audit }: Record<string, unknown>): string[] {
-  const { file } = fields(audit);
-  return typeof file === "string" && file !== "" ? [file] : [];
+  return text(fields(audit).file);
+}
+
+function text(value: unknown): string[] {
+  return typeof value === "string" && value !== "" ? [value] : [];
 }
 
 const ADDRESS = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i;

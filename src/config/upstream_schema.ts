@@ -23,14 +23,19 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
 export const transportSchema = z.enum(["fetch", "node"]);
 
 export const upstreamSchema = object("A service that runs models.", {
+  provider: z.string().optional().meta({
+    description:
+      "A known service or local server, which sets driver, baseUrl, secret and what else it needs; docs/providers.md " +
+      "lists them. What is set here itself wins, and null removes a setting.",
+  }),
   driver: z.string().meta({
-    description: "The driver that speaks its API, such as chat.",
+    description: "The driver that speaks its API, such as chat. Required without a provider.",
     examples: ["chat", "sandbox"],
   }),
   baseUrl: serviceUrlSchema.optional(),
   secret: z.union([z.literal("client"), serviceSecretSchema], { error: secretError }).optional().meta({
     description:
-      "Sent in the header that the driver's servers expect, unless another one is named. If its variable is not set, " +
+      "Sent in the header that the driver's servers expect, unless another place is named. If there is none, " +
       "requests to this upstream get 503. With client, the caller's own token is sent, to this upstream only.",
   }),
   headers: z.record(

@@ -86,12 +86,14 @@ function refusedRow(upstream, { model, kind, part, holdsFor, until }, forget) {
 }
 
 /**
- * @param {{ name: string, driver: string, missingSecret?: string, resting: string[], latencyMs?: number, running?: number,
- *   waiting?: number, lastError?: { code: string, time: string } }} upstream
+ * @param {{ name: string, driver: string, missingSecret?: string, missingFile?: string, resting: string[],
+ *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string } }} upstream
  */
-function rowOf({ name, driver, missingSecret, resting, latencyMs, running, waiting, lastError }) {
+function rowOf({ name, driver, missingSecret, missingFile, resting, latencyMs, running, waiting, lastError }) {
   const state = missingSecret !== undefined
     ? `needs the variable ${missingSecret}`
+    : missingFile !== undefined
+    ? `needs a secret in the file ${missingFile}`
     : resting.length > 0
     ? `circuit open: ${resting.join(", ")}`
     : "ready";

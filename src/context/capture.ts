@@ -62,6 +62,8 @@ export interface CapturedCall {
 export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "driver" | "reason"> {
   /** The header with the upstream's secret, if its driver or configuration names one. */
   secretHeader?: string;
+  /** The URL parameter that carries it, if it is in none. */
+  secretParameter?: string;
 }
 
 /** An event between the calls. */
@@ -197,14 +199,14 @@ export class Capture {
   async #send(
     request: TransportRequest,
     transport: Transport,
-    { secretHeader, ...facts }: CallFacts,
+    { secretHeader, secretParameter, ...facts }: CallFacts,
   ): Promise<TransportResponse> {
     const call: CapturedCall = {
       ...facts,
       at: this.#elapsedMs(),
       ...this.calls.some(({ status = 0 }) => status >= 200 && status < 300) && { isFollowUp: true },
       method: request.method,
-      url: maskedUrl(request.url),
+      url: maskedUrl(request.url, secretParameter),
       headers: maskedHeaders(request.headers, secretHeader),
       body: new CapturedBytes(this.#room),
       answer: new CapturedBytes(this.#room),

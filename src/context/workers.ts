@@ -17,6 +17,8 @@ export interface UpstreamStatus {
   driver: string;
   /** The environment variable of its secret, if the variable is not set. */
   missingSecret?: string;
+  /** The file of its secret, if the file holds none. */
+  missingFile?: string;
   /** Models that are resting after failures. */
   resting: string[];
   running?: number;

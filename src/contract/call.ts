@@ -17,10 +17,16 @@ export type Call = ({ path: string; url?: undefined } | { url: string; path?: un
 };
 
 /** The header that carries a service's secret, in lower case, and the scheme before the secret. */
-export interface SecretPlace {
+export interface SecretHeader {
   readonly header: string;
   readonly scheme?: string;
+  readonly query?: undefined;
 }
+
+/** Where a service's secret is sent: in a header, or in a parameter of the URL. */
+export type SecretPlace =
+  | SecretHeader
+  | { readonly query: string; readonly header?: undefined; readonly scheme?: undefined };
 
 /** An upstream's whole answer. JSON is parsed, other text is a string, and everything else is bytes. */
 export interface Reply {

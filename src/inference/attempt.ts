@@ -177,7 +177,8 @@ function withCapture(
   reason: RequestLog["reason"],
 ): Upstream {
   const { name, driver, transport, secretPlace } = upstream;
-  const facts = { target, upstream: name, driver: driver.name, reason, secretHeader: secretPlace?.header };
+  const secret = { secretHeader: secretPlace?.header, secretParameter: secretPlace?.query };
+  const facts = { target, upstream: name, driver: driver.name, reason, ...secret };
   return { ...upstream, transport: capture.recorded(transport, facts) };
 }
 

@@ -13,7 +13,7 @@ export type AuditEvent =
   | { event: "configuration changed"; paths: readonly string[]; morePaths?: number; by?: string }
   /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
-  | { event: "configuration refused" }
+  | { event: "configuration refused" | "secrets changed" }
   /** Without `model`, all models of the upstream are asked in the full form again. */
   | { event: "refusals forgotten"; upstream: string; model?: string; by: string };
 

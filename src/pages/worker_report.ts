@@ -27,13 +27,13 @@ export function processStatus(gateway: Gateway): ProcessStatus {
     webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: process.memory(),
     upstreams: Array.from(upstreams, ([name, upstream]) => {
-      const { driver, concurrency, missingSecret } = upstream;
+      const { driver, concurrency, missingSecret, hasSecretFile } = upstream;
       const refused = refusedParts(upstream);
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
         name,
         driver: driver.name,
-        ...(missingSecret !== undefined && { missingSecret }),
+        ...(missingSecret !== undefined && { [hasSecretFile ? "missingFile" : "missingSecret"]: missingSecret }),
         resting: resting.filter((target) => target.startsWith(`${name}/`)).map((target) =>
           target.slice(name.length + 1)
         ),

@@ -12,3 +12,6 @@ export interface Program {
 
 /** A command line that cannot be understood. The message is for people. */
 export class UsageError extends Error {}
+
+/** A command that could not do its work. The message is for people. */
+export class CommandError extends Error {}

@@ -77,7 +77,9 @@ export function wayOf<K extends ModelOperation>(
   { operation, upstream }: Attempt<K>,
 ): UpstreamOperation<K> | LocalOperation<K> {
   if (upstream.missingSecret !== undefined) {
-    const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
+    const { name, missingSecret, hasSecretFile } = upstream;
+    const cure = hasSecretFile ? "write it to the file" : "set the environment variable";
+    const message = `Upstream "${name}" has no secret: ${cure} ${missingSecret}`;
     throw new GatewayError("unavailable", message, { retryable: false, notProcessed: true });
   }
   const way = upstream.driver.operations[operation];

@@ -65,7 +65,12 @@ function explainCall(call: Call, upstream: Upstream): JsonObject {
   const isSecret = (name: string) => isSecretHeader(name) || name === upstream.secretPlace?.header;
   const masked = Object.entries(headers).sort()
     .map(([name, value]): [string, string] => [name, isSecret(name) ? value.replace(/\S+$/, "***") : value]);
-  return { method, url: maskedUrl(url), headers: Object.fromEntries(masked), body: explainBody(call) };
+  return {
+    method,
+    url: maskedUrl(url, upstream.secretPlace?.query),
+    headers: Object.fromEntries(masked),
+    body: explainBody(call),
+  };
 }
 
 function explainBody({ body, form }: Call): JsonValue | undefined {

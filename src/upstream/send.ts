@@ -64,17 +64,23 @@ async function sendInTurn(
 /** The URL and headers of a call below the base URL, including the secret. `sent`: its body as it is sent. */
 export function headOf(
   { path, method, headers: own, body, form }: Call,
-  { baseUrl, query, headers: more, secret, secretPlace: { header, scheme } = BEARER }: Addressed,
+  { baseUrl, query, headers: more, secret, secretPlace: { header, scheme, query: parameter } = BEARER }: Addressed,
   sent?: TransportRequest["body"],
 ) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;
   for (const name in more) headers[name.toLowerCase()] = more[name]!;
-  if (secret !== undefined) headers[header] = scheme === undefined ? secret : `${scheme} ${secret}`;
+  if (secret !== undefined && header !== undefined) {
+    headers[header] = scheme === undefined ? secret : `${scheme} ${secret}`;
+  }
   if (typeof sent === "string") headers["content-type"] ??= "application/json";
-  const url = `${baseUrl}/${path}`;
+  let url = `${baseUrl}/${path}`;
+  if (query !== undefined) url = withQuery(url, query);
+  if (secret !== undefined && parameter !== undefined) {
+    url = withQuery(url, `${encodeURIComponent(parameter)}=${encodeURIComponent(secret)}`);
+  }
   return {
-    url: query === undefined ? url : withQuery(url, query),
+    url,
     method: method ?? (body === undefined && !form ? "GET" : "POST"),
     headers,
   };

@@ -16,10 +16,12 @@ export interface Upstream {
   query?: string;
   /** Sent only to this upstream. */
   secret?: string;
-  /** The header for the secret. If absent, it is sent as `Authorization: Bearer`. */
+  /** Where the secret is sent. If absent, as `Authorization: Bearer`. */
   secretPlace?: SecretPlace;
-  /** The environment variable of the secret, if it is unset. */
+  /** The environment variable of the secret, if it is unset, or its file, if that holds none. */
   missingSecret?: string;
+  /** Whether the secret is in a file. */
+  hasSecretFile?: boolean;
   /** Whether it receives the caller's token instead of a configured secret. */
   takesTokens: boolean;
   /** The most calls at a time; unlimited if absent. */

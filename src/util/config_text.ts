@@ -25,6 +25,49 @@ export function mergeJson(base: unknown, changes: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
+/** The settings of a known service. The first driver is the usual one. */
+export interface Preset {
+  readonly secret?: Readonly<Record<string, string>>;
+  readonly drivers: Readonly<Record<string, PresetDriver>>;
+}
+
+export interface PresetDriver {
+  readonly baseUrl?: string;
+  /** Fields that replace those of the preset's secret. */
+  readonly secret?: Readonly<Record<string, string>>;
+  /** Further settings of the upstream. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The configuration with the settings of each upstream's provider. What is written there itself wins, and `null` removes a setting
+ * of the provider. `presets` is called only if an upstream names a provider, and an unknown one changes nothing.
+ */
+export function withPresets(config: unknown, presets: () => Readonly<Record<string, Preset>>): unknown {
+  if (!isObject(config) || !isObject(config.upstreams)) return config;
+  const entries = Object.entries(config.upstreams);
+  if (!entries.some(([, entry]) => isObject(entry) && entry.provider !== undefined)) return config;
+  const known = presets();
+  return { ...config, upstreams: Object.fromEntries(entries.map(([name, entry]) => [name, completed(entry, known)])) };
+}
+
+function completed(entry: unknown, presets: Readonly<Record<string, Preset>>): unknown {
+  if (!isObject(entry) || typeof entry.provider !== "string" || !Object.hasOwn(presets, entry.provider)) return entry;
+  const { secret: usual, drivers } = presets[entry.provider]!;
+  const driver = typeof entry.driver === "string" ? entry.driver : Object.keys(drivers)[0]!;
+  const { baseUrl, secret: own, settings }: PresetDriver = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
+  const secret = (usual ?? own) && secretBeside(entry.secret, { ...usual, ...own });
+  return mergeJson({ driver, ...baseUrl !== undefined && { baseUrl }, ...secret && { secret }, ...settings }, entry);
+}
+
+/** A secret is in one place and is sent in one place: a place that is written replaces the preset's. */
+const PLACES = [["env", "file"], ["header", "query"]];
+
+function secretBeside(written: unknown, preset: Readonly<Record<string, string>>): Record<string, string> {
+  const replaced = PLACES.filter((places) => isObject(written) && places.some((place) => place in written)).flat();
+  return Object.fromEntries(Object.entries(preset).filter(([place]) => !replaced.includes(place)));
+}
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -10,15 +10,16 @@ export function isSecretParameter(name: string): boolean {
   return /auth|key|token|secret|sig|cred|password|code/i.test(name);
 }
 
-/** Signed URLs carry credentials in their query. */
-export function maskedUrl(url: string): string {
+/** Signed URLs carry credentials in their query. `secret`: a parameter that is always secret. */
+export function maskedUrl(url: string, secret?: string): string {
   if (!url.includes("?")) return url;
   const shown = new URL(url);
   const parameters = [...shown.searchParams];
-  const secrets = new Set(parameters.map(([name]) => name).filter(isSecretParameter));
+  const isSecret = (name: string) => name === secret || isSecretParameter(name);
+  const secrets = new Set(parameters.map(([name]) => name).filter(isSecret));
   if (secrets.size === 0) return shown.href;
   const masked = parameters.flatMap(([name, value]) => {
-    if (!isSecretParameter(name)) return [[name, value]];
+    if (!isSecret(name)) return [[name, value]];
     // Each name is shown once.
     return secrets.delete(name) ? [[name, "***"]] : [];
   });
@@ -66,4 +67,9 @@ export function withQuery(url: string, query: string): string {
   const own = new URLSearchParams(url.slice(at + 1));
   const more = query.split("&").filter((pair) => ![...new URLSearchParams(pair).keys()].some((name) => own.has(name)));
   return [url, ...more].join("&");
+}
+
+/** Whether only this machine can reach a server that listens there. */
+export function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
 }

@@ -13,14 +13,14 @@ const upstreams = {
 
 function message(config: object, variables: Record<string, string> = {}, hostname = "127.0.0.1"): string {
   const parsed = configSchema.parse({ upstreams, ...config });
-  const env = (name: string) => variables[name];
+  const secrets = { env: (name: string) => variables[name], readText: () => "" };
   return startupMessage({
     version: "1.2.3",
     config: parsed,
     source: '"gateway.json"',
     address: { hostname, port: 4321 },
-    env,
-    unmasked: unmaskedSecrets(parsed, env),
+    secrets,
+    unmasked: unmaskedSecrets(parsed, secrets),
     store: { path: "/data/store" },
   });
 }

@@ -274,6 +274,10 @@ Deno.test("check: anything at all can be judged", () => {
   );
 });
 
+const noFile = () => {
+  throw new Error("There is no file");
+};
+
 Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not set", () => {
   const config = configSchema.parse({
     upstreams: {
@@ -283,7 +287,7 @@ Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not s
       open: { driver: "chat" },
     },
   });
-  assertEquals(upstreamsWithoutSecret(config, environment({ SET: "secret", EMPTY: "" })), [
+  assertEquals(upstreamsWithoutSecret(config, { env: environment({ SET: "secret", EMPTY: "" }), readText: noFile }), [
     { upstream: "unset", variable: "UNSET" },
     { upstream: "empty", variable: "EMPTY" },
   ]);

@@ -605,3 +605,60 @@ Deno.test("doctor: a missing secret is an error where the file has the upstream,
   assertEquals(await levelOf({ config: LOCAL, env: {}, only: { lane: "hf" } }), "error");
   assertEquals(await levelOf({ config: LOCAL, env: {} }), "note");
 });
+
+/** An upstream of a provider, whose service answers at the paths below its host. */
+function withProvider(
+  name: string,
+  statuses: Record<string, number>,
+  env: Record<string, string>,
+  more: object = {},
+): Promise<Finding[]> {
+  const config = {
+    ...HEALTHY,
+    upstreams: { paid: { provider: name, ...more } },
+    lanes: { oss: { upstreams: { chat: "paid" } } },
+  };
+  const fetch = (input: string | URL | Request, init?: RequestInit) => {
+    const { url } = new Request(input, init);
+    const [, status = 404] = Object.entries(statuses).find(([path]) => url.endsWith(path)) ?? [];
+    asked.push(url);
+    return Promise.resolve(Response.json({ data: [{ id: "m" }] }, { status }));
+  };
+  asked.length = 0;
+  return findingsOf({ config, env, platform: { fetch: fetch as typeof globalThis.fetch } });
+}
+
+const asked: string[] = [];
+const aboutPaid = (findings: Finding[]) => findings.filter(({ subject }) => subject === 'upstream "paid"');
+
+Deno.test("doctor: a provider's key is checked by the list of its models, and the cure names its page", async () => {
+  const [finding] = aboutPaid(await withProvider("groq", { "/models": 401 }, { GROQ_API_KEY: "a-wrong-key" }));
+  assertEquals([finding!.level, finding!.check], ["error", "secret-refused"]);
+  assertStringIncludes(finding!.cure!, "https://console.groq.com/keys");
+  assertEquals(asked, ["https://api.groq.com/openai/v1/models"]);
+});
+
+Deno.test("doctor: where the list of models needs no key, the key is checked by its own path, or not said to be valid", async () => {
+  const key = { OPENROUTER_API_KEY: "a-wrong-key", NOVITA_API_KEY: "a-wrong-key" };
+  const refused = aboutPaid(await withProvider("openrouter", { "/models": 200, "/key": 401 }, key));
+  assertEquals(refused.map(({ check }) => check), ["secret-refused"]);
+  const fine = aboutPaid(await withProvider("openrouter", { "/models": 200, "/key": 200 }, key));
+  assertEquals(fine.map(({ message }) => message), ["It is reachable and lists 1 model"]);
+  const open = aboutPaid(await withProvider("novita", { "/models": 200 }, key));
+  assertEquals(open.map(({ message }) => message), [
+    "It is reachable and lists 1 model; its list needs no key, so this says nothing about yours",
+  ]);
+});
+
+Deno.test("doctor: a provider without a list of models is not sent to another path of its host", async () => {
+  const key = { DEEPSEEK_API_KEY: "a-key-of-the-user" };
+  const found = aboutPaid(await withProvider("deepseek", { ".com/v1/models": 200 }, key, { driver: "messages" }));
+  assertEquals(found.map(({ message }) => message), ["It is reachable and lists no models (status 404)"]);
+});
+
+Deno.test("doctor: a file that holds no secret is named", async () => {
+  const upstreams = { local: { ...HEALTHY.upstreams.local, secret: { file: "/run/token" } } };
+  const readText = (path: string) => path === "/run/token" ? "\n" : JSON.stringify({ ...HEALTHY, upstreams });
+  const found = (await findingsOf({ platform: { readText } })).find(({ check }) => check === "secret-missing");
+  assertEquals(found?.message, "/run/token holds no secret, so requests to it get 503");
+});

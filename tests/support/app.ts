@@ -1,10 +1,11 @@
 import type { z } from "zod";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
-import { stages } from "../../plugins/mod.ts";
+import { providers, stages } from "../../plugins/mod.ts";
 import type { configSchema } from "../../src/config/schema.ts";
 import { configSchemaWith } from "../../src/config/stage_sections.ts";
 import type { LogEntry } from "../../src/observe/log.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { withPresets } from "../../src/util/config_text.ts";
 
 /** With the sections of the gateway's own stages. */
 const SCHEMA = configSchemaWith(
@@ -81,11 +82,11 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
   let ids = 0;
   const app = createApp({
     // A test of retries sets their time itself. The memory is not limited, because all tests in this process share it.
-    config: SCHEMA.parse({
+    config: SCHEMA.parse(withPresets({
       retry: { budgetMs: 0 },
       ...config,
       limits: { memoryBytes: Number.MAX_SAFE_INTEGER, ...config.limits },
-    }),
+    }, () => providers)),
     env: (name) => env[name],
     fetch: () => Promise.reject(new TypeError("This test has no upstream")),
     now: () => NOW,

@@ -1,5 +1,5 @@
 /** The questions of the command `probe`. */
-import type { Call, SecretPlace } from "../../../src/contract/call.ts";
+import type { Call, SecretHeader } from "../../../src/contract/call.ts";
 import { asObject, asObjects } from "../../../src/canonical/json.ts";
 import type { ProbeCall, ProbeFinding } from "../../../src/contract/probing.ts";
 
@@ -11,7 +11,7 @@ export { findWires, type FoundWire } from "./wires.ts";
 export const listing: Call & { path: string } = { path: "models", headers: { "anthropic-version": "2023-06-01" } };
 
 /** The places for the secret, in the order in which they are tried. */
-export const secretPlaces: readonly SecretPlace[] = [
+export const secretPlaces: readonly SecretHeader[] = [
   { header: "authorization", scheme: "Bearer" },
   { header: "x-api-key" },
   { header: "api-key" },

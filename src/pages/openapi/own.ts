@@ -69,6 +69,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         name: text,
         driver: text,
         missingSecret: text.optional(),
+        missingFile: text.optional(),
         resting: z.array(text),
         running: count.optional(),
         waiting: count.optional(),

@@ -63,19 +63,23 @@ function findingOf({ path, message }: Problem): Finding {
 
 /** Checks whether each upstream's secret is set and looks like one. */
 export function checkSecrets(examined: Examined): Finding[] {
-  const { config, platform: { env } } = examined;
+  const { config, platform } = examined;
   const used = usedUpstreams(config);
   const unneeded = notSetUp(examined);
-  const missing = upstreamsWithoutSecret(config, env).map(({ upstream, variable }) =>
+  const missing = upstreamsWithoutSecret(config, platform).map(({ upstream, variable, file }) =>
     problem(
       unneeded.has(upstream) ? "note" : used.has(upstream) ? "error" : "warning",
       "secret-missing",
       upstreamNamed(upstream),
-      `${variable} is not set, so requests to it get 503`,
-      `export ${variable}=... in the gateway's environment`,
+      file === undefined
+        ? `${variable} is not set, so requests to it get 503`
+        : `${file} holds no secret, so requests to it get 503`,
+      file === undefined
+        ? `export ${variable}=... in the gateway's environment`
+        : "Write the secret to the file, and let the gateway's user read it",
     )
   );
-  const short = unmaskedSecrets(config, env).map((name) =>
+  const short = unmaskedSecrets(config, platform).map((name) =>
     problem(
       "warning",
       "secret-short",
@@ -84,12 +88,16 @@ export function checkSecrets(examined: Examined): Finding[] {
       "Use a longer secret, or none if the server needs none",
     )
   );
-  return [...missing, ...[...secretVariables(config)].flatMap((name) => malformed(name, env(name) ?? "")), ...short];
+  return [
+    ...missing,
+    ...[...secretVariables(config)].flatMap((name) => malformed(name, platform.env(name) ?? "")),
+    ...short,
+  ];
 }
 
 function secretVariables({ upstreams, catalogs, keys }: Examined["config"]): Set<string> {
   const secrets = [...Object.values(upstreams), ...Object.values(catalogs), ...keys].map(({ secret }) => secret);
-  return new Set(secrets.flatMap((secret) => secret && secret !== "client" ? [secret.env] : []));
+  return new Set(secrets.flatMap((secret) => secret && secret !== "client" ? secret.env ?? [] : []));
 }
 
 /** Finds characters that people copy along with a secret, or texts that they put in its place. */

@@ -34,9 +34,9 @@ export const upstreamNamed = (name: string) => `upstream "${name}"`;
  * The upstreams that are not set up: their secret is not set, and they are only in the built-in configuration. Empty if a lane or a
  * model was named, because then all that it needs is checked.
  */
-export function notSetUp({ config, inherited, only, platform: { env } }: Examined): Set<string> {
+export function notSetUp({ config, inherited, only, platform }: Examined): Set<string> {
   if (only.lane !== undefined || only.model !== undefined) return new Set();
-  const missing = upstreamsWithoutSecret(config, env).map(({ upstream }) => upstream);
+  const missing = upstreamsWithoutSecret(config, platform).map(({ upstream }) => upstream);
   return new Set(missing.filter((name) => inherited.includes(name)));
 }
 

@@ -97,7 +97,7 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
     checkUpstreams(asked),
   ]);
   const models = isQuick ? [] : await checkModels(asked, upstreams.lost);
-  const hide = hiderFor(secretsOf(loaded.config, examination.platform.env).map(({ value }) => value));
+  const hide = hiderFor(secretsOf(loaded.config, examination.platform).map(({ value }) => value));
   const all = [
     ...findings,
     ...secrets,

@@ -2,7 +2,9 @@
 import { builtIn } from "../../app.ts";
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
 import { secretPlaceOf } from "../../compose/upstreams.ts";
+import { secretAt } from "../../config/secrets.ts";
 import type { Call } from "../../contract/call.ts";
+import type { Provider } from "../../contract/provider.ts";
 import { headOf, type Upstream } from "../../upstream/send.ts";
 import { type BaseUrl, splitBaseUrl } from "../../util/urls_and_headers.ts";
 import { readText } from "../../util/read_text.ts";
@@ -17,17 +19,20 @@ export interface UpstreamFindings {
 }
 
 export async function checkUpstreams(examined: Examined): Promise<UpstreamFindings> {
-  const { config, plugins, platform: { env } } = examined;
-  const { drivers } = { ...builtIn, ...plugins };
+  const { config, plugins, platform } = examined;
+  const { drivers, providers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
   const unneeded = notSetUp(examined);
   const lost = new Map<string, string>();
   const visits = Object.entries(config.upstreams).flatMap(
-    ([name, { driver: driverName, baseUrl, secret, headers }]) => {
+    ([name, { driver: driverName, provider: providerName = "", baseUrl, secret, headers }]) => {
       if (baseUrl === undefined) return [];
       const reference = secret === "client" ? undefined : secret;
-      const own = reference && env(reference.env);
-      if (reference && !own) lost.set(name, `${reference.env} is not set`);
+      const own = reference && secretAt(reference, platform);
+      if (reference && !own) {
+        const { env, file } = reference;
+        lost.set(name, file === undefined ? `${env} is not set` : `${file} holds no secret`);
+      }
       if (unneeded.has(name)) return [];
       const level: "error" | "warning" = used.has(name) ? "error" : "warning";
       const driver = drivers.find((one) => one.name === driverName);
@@ -35,10 +40,11 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
       const access = {
         ...splitBaseUrl(baseUrl),
         headers,
-        secret: own || undefined,
+        secret: own,
         secretPlace: secretPlaceOf(reference, driver),
       };
-      return [visit({ name, ...access, takesTokens: secret === "client", listing, level }, examined)];
+      const provider = Object.hasOwn(providers, providerName) ? providers[providerName] : undefined;
+      return [visit({ name, ...access, takesTokens: secret === "client", listing, provider, level }, examined)];
     },
   );
   const results = await Promise.all(visits);
@@ -51,6 +57,8 @@ interface Visited extends BaseUrl, Pick<Upstream, "secret" | "secretPlace" | "he
   takesTokens: boolean;
   /** How servers of this kind list their models, if they do. */
   listing?: Call;
+  /** The provider that the configuration names. */
+  provider?: Provider;
   /** The level of problems: a warning if no lane uses the upstream. */
   level: "error" | "warning";
 }
@@ -137,18 +145,29 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
     return lost("not-an-api", "It answers with a web page", cure);
   }
   if (status === 404) return await withoutList(visited, examined);
-  return { finding: counted(subject, reply), isLost: false };
+  return await checkKey(visited, examined) ?? { finding: counted(subject, reply, visited), isLost: false };
+}
+
+/** The judgement on a key that the list of models does not need. Absent if nothing speaks against it. */
+async function checkKey(visited: Visited, examined: Examined): Promise<Judgement | undefined> {
+  const { provider, baseUrl, secret } = visited;
+  if (provider?.keyCheck === undefined || secret === undefined) return undefined;
+  const asked = { ...visited, listing: { path: provider.keyCheck } };
+  const { status } = await listModels(baseUrl, asked, examined).catch(() => ({ status: 0 }));
+  return status === 401 || status === 403 ? refused(visited, status) : undefined;
 }
 
 /** The finding from the list of models. */
-function counted(subject: string, { status, body }: Listing): Finding {
+function counted(subject: string, { status, body }: Listing, { provider, secret }: Visited): Finding {
   const count = modelsIn(body);
   if (count === undefined) return well("upstream", subject, `It is reachable and lists no models (status ${status})`);
   if (count === 0) return problem("warning", "no-models", subject, "It has no models", "Load a model in the server");
-  return well("upstream", subject, `It is reachable and lists ${count} model${count === 1 ? "" : "s"}`);
+  const isUnchecked = provider?.hasPublicList && provider.keyCheck === undefined && secret !== undefined;
+  const rest = isUnchecked ? "; its list needs no key, so this says nothing about yours" : "";
+  return well("upstream", subject, `It is reachable and lists ${count} model${count === 1 ? "" : "s"}${rest}`);
 }
 
-function refused({ name, level, secret, secretPlace, takesTokens }: Visited, status: number): Judgement {
+function refused({ name, level, secret, secretPlace, takesTokens, provider }: Visited, status: number): Judgement {
   const subject = upstreamNamed(name);
   if (takesTokens) {
     return { finding: well("upstream", subject, "It is reachable and needs the caller's token"), isLost: true };
@@ -166,8 +185,12 @@ function refused({ name, level, secret, secretPlace, takesTokens }: Visited, sta
       "secret-refused",
       subject,
       `It refuses the secret (status ${status})`,
-      "Create a new secret at the service, with permission to run models, and export it; or, if the service expects " +
-        `the secret in another header than ${secretPlace?.header ?? "authorization"}, set "header" in "secret"`,
+      provider?.keysAt === undefined
+        ? "Create a new secret at the service, with permission to run models, and export it; or, if the service " +
+          `expects the secret in another header than ${
+            secretPlace?.header ?? "authorization"
+          }, set "header" in "secret"`
+        : `Create a new key at ${provider.keysAt}, with permission to run models, and put it in the place of this one`,
     );
   return { finding, isLost: true };
 }
@@ -212,7 +235,8 @@ async function withoutList(visited: Visited, examined: Examined): Promise<Judgem
     finding: well("upstream", subject, "It is reachable and lists no models (status 404)"),
     isLost: false,
   };
-  if (!visited.listing) return none;
+  const isKnown = Object.values(visited.provider?.drivers ?? {}).some((known) => known.baseUrl === baseUrl);
+  if (!visited.listing || isKnown) return none;
   const wrong = (better: string) => ({
     finding: problem(
       level,

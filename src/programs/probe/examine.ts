@@ -14,8 +14,9 @@ import { createMemoryStore } from "../../state/memory_store.ts";
 import { askAsAgent, inWords, partsIn, settingsOf } from "../agent_request.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeCall, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
-import type { SecretPlace } from "../../contract/call.ts";
+import type { SecretHeader } from "../../contract/call.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
+import { byProvider } from "./provider_entry.ts";
 import { modelsIn, openProbe, ProbeError } from "./probe_call.ts";
 
 export interface Examined {
@@ -67,7 +68,7 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
   if (AGENT_WIRES.some((wire) => served.includes(wire))) {
     findings.push(await agentRequest(entryFor(facts).entry, model, options));
   }
-  const { entry, reasons } = entryFor(facts);
+  const { entry, reasons } = byProvider(entryFor(facts), kind.title, builtIn.providers);
   return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
 }
 
@@ -146,7 +147,7 @@ interface Base {
   baseUrl: string;
   query?: string;
   /** The header of the secret. Absent without a secret. */
-  place?: SecretPlace;
+  place?: SecretHeader;
   ask: ProbeCall;
   /** The reply to a request for the models. */
   list: ProbeReply;
@@ -185,7 +186,7 @@ async function findAccess(
   throw new ProbeError(refused(refusal!, secret));
 }
 
-function placesFor(secret: ProbeOptions["secret"]): readonly (SecretPlace | undefined)[] {
+function placesFor(secret: ProbeOptions["secret"]): readonly (SecretHeader | undefined)[] {
   if (secret === undefined) return [undefined];
   const { header } = secret;
   return header === undefined ? secretPlaces : [secretPlaces.find((place) => place.header === header) ?? { header }];

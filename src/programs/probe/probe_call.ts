@@ -1,6 +1,6 @@
 /** Sends small requests to a server, one after another. */
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { SecretPlace } from "../../contract/call.ts";
+import type { SecretHeader } from "../../contract/call.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
 import type { ProbeCall, ProbeReply } from "../../contract/probing.ts";
 
@@ -10,7 +10,7 @@ export interface ProbeOptions {
   /** The query that is appended to each path. */
   query?: string;
   /** The secret, and its header. */
-  access?: { value: string; place: SecretPlace };
+  access?: { value: string; place: SecretHeader };
   /** How long one answer may take, in milliseconds. */
   patienceMs: number;
   /** Called before each request. */
