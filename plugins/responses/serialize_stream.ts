@@ -44,6 +44,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   readonly #running = new Map<string, number>();
   #open: OpenItem | undefined;
   #created = false;
+  /** A text or thought that has ended. Whether it is complete is known from what follows it. */
+  #ended: OpenItem | undefined;
 
   constructor(exchange: Exchange<"generate">) {
     this.#exchange = exchange;
@@ -52,6 +54,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {
     if (!this.#created) this.#create(emit);
+    if (this.#ended && event.type !== "start" && event.type !== "error") this.#completeItem(this.#ended, event, emit);
     switch (event.type) {
       case "start":
         return;
@@ -131,9 +134,18 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const { part, output_index } = open;
     const item = itemOf(open);
     if (part.type === "tool-call" && part.kind === "function" && isCut(CUT, part)) item.status = "incomplete";
-    this.#emitAll([...endParts(open, item), ["response.output_item.done", { output_index, item }]], emit);
+    this.#emitAll(endParts(open, item), emit);
     this.#output.push(item);
+    if (part.type === "text" || part.type === "reasoning") this.#ended = open;
+    else this.#emitAll([["response.output_item.done", { output_index, item }]], emit);
     this.#open = undefined;
+  }
+
+  #completeItem({ part, output_index }: OpenItem, next: GenerateEvent, emit: Emit<Frame>): void {
+    const item = this.#output[output_index]!;
+    if (next.type === "finish" && isCut(next.finish, part)) item.status = "incomplete";
+    this.#emitAll([["response.output_item.done", { output_index, item }]], emit);
+    this.#ended = undefined;
   }
 
   #finish(event: EventOf<"finish">, emit: Emit<Frame>): void {
@@ -145,6 +157,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #fail(failure: GatewayError, emit: Emit<Frame>): void {
     const head = serializeHead({ ...factsOf(this.#exchange), stored: false });
     const open = this.#open;
+    // Nobody has heard that the item is done.
+    if (this.#ended) this.#output[this.#ended.output_index]!.status = "incomplete";
     // What went out stays; a call that was cut is none, and agents would run it.
     const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
     const isCancelled = this.#isInBackground && failure.code === "client_closed";

@@ -27,11 +27,7 @@ import { watchTerminal } from "./terminal.ts";
 function option(name: string): string | undefined {
   const at = Deno.args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
   const found = Deno.args[at];
-  return found === undefined
-    ? undefined
-    : found.includes("=")
-    ? found.slice(found.indexOf("=") + 1)
-    : Deno.args[at + 1];
+  return found?.includes("=") ? found.slice(found.indexOf("=") + 1) : found && Deno.args[at + 1];
 }
 
 /** The arguments that are not options: a command and its own arguments. */

@@ -62,6 +62,13 @@ const REVOKED = inRing("revoked");
 /** The one value that held all keys in an earlier version. Keys that were created then are still there. */
 const OLD = ["keys"];
 
+/** A key as it is stored. */
+interface KeyRecord extends StoredKey {
+  version: number;
+  /** When a secret that was replaced is no longer admitted, in milliseconds since the epoch, whatever the key's own expiry. */
+  ends?: number;
+}
+
 /** The location of a key, stored under the key's name. */
 interface KeyLocation {
   digest: string;
@@ -150,11 +157,12 @@ class StoredKeyring implements Keyring {
 
   async rotate(name: string, until: number): Promise<string | undefined> {
     const place = await this.#store.get(nameOf(name)) as KeyLocation | undefined;
-    const key = place && await this.#store.get(recordOf(place.digest)) as StoredKey | undefined;
+    const key = place && await this.#store.get(recordOf(place.digest)) as KeyRecord | undefined;
     if (!place || !key) return undefined;
     const secret = newSecret();
     const own = { digest: digestOf(secret), created: new Date(this.#now()).toISOString() };
-    await this.#store.add([[recordOf(own.digest), { ...key, ...own }]], Infinity);
+    const first = { ...key, ...own };
+    await this.#store.add([[recordOf(own.digest), first]], Infinity);
     const isOurs = await this.#change(nameOf(name), (value: KeyLocation) => {
       return value.digest === place.digest ? { ...value, digest: own.digest, former: place.digest } : undefined;
     });
@@ -164,9 +172,10 @@ class StoredKeyring implements Keyring {
     }
     await this.#change(slotOf(place.slot), (slot: object) => ({ ...slot, digest: own.digest }));
     let former = key;
-    await this.#change(recordOf(place.digest), (value: StoredKey) => endingBy(former = value, until));
+    await this.#change(recordOf(place.digest), (value: KeyRecord) => ({ ...(former = value), ends: until }));
     // Another process may have limited the key before the name led to the new record.
-    await this.#change(recordOf(own.digest), () => ({ ...former, ...own }));
+    const isFirst = (value: KeyRecord) => JSON.stringify(value) === JSON.stringify(first);
+    await this.#change(recordOf(own.digest), (value: KeyRecord) => isFirst(value) ? { ...former, ...own } : value);
     if (place.former !== undefined) await this.#store.delete(recordOf(place.former));
     await this.#countChange();
     return secret;
@@ -174,12 +183,15 @@ class StoredKeyring implements Keyring {
 
   async limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
     const place = await this.#store.get(nameOf(facts.name)) as KeyLocation | undefined;
-    const limited = ({ digest, created }: StoredKey) => ({ version: VERSION, ...facts, digest, created });
+    const limited = ({ digest, created, ends }: KeyRecord) => ({
+      version: VERSION,
+      ...facts,
+      digest,
+      created,
+      ...ends !== undefined && { ends },
+    });
     const isDone = place ? await this.#change(recordOf(place.digest), limited) : await this.#limitOld(facts);
-    if (place?.former !== undefined) {
-      // It ends when it was to end.
-      await this.#change(recordOf(place.former), (value: StoredKey) => endingBy(limited(value), endOf(value)));
-    }
+    if (place?.former !== undefined) await this.#change(recordOf(place.former), limited);
     await this.#countChange();
     return isDone;
   }
@@ -280,19 +292,10 @@ function secretsOf({ digest, former }: KeyLocation): string[] {
   return former === undefined ? [digest] : [digest, former];
 }
 
-function endOf({ expires }: KeyFacts): number {
-  return expires === undefined ? Infinity : Date.parse(expires);
-}
-
-/** The key, which expires at `until` at the latest. */
-function endingBy<K extends KeyFacts>(key: K, until: number): K {
-  const ends = Math.min(until, endOf(key));
-  return ends === Infinity ? key : { ...key, expires: new Date(ends).toISOString() };
-}
-
 function asKey(record: unknown): StoredKey {
-  const { version: _, ...key } = record as StoredKey & { version: number };
-  return key;
+  const { version: _, ends, ...key } = record as KeyRecord;
+  if (ends === undefined) return key;
+  return { ...key, expires: new Date(Math.min(ends, Date.parse(key.expires ?? "") || Infinity)).toISOString() };
 }
 
 /** The count was a plain number in an earlier version. A gateway of that version may have left something that is not a number. */

@@ -180,7 +180,7 @@ Deno.test({
       ]);
       assertEquals(await start({ url, secret }, TOKEN, ["--prot", "8100"]), [
         2,
-        "Unknown option '--prot'; --help lists the options",
+        "Unknown option '--prot'; did you mean --port?; --help lists the options",
       ]);
     });
   },

@@ -64,11 +64,8 @@ for (const [where, [answer, statuses]] of Object.entries(ITEMS)) {
     const body = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" });
     const view = await ask(client, body, [() => responseOf(answer, mode)]);
     const statusesIn = (items: JsonObject[]) => items.map(({ type, status }) => [type, status]);
-    // In a stream, the end of a text goes out before the ending of the answer is known.
-    const isEarly = (type: string) => mode === "streamed" && type !== "function_call";
-    const expected = statuses.map(([type, status]) => [type, isEarly(type) ? "completed" : status]);
-    assertEquals<unknown>(statusesIn(itemsOf(view)), expected);
-    if (mode === "streamed") assertEquals<unknown>(statusesIn(doneIn(view)), expected);
+    assertEquals<unknown>(statusesIn(itemsOf(view)), statuses);
+    if (mode === "streamed") assertEquals<unknown>(statusesIn(doneIn(view)), statuses);
   });
 }
 

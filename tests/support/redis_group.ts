@@ -68,8 +68,8 @@ export async function startCluster(folder: string): Promise<RedisGroup> {
     Array.from({ length: 2 * PRIMARIES }, async (_, index) => {
       const options = ["--cluster-enabled", "yes", "--cluster-node-timeout", String(DOWN_MS), "--dir", folder];
       // Its second port is 10,000 above, where it is not given.
-      const bus = ["--cluster-port", String(freePort()), "--cluster-config-file", `nodes-${index}.conf`];
-      return await startRedis([...options, ...bus]);
+      const bus = () => ["--cluster-port", String(freePort()), "--cluster-config-file", `nodes-${index}.conf`];
+      return await startRedis(() => [...options, ...bus()]);
     }),
   );
   const busOf = async ({ ask }: RedisServer) =>

@@ -54,12 +54,29 @@ export const isRedisMissing = !(await hasProgram() || await install());
 // deno-lint-ignore no-console -- a test that is left out says why
 if (isRedisMissing) console.warn(`Tests with a real ${PROGRAM} are left out: it is not installed and cannot be`);
 
-/** Starts one. `options` are the server's own, as on its command line; `whole` stands in place of all of it. */
+/** How often another port is tried, because a port that was free may be taken by the time the server asks for it. */
+const TRIES = 5;
+
+/**
+ * Starts one. `options` are the server's own, as on its command line, and are asked for anew for each try; `whole` stands in
+ * place of all of it.
+ */
 export async function startRedis(
-  options: readonly string[] = [],
-  port = freePort(),
+  options: readonly string[] | (() => readonly string[]) = [],
+  port?: number,
   whole?: readonly string[],
 ): Promise<RedisServer> {
+  for (let tries = 1;; tries++) {
+    const more = typeof options === "function" ? options() : options;
+    try {
+      return await start(more, port ?? freePort(), whole);
+    } catch (error) {
+      if (port !== undefined || whole || tries === TRIES) throw error;
+    }
+  }
+}
+
+async function start(options: readonly string[], port: number, whole?: readonly string[]): Promise<RedisServer> {
   const own = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...options];
   const args = [...whole ?? own];
   await loadClient(); // which takes long on a busy machine, and is no fault of the server
