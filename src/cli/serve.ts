@@ -137,14 +137,29 @@ function createRunning(
   const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
   let isOwnChange = false;
+  const keep = (reason: string) => {
+    app.audit?.write({ event: "configuration refused" });
+    say(`Kept the running configuration. ${reason}`);
+  };
+  /** Serves by a configuration and the secrets that files hold now. Returns whether that was possible. */
+  const use = (config: Config): boolean => {
+    const secrets = secretsInFiles(config, platform);
+    try {
+      app = createApp({ config, ...common, after: app });
+    } catch (error) {
+      // A plugin may refuse options that its schema accepts.
+      held.use(secretsInFiles(running, platform));
+      keep((error as Error).message);
+      return false;
+    }
+    held.use(secrets);
+    running = config;
+    return true;
+  };
   const self: Running = {
     app: () => app,
     config: () => running,
     reload(isQuiet = false, by) {
-      const keep = (reason: string) => {
-        app.audit?.write({ event: "configuration refused" });
-        say(`Kept the running configuration. ${reason}`);
-      };
       const next = reload(running, { load, platform });
       if ("kept" in next) return keep(next.kept);
       if (JSON.stringify(next.config) === JSON.stringify(running)) {
@@ -154,26 +169,15 @@ function createRunning(
         return;
       }
       const change = changeOf(running, next.config);
-      const secrets = secretsInFiles(next.config, platform);
-      try {
-        app = createApp({ config: next.config, ...common, after: app });
-      } catch (error) {
-        // A plugin may refuse options that its schema accepts.
-        return keep((error as Error).message);
-      }
+      if (!use(next.config)) return;
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
-      running = next.config;
-      held.use(secrets);
       worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
     readSecrets() {
-      const secrets = secretsInFiles(running, platform);
-      if (!held.isNew(secrets)) return;
-      held.use(secrets);
-      app = createApp({ config: running, ...common, after: app });
+      if (!held.isNew(secretsInFiles(running, platform)) || !use(running)) return;
       app.audit?.write({ event: "secrets changed" });
       say("Serving with the new secrets");
     },

@@ -13,7 +13,7 @@ const WITH_CREDENTIALS = /:\/\/[^/\s]*@/;
 /** A name in a comment, which may be quoted, with a text behind it. */
 const NAMED = /(["']?)([\w-]+)["']?\s*[:=]\s*["']?(?!client\b)[^\s{["']/g;
 
-/** Where a token stands: where any text is secret, in a comment, which is hidden whole, or somewhere else. */
+/** The place of a token. In `secret` any text is hidden. A `comment` is hidden whole if it has a secret. */
 type Place = "secret" | "comment" | "other";
 
 interface Hidden {

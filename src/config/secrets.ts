@@ -5,7 +5,7 @@ import type { Config } from "./schema.ts";
 /** Stands for a variable whose value is not needed. It is long enough for any secret. */
 export const PLACEHOLDER_SECRET = "x".repeat(64);
 
-/** Where a service's secret is: one of both. */
+/** The variable or the file that holds a service's secret. It names one of the two. */
 export interface SecretReference {
   env?: string;
   file?: string;

@@ -23,7 +23,7 @@ export interface SecretHeader {
   readonly query?: undefined;
 }
 
-/** Where a service's secret is sent: in a header, or in a parameter of the URL. */
+/** The header or the URL parameter that carries a service's secret. */
 export type SecretPlace =
   | SecretHeader
   | { readonly query: string; readonly header?: undefined; readonly scheme?: undefined };

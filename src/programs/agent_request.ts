@@ -1,5 +1,6 @@
 /** Finds out what a model refuses of an agent's usual request, with a gateway that asks again without it. */
-import { asObject, asObjects, type JsonObject, type JsonValue } from "../canonical/json.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import type { ProcessStatus } from "../context/workers.ts";
 import type { RefusedPart } from "../upstream/learnt.ts";
 
 /** The tools of agents have schemas with keywords that some servers do not know. */
@@ -66,10 +67,9 @@ export async function askAsAgent(
 }
 
 /** The parts that a status page lists for a model. */
-export function partsIn(status: JsonValue, upstream: string, model: string): RefusedPart[] {
-  const found = asObjects(asObject(status).upstreams).find(({ name }) => name === upstream);
-  const parts = asObjects(found?.refused ?? []) as unknown as RefusedPart[];
-  return parts.filter((part) => part.model === model);
+export function partsIn({ upstreams }: ProcessStatus, upstream: string, model: string): RefusedPart[] {
+  const found = upstreams.find(({ name }) => name === upstream);
+  return (found?.refused ?? []).filter((part) => part.model === model);
 }
 
 /** The settings that say the same, in one, and the parts for which there are none, in words. */

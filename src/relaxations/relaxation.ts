@@ -67,7 +67,7 @@ export function plainest(body: JsonObject, layout: BodyLayout): Relaxation[] {
     const isInner = [...paths, ...layout.harmless].some((outer) => isWithin(path, outer));
     if (!isInner && isOptional(path, layout)) paths.add(path);
   });
-  // What loses most comes last, because a search does without the last ones first.
+  // A search gives the last ones back first, so those that lose most come last.
   return [
     { does: "tool changes in words" },
     ...[...paths].map((path): Relaxation => ({ does: "omit", path })),

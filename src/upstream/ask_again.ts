@@ -174,7 +174,7 @@ function refusalOf({ driver }: Upstream, reply: Reply, call: Call): GatewayError
   const { code, message, details: all } = driver.parseError(reply);
   const { status } = reply;
   const names = all.unsupported?.length || all.reasoning || all.answerLimit;
-  // What the host quotes of the request itself names nothing.
+  // A host may quote the request. Names in a quotation are no evidence.
   const details = names
     ? driver.parseError({ ...reply, body: unquoted(reply.body, textsIn(fieldsOf(call))) }).details
     : all;

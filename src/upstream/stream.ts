@@ -106,7 +106,7 @@ function isEventStream({ headers }: TransportResponse, operation: ModelOperation
 /** The length of the longest beginning of an event stream, and how much blank space may come before it, in characters. */
 const [TELLING, MOST_BLANK] = ["retry:".length, 65_536];
 
-/** The same bytes, and whether they begin an event stream. Some servers declare a stream as JSON. */
+/** Reads the first bytes to find out whether they begin an event stream, because some servers declare a stream as JSON. */
 async function peek(body: ByteSource): Promise<ByteSource & { isEvents: boolean }> {
   const pieces: Uint8Array[] = [];
   const decoder = new TextDecoder();

@@ -16,7 +16,7 @@ export interface Upstream {
   query?: string;
   /** Sent only to this upstream. */
   secret?: string;
-  /** Where the secret is sent. If absent, as `Authorization: Bearer`. */
+  /** The header or parameter of the secret. If absent, it is sent as `Authorization: Bearer`. */
   secretPlace?: SecretPlace;
   /** The environment variable of the secret, if it is unset, or its file, if that holds none. */
   missingSecret?: string;

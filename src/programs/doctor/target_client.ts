@@ -1,4 +1,5 @@
 /** A gateway in this process that serves each configured target as a separate model, and a client for it. */
+import type { ProcessStatus } from "../../context/workers.ts";
 import { createApp } from "../../app.ts";
 import { isPattern } from "../../canonical/models.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
@@ -36,7 +37,7 @@ export interface TargetClient {
   subjects: readonly Subject[];
   ask(path: string, body: BodyInit): Promise<Answer>;
   /** The status page, which lists what was refused. */
-  status(): Promise<JsonValue>;
+  status(): Promise<ProcessStatus>;
   close(): Promise<void>;
 }
 
