@@ -75,8 +75,10 @@ export function readEvidence({ text: all, estimate }: Refusal, body: JsonObject,
   const lists: Relaxation[][] = [
     ...bounded,
     isMissing ? filledFor(strong, layout) : [],
+    // One keyword is less than any other form of the schemas.
+    omitKeywords(keywords.filter((keyword) => strong.some((steps) => steps.includes(keyword)))),
     ...alternatives(forms),
-    [...omitted(paths, layout), ...keywords.map((keyword): Relaxation => ({ does: "omit keyword", keyword }))],
+    [...omitted(paths, layout), ...omitKeywords(keywords)],
     ...alternatives(insteadOf(paths, layout)),
     omitted(valued, layout),
     ...alternatives(insteadOf(valued, layout)),
@@ -93,6 +95,10 @@ function omitted(paths: Iterable<string>, layout: BodyLayout): Relaxation[] {
   // The kind of an object is left out with all of it.
   const outer = [...paths].map((path) => path.replace(/(?<!\[\])\.type$/, ""));
   return [...new Set(outer)].filter((path) => isOptional(path, layout)).map((path) => ({ does: "omit", path }));
+}
+
+function omitKeywords(keywords: readonly string[]): Relaxation[] {
+  return keywords.map((keyword) => ({ does: "omit keyword", keyword }));
 }
 
 function filledFor(mentions: readonly string[][], { fillable }: BodyLayout): Relaxation[] {
