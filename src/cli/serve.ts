@@ -127,10 +127,8 @@ function createRunning(
   { descriptors, worker }: { descriptors: Descriptors; worker?: Worker },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const configuration = async () => {
-    const { createConfigDesk } = await import("./config_desk.ts");
-    return createConfigDesk({ ...loaded, platform, load, running: self });
-  };
+  const configuration = async () =>
+    (await import("./config_desk.ts")).createConfigDesk({ ...loaded, platform, load, running: self });
   const { areScarce: areDescriptorsScarce } = descriptors;
   const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration };
   let running = loaded.config;
@@ -173,8 +171,10 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       worker?.keep({ ...loaded, config: running });
-      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform));
-      say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
+      say(
+        ["Serving with the new configuration", ...unmaskedLines(unmaskedSecrets(running, platform))].join("\n")
+          .trimEnd(),
+      );
     },
     readSecrets() {
       if (!held.isNew(secretsInFiles(running, platform)) || !use(running)) return;
