@@ -142,17 +142,11 @@ function createRunning(
   /** Serves by a configuration and the secrets that files hold now. Returns whether that was possible. */
   const use = (config: Config): boolean => {
     const secrets = secretsInFiles(config, platform);
-    try {
-      app = createApp({ config, ...common, after: app });
-    } catch (error) {
-      // A plugin may refuse options that its schema accepts.
-      held.use(secretsInFiles(running, platform));
-      keep((error as Error).message);
-      return false;
-    }
-    held.use(secrets);
-    running = config;
-    return true;
+    const next = appOrReason({ config, ...common, after: app });
+    if (typeof next === "string") keep(next);
+    else [app, running] = [next, config];
+    held.use(running === config ? secrets : secretsInFiles(running, platform));
+    return app === next;
   };
   const self: Running = {
     app: () => app,
@@ -183,6 +177,15 @@ function createRunning(
     },
   };
   return self;
+}
+
+/** The app, or the reason why there is none: a plugin may refuse options that its schema accepts. */
+function appOrReason(options: Parameters<typeof createApp>[0]): App | string {
+  try {
+    return createApp(options);
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /** Listens on all configured addresses, or on none if one of them fails. */
