@@ -5,7 +5,7 @@ import { ask, count, duration, h, LoginNeeded, order, update } from "./dom.js";
 
 const EVERY_MS = 2_000;
 const HEADS = ["Upstream", "Speaks", "State", "Latency", "Running", "Waiting", "Last error"];
-const REFUSED_HEADS = ["Upstream", "Model", "Refuses", "So it is", "Holds for", "Until", ""];
+const REFUSED_HEADS = ["Upstream", "Model", "Relaxation", "Kind", "Holds for", "Until", ""];
 
 /** @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part */
 
@@ -56,7 +56,10 @@ export const upstreams = {
       body.replaceChildren(...status.upstreams.map(rowOf));
       const rows = status.upstreams.flatMap((
         /** @type {{ name: string, refused?: Part[] }} */ { name, refused = [] },
-      ) => refused.map((part) => refusedRow(name, part, forget)));
+      ) =>
+        // A model is forgotten as a whole, so it has one button.
+        refused.map((part, at) => refusedRow(name, part, refused[at - 1]?.model !== part.model && forget))
+      );
       refusedTable.hidden = rows.length === 0;
       // The focus stays on the button that has it.
       update(refused, rows);
@@ -73,16 +76,16 @@ function headOf(heads) {
 /**
  * @param {string} upstream
  * @param {Part} part
- * @param {(place: { upstream: string, model: string }) => void} forget
+ * @param {false | ((place: { upstream: string, model: string }) => void)} forget nothing where the row above has the button
  */
 function refusedRow(upstream, { model, kind, part, holdsFor, until }, forget) {
-  const button = h("button", {
+  const button = forget && h("button", {
     type: "button",
-    "aria-label": `Forget what ${model} of ${upstream} refuses`,
+    "aria-label": `Forget all that ${model} of ${upstream} refuses`,
     click: () => forget({ upstream, model }),
-  }, "Forget");
+  }, "Forget all");
   const time = new Date(until).toLocaleString("en-GB");
-  return h("tr", {}, ...[upstream, model, part, kind, holdsFor, time, button].map((cell) => h("td", {}, cell)));
+  return h("tr", {}, ...[upstream, model, part, kind, holdsFor, time, button || ""].map((cell) => h("td", {}, cell)));
 }
 
 /**

@@ -6,31 +6,38 @@ import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
 
 const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
 
-/** A host that does not know `top_k`. */
+/** A host that does not know `top_k` and `min_p`. */
 const app = () =>
   newApp({
     config: KEYED,
     now: Date.now,
     async fetch(input, init) {
       const body = await new Request(input, init).json();
-      if (!("top_k" in body)) return answerWhole();
-      return Response.json({ error: { message: "Unrecognized request argument: top_k" } }, { status: 400 });
+      const field = ["top_k", "min_p"].find((name) => name in body);
+      if (field === undefined) return answerWhole();
+      return Response.json({ error: { message: `Unrecognized request argument: ${field}` } }, { status: 400 });
     },
   });
 
 /** What an upstream was found to refuse is listed, and forgotten by its button. */
 async function forgotten(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
-  const response = await desk.app.post(CHAT, chatBody({ top_k: 3 }), { "x-api-key": OPS });
-  await response.text();
+  for (const field of ["top_k", "min_p"]) {
+    const response = await desk.app.post(CHAT, chatBody({ [field]: 0.5 }), { "x-api-key": OPS });
+    await response.text();
+  }
   await logIn(desk);
   complaints.length = 0;
   await page.getByRole("link", { name: "Upstreams" }).click();
   const row = page.getByRole("row", { name: "fake org/model top_k left out one key" });
   await row.waitFor();
+  const other = page.getByRole("row", { name: "fake org/model min_p left out one key" });
+  await other.waitFor();
+  // Both are forgotten by one button.
+  assertEquals(await page.getByRole("button", { name: /^Forget/ }).count(), 1);
   assertEquals(await faultsOf(page), []);
-  await page.getByRole("button", { name: "Forget what org/model of fake refuses" }).press("Enter");
-  await row.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Forget all that org/model of fake refuses" }).press("Enter");
+  for (const one of [row, other]) await one.waitFor({ state: "detached" });
   assertEquals(await page.getByText("What models were found to refuse").isVisible(), false);
   const status = await (await desk.app.get("/status", { "x-api-key": OPS })).json();
   assertEquals([status.upstreams[0].refused, complaints], [undefined, []]);
