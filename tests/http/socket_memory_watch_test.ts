@@ -144,6 +144,28 @@ test("a caller is not barred for memory that another's sockets, ended before, fr
 });
 
 test(
+  "while ended sockets close late, what others take meanwhile ends theirs, and whoever waits goes on",
+  async (rig, pass) => {
+    const [one, other] = [...rig.add("one"), ...rig.add("other")];
+    const [quiet] = rig.add("quiet", 1);
+    one!.arrived = 500;
+    one!.isSlow = true;
+    await pass(100);
+    assertEquals([one!.isDropped, other!.isDropped], [true, false]);
+    const relieved = rig.sockets.relieved("third", CAPACITY).then(() => "relieved");
+    other!.arrived = 300;
+    await pass(40);
+    assertEquals([other!.isDropped, quiet!.isDropped], [false, false]);
+    other!.arrived = 450;
+    await pass(40);
+    assert(other!.isDropped);
+    one!.delete();
+    await pass(100);
+    assertEquals(await relieved, "relieved");
+  },
+);
+
+test(
   "a caller that took nothing waits until the others' memory is free, and who was closed is refused at once",
   async (rig, pass) => {
     const many = rig.add("many", 5);
