@@ -29,6 +29,7 @@ import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
+import { LIBRARIES, linked } from "./libraries.ts";
 
 const SCRIPTS = {
   app,
@@ -63,10 +64,13 @@ const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
   "style.css": { type: "text/css; charset=utf-8", text: style },
   "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
   "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
-  ...Object.fromEntries(
-    Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),
-  ),
+  ...Object.fromEntries(Object.entries(SCRIPTS).map(([name, text]) => scriptOf(`${name}.js`, text))),
+  ...Object.fromEntries(Object.entries(LIBRARIES).map(([name, text]) => scriptOf(name, text))),
 };
+
+function scriptOf(name: string, text: string): [string, { type: string; text: string }] {
+  return [name, { type: "text/javascript; charset=utf-8", text: linked(name, text) }];
+}
 
 /** The pages load nothing from elsewhere, and run no code but that of these files. */
 const POLICY = [
