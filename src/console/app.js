@@ -1,26 +1,15 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
-import { configuration } from "./configuration.js";
+import { Toasts } from "./design/overlays.js";
 import { h, LoginNeeded, messageIn, send } from "./dom.js";
-import { fidelity } from "./fidelity.js";
-import { inspect } from "./inspect.js";
-import { keys } from "./keys.js";
-import { live } from "./live.js";
-import { playground } from "./playground.js";
-import { upstreams } from "./upstreams.js";
-import { usage } from "./usage.js";
+import { pageInAddress, PAGES } from "./frame/pages.js";
+import { Palette } from "./frame/palette.js";
+import { current, Drawer, hasSession, Sidebar, Topbar } from "./frame/sidebar.js";
+import { html, render } from "./ui.js";
 
-/**
- * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
- * @type {Record<string, Page>}
- */
-const PAGES = { live, inspect, upstreams, usage, keys, configuration, playground, fidelity };
-
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
-const state = /** @type {HTMLElement} */ (document.getElementById("state"));
-const logout = /** @type {HTMLButtonElement} */ (document.getElementById("logout"));
+const main = placeOf("main");
+const state = placeOf("state");
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
@@ -31,19 +20,32 @@ let failure = "";
 /** Whether the gateway has been asked if there is a session to end, since that may last have changed. */
 let isSessionKnown = false;
 
-function open() {
-  const name = location.hash.slice(1).split("?")[0] ?? "";
-  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? live : live;
-  const mine = ++turn;
+/** @type {import("./frame/pages.js").Opened | undefined} */
+let opened;
+
+/** @param {string} id */
+function placeOf(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+function close() {
   clearTimeout(timer);
-  nav.replaceChildren(
-    ...Object.entries(PAGES).map(([key, { title }]) =>
-      h("a", { href: `#${key}`, "aria-current": PAGES[key] === page ? "page" : undefined }, title)
-    ),
-  );
-  document.title = `${page.title} · Laneway`;
+  opened?.close?.();
+  opened = undefined;
   main.replaceChildren();
-  const { refresh, everyMs } = page.open(main);
+}
+
+async function open() {
+  const name = pageInAddress();
+  const mine = ++turn;
+  close();
+  current.value = name;
+  showFrame(true);
+  const page = await load(name);
+  if (mine !== turn || !page) return;
+  document.title = `${page.title} · Laneway`;
+  opened = page.open(main);
+  const { refresh, everyMs } = opened;
   const again = async () => {
     try {
       await refresh();
@@ -61,6 +63,24 @@ function open() {
   again();
 }
 
+/** A page's modules. Where they cannot be loaded, they are asked for again when somebody opens a page. @param {string} name */
+async function load(name) {
+  try {
+    return await PAGES[name]?.load();
+  } catch {
+    say("The gateway is not responding");
+    return undefined;
+  }
+}
+
+/**
+ * The sidebar leads to pages, which are for those who are logged in.
+ * @param {boolean} isShown
+ */
+function showFrame(isShown) {
+  document.documentElement.toggleAttribute("data-login", !isShown);
+}
+
 /** @param {string} text */
 function say(text) {
   if (state.textContent !== text) state.textContent = text;
@@ -69,6 +89,8 @@ function say(text) {
 /** @param {string} reason */
 function askForKey(reason) {
   say(failure = "");
+  close();
+  showFrame(hasSession.value);
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   // How programs send a key is nothing for a form.
   const first = reason.startsWith("No API key")
@@ -78,7 +100,7 @@ function askForKey(reason) {
       " creates a key for them.",
     ]
     : [reason];
-  const about = h("p", { class: "quiet" }, ...logout.hidden ? first : ["Your session has ended."]);
+  const about = h("p", { class: "quiet" }, ...!hasSession.value ? first : ["Your session has ended."]);
   const problem = h("p", { class: "error", role: "alert" });
   const readable = "This connection is not encrypted: others on the network can read your key. Use HTTPS.";
   const submit = async (/** @type {Event} */ event) => {
@@ -131,26 +153,38 @@ async function askWays() {
   const ways = await asked.catch(() => undefined);
   if (!ways) return {};
   isSessionKnown = true;
-  logout.hidden = !ways.session;
+  hasSession.value = ways.session === true;
+  if (main.querySelector("form.login")) showFrame(hasSession.value);
   return ways;
 }
 
-logout.addEventListener("click", async () => {
+async function logOut() {
   try {
     const response = await post("logout");
     // An operator who logged in at a provider ends the session there as well.
     if (response.status === 200) return location.assign((await response.json()).next);
     failure = "";
-    logout.hidden = true;
+    hasSession.value = false;
     isSessionKnown = false;
     open();
   } catch (error) {
     say(failure = /** @type {Error} */ (error).message);
   }
-});
+}
+
 addEventListener("hashchange", open);
 // Somebody may have logged in with another tab meanwhile.
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
+render(html`<${Sidebar} onLogOut=${logOut} />`, placeOf("sidebar"));
+render(html`<${Topbar} />`, placeOf("topbar"));
+render(
+  html`
+    <${Drawer} onLogOut=${logOut} />
+    <${Palette} />
+    <${Toasts} />
+  `,
+  placeOf("overlays"),
+);
 open();

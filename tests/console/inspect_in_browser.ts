@@ -4,7 +4,7 @@ import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { newHostedRig } from "../support/hosted_rig.ts";
-import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn, openPage, OPS } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const MESSAGES = "/oss/v1/messages";
@@ -28,7 +28,7 @@ async function inspect(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   desk.complaints.length = 0; // that nobody was logged in at first
-  await page.getByRole("link", { name: "Inspect" }).click();
+  await openPage(page, "Inspect");
   await page.getByRole("link", { name: /^Request at/ }).first().click();
   await page.getByRole("heading", { name: "Timeline" }).waitFor();
 }
@@ -250,7 +250,7 @@ async function rounds(desk: Desk): Promise<void> {
 
 async function nothingKept(desk: Desk): Promise<void> {
   await logIn(desk);
-  await desk.page.getByRole("link", { name: "Inspect" }).click();
+  await openPage(desk.page, "Inspect");
   await desk.page.getByText('add "console": { "record": {} } to the configuration').waitFor();
 }
 

@@ -26,21 +26,40 @@ import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
+import choices from "../../console/frame/choices.js" with { type: "text" };
+import components from "../../console/design/components.css" with { type: "text" };
+import frame from "../../console/frame/frame.css" with { type: "text" };
+import icons from "../../console/design/icons.js" with { type: "text" };
+import overlays from "../../console/design/overlays.js" with { type: "text" };
+import pages from "../../console/frame/pages.js" with { type: "text" };
+import palette from "../../console/frame/palette.js" with { type: "text" };
+import parts from "../../console/design/parts.js" with { type: "text" };
+import sidebar from "../../console/frame/sidebar.js" with { type: "text" };
+import theme from "../../console/theme.js" with { type: "text" };
+import tokens from "../../console/design/tokens.css" with { type: "text" };
+import ui from "../../console/ui.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, linked } from "./libraries.ts";
 
-const SCRIPTS = {
+const SCRIPTS: Readonly<Record<string, string>> = {
   app,
   charts,
   configuration,
   curl,
+  "design/icons": icons,
+  "design/overlays": overlays,
+  "design/parts": parts,
   diff,
   dom,
   entries,
   facts,
   fidelity,
+  "frame/choices": choices,
+  "frame/pages": pages,
+  "frame/palette": palette,
+  "frame/sidebar": sidebar,
   inspect,
   inspect_side,
   json_lines,
@@ -53,17 +72,28 @@ const SCRIPTS = {
   rows,
   side,
   suggestions,
+  theme,
   timeline,
+  ui,
   upstreams,
   usage,
   wires,
 };
 
+const STYLES: Readonly<Record<string, string>> = {
+  configuration: configurationStyle,
+  "design/components": components,
+  "design/tokens": tokens,
+  "frame/frame": frame,
+  inspect: inspectStyle,
+  style,
+};
+
 const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
-  "style.css": { type: "text/css; charset=utf-8", text: style },
-  "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
-  "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
+  ...Object.fromEntries(
+    Object.entries(STYLES).map(([name, text]) => [`${name}.css`, { type: "text/css; charset=utf-8", text }]),
+  ),
   ...Object.fromEntries(Object.entries(SCRIPTS).map(([name, text]) => scriptOf(`${name}.js`, text))),
   ...Object.fromEntries(Object.entries(LIBRARIES).map(([name, text]) => scriptOf(name, text))),
 };

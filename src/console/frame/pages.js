@@ -1,0 +1,70 @@
+// @ts-check
+/// <reference lib="dom" />
+/** The console's pages by their names in the address. Each is loaded when it is first opened. */
+
+/**
+ * @typedef {{ refresh(): Promise<void>, everyMs: number, close?(): void }} Opened
+ * @typedef {{ title: string, open(main: HTMLElement): Opened }} Page
+ * @typedef {{ title: string, icon: string, group?: string, load(): Promise<Page> }} Entry
+ */
+
+/** The groups of the sidebar, in their order. */
+export const GROUPS = ["Observe", "Build", "Manage"];
+
+/** @type {Readonly<Record<string, Entry>>} */
+export const PAGES = {
+  live: {
+    title: "Live",
+    icon: "activity",
+    group: "Observe",
+    load: async () => (await import("../live.js")).live,
+  },
+  inspect: {
+    title: "Inspect",
+    icon: "telescope",
+    group: "Observe",
+    load: async () => (await import("../inspect.js")).inspect,
+  },
+  usage: {
+    title: "Usage",
+    icon: "chart-column",
+    group: "Observe",
+    load: async () => (await import("../usage.js")).usage,
+  },
+  playground: {
+    title: "Playground",
+    icon: "square-terminal",
+    group: "Build",
+    load: async () => (await import("../playground.js")).playground,
+  },
+  upstreams: {
+    title: "Upstreams",
+    icon: "server",
+    group: "Build",
+    load: async () => (await import("../upstreams.js")).upstreams,
+  },
+  keys: {
+    title: "Keys",
+    icon: "key-round",
+    group: "Manage",
+    load: async () => (await import("../keys.js")).keys,
+  },
+  configuration: {
+    title: "Configuration",
+    icon: "settings-2",
+    group: "Manage",
+    load: async () => (await import("../configuration.js")).configuration,
+  },
+  fidelity: {
+    title: "Fidelity",
+    icon: "scale",
+    group: "Manage",
+    load: async () => (await import("../fidelity.js")).fidelity,
+  },
+};
+
+/** The page that an address opens. */
+export function pageInAddress() {
+  const name = location.hash.slice(1).split("?")[0] ?? "";
+  return Object.hasOwn(PAGES, name) ? name : "live";
+}

@@ -1,0 +1,57 @@
+// @ts-check
+/** What the pages are drawn with: Preact, its signals, and templates in place of JSX, which would need a build. */
+import { Fragment, h, render } from "preact";
+import htm from "htm";
+import { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+/** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * Markup with values. Values become text or attributes, never markup.
+ * @type {(strings: TemplateStringsArray, ...values: unknown[]) => any}
+ */
+export const html = /** @type {any} */ (htm).bind(h);
+
+export {
+  batch,
+  computed,
+  effect,
+  Fragment,
+  h,
+  render,
+  signal,
+  useCallback,
+  useComputed,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useSignal,
+  useSignalEffect,
+  useState,
+};
+
+/**
+ * A page that is drawn by Preact, in the form in which the frame opens pages.
+ * @param {{ title: string, everyMs: number, open(): { view: unknown, refresh(): Promise<void>, close?(): void } }} page
+ */
+export function screen({ title, everyMs, open }) {
+  return {
+    title,
+    /** @param {HTMLElement} main */
+    open(main) {
+      const { view, refresh, close } = open();
+      render(/** @type {any} */ (view), main);
+      return {
+        everyMs,
+        refresh,
+        close() {
+          render(null, main);
+          close?.();
+        },
+      };
+    },
+  };
+}
