@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What a person chose for all pages, set before the first one is drawn, so that nothing flickers. */
+/** Sets a person's choices for all pages before the first one is drawn, so that nothing flickers. */
 try {
   const theme = localStorage.getItem("laneway.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the pages are drawn with: Preact, its signals, and templates in place of JSX, which would need a build. */
+/** The tools that draw the pages: Preact, its signals, and templates in place of JSX, which would need a build. */
 import { Fragment, h, render } from "preact";
 import htm from "htm";
 import { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";

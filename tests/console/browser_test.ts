@@ -8,6 +8,7 @@ import { inspectCases } from "./inspect_in_browser.ts";
 import { frameCases } from "./frame_in_browser.ts";
 import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
+import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
@@ -31,6 +32,7 @@ const cases: Case[] = [
   ...fidelityCases,
   ...configurationCases,
   ...keyCases,
+  ...liveCases,
   ...listCases,
   ...playgroundCases,
   ...inspectCases,

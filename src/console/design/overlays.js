@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What lies over a page: dialogs, menus and short messages. */
+/** The things that lie over a page: dialogs, menus and short messages. */
 import { html, signal, useEffect, useId, useRef, useState } from "../ui.js";
 import { Icon, IconButton } from "./parts.js";
 

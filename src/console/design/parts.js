@@ -121,7 +121,7 @@ export function Chip({ name, value, onRemove }) {
 }
 
 /**
- * What would be here, and the one thing that brings it.
+ * Says what an empty place is for, and has the one button that fills it.
  * @param {{ icon?: string, title: string, children?: Children, action?: Children }} props
  */
 export function EmptyState({ icon = "inbox", title, children, action }) {

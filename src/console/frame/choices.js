@@ -1,6 +1,6 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What a person chooses for all pages, which `theme.js` sets again when the console is next opened. */
+/** A person's choices for all pages, which `theme.js` sets again when the console is next opened. */
 import { signal } from "../ui.js";
 
 const root = document.documentElement;

@@ -13,7 +13,7 @@ import { PAGES } from "./pages.js";
 const MOST_FOUND = 6;
 /** The kinds of things, in the order in which they are listed. */
 const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Request"];
-/** What is listed before anything is written. */
+/** The kinds that are listed before anything is written. */
 const KINDS_AT_FIRST = new Set(["Page", "Action"]);
 
 const isOpen = signal(false);

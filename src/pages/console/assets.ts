@@ -1,6 +1,5 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import app from "../../console/app.js" with { type: "text" };
-import charts from "../../console/charts.js" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
@@ -20,7 +19,6 @@ import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
-import rows from "../../console/rows.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
@@ -28,6 +26,13 @@ import timeline from "../../console/timeline.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import choices from "../../console/frame/choices.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
+import chart from "../../console/design/chart.js" with { type: "text" };
+import code from "../../console/design/code.js" with { type: "text" };
+import filter from "../../console/filter.js" with { type: "text" };
+import live_charts from "../../console/live_charts.js" with { type: "text" };
+import table from "../../console/design/table.js" with { type: "text" };
+import waterfall from "../../console/design/waterfall.js" with { type: "text" };
+import words from "../../console/words.js" with { type: "text" };
 import frame from "../../console/frame/frame.css" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
 import overlays from "../../console/design/overlays.js" with { type: "text" };
@@ -41,16 +46,19 @@ import ui from "../../console/ui.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
-import { LIBRARIES, linked } from "./libraries.ts";
+import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   app,
-  charts,
   configuration,
   curl,
+  "design/chart": chart,
+  "design/code": code,
   "design/icons": icons,
   "design/overlays": overlays,
   "design/parts": parts,
+  "design/table": table,
+  "design/waterfall": waterfall,
   diff,
   dom,
   entries,
@@ -66,10 +74,11 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   json_place,
   key_form,
   keys,
+  filter,
   live,
+  live_charts,
   playground,
   replay,
-  rows,
   side,
   suggestions,
   theme,
@@ -78,6 +87,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   upstreams,
   usage,
   wires,
+  words,
 };
 
 const STYLES: Readonly<Record<string, string>> = {
@@ -87,6 +97,7 @@ const STYLES: Readonly<Record<string, string>> = {
   "frame/frame": frame,
   inspect: inspectStyle,
   style,
+  ...LIBRARY_STYLES,
 };
 
 const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {

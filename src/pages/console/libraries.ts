@@ -4,6 +4,7 @@ import hooks from "preact/hooks" with { type: "text" };
 import htm from "htm" with { type: "text" };
 import preact from "preact" with { type: "text" };
 import signals from "@preact/signals" with { type: "text" };
+import plotStyle from "uplot/dist/uPlot.min.css" with { type: "text" };
 import uplot from "uplot/dist/uPlot.iife.min.js" with { type: "text" };
 
 /** The text of each package, by the name that modules import it by. */
@@ -21,6 +22,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
 export const LIBRARIES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(PACKAGES).map(([name, text]) => [fileOf(name), withoutMap(text)]),
 );
+
+/** The style sheets of packages. */
+export const LIBRARY_STYLES: Readonly<Record<string, string>> = { "lib/uplot": plotStyle };
 
 /**
  * The text of a module whose imports of packages lead to the files above. A browser knows no package by its name, and
