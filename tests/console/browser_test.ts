@@ -5,6 +5,7 @@ import { answerWhole } from "../support/chat.ts";
 import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS, withDesk } from "./desk.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
 import { inspectCases } from "./inspect_in_browser.ts";
+import { designCases } from "./design_in_browser.ts";
 import { frameCases } from "./frame_in_browser.ts";
 import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
@@ -28,6 +29,7 @@ const KEYED: ConfigInput = {
 };
 
 const cases: Case[] = [
+  ...designCases,
   ...frameCases,
   ...fidelityCases,
   ...configurationCases,

@@ -171,7 +171,7 @@ function optionsOf(UPlot, latest, width, onTip) {
       y: { range: (/** @type {any} */ _, /** @type {any} */ __, /** @type {number} */ most) => [0, roundUp(most)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 26, space: 80, values: clocks },
+      { ...axis, grid: { show: false }, size: 26, space: 50, values: clocks },
       { ...axis, size: 56, space: 30, values: words },
     ],
     series: [{}, ...series.map(lineOf)],
@@ -187,16 +187,15 @@ function optionsOf(UPlot, latest, width, onTip) {
 /**
  * @param {any} _
  * @param {readonly number[]} seconds
+ * @param {number} __
+ * @param {number} ___
+ * @param {number} step
  */
-function clocks(_, seconds) {
-  const step = (seconds[1] ?? 0) - (seconds[0] ?? 0);
+function clocks(_, seconds, __, ___, step) {
   return seconds.map((second) => {
     const date = new Date(second * 1_000);
     if (step >= 86_400) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
-    return date.toLocaleTimeString("en-GB", {
-      hour: "2-digit",
-      minute: "2-digit",
-      second: step < 60 ? "2-digit" : undefined,
-    });
+    const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
+    return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
   });
 }

@@ -61,6 +61,8 @@ export const PAGES = {
     group: "Manage",
     load: async () => (await import("../fidelity.js")).fidelity,
   },
+  // It is in no group, so that nothing leads to it: it is for those who work on the console.
+  design: { title: "Design", icon: "boxes", load: async () => (await import("../design/gallery.js")).gallery },
 };
 
 /** The page that an address opens. */

@@ -34,6 +34,7 @@ import table from "../../console/design/table.js" with { type: "text" };
 import waterfall from "../../console/design/waterfall.js" with { type: "text" };
 import words from "../../console/words.js" with { type: "text" };
 import frame from "../../console/frame/frame.css" with { type: "text" };
+import gallery from "../../console/design/gallery.js" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
 import overlays from "../../console/design/overlays.js" with { type: "text" };
 import pages from "../../console/frame/pages.js" with { type: "text" };
@@ -54,6 +55,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   curl,
   "design/chart": chart,
   "design/code": code,
+  "design/gallery": gallery,
   "design/icons": icons,
   "design/overlays": overlays,
   "design/parts": parts,
