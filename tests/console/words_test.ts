@@ -3,6 +3,7 @@ import { assertEquals } from "@std/assert";
 import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
+import { csvOf, linesOf, sumsBy } from "../../src/console/usage_sums.js";
 import { ago, inDollars, inPercent, inShort, inTime } from "../../src/console/words.js";
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
@@ -82,4 +83,50 @@ Deno.test("console: JSON as lines says where each value ends, and cuts what is t
   let deep: unknown = 1;
   for (let times = 0; times < 200; times++) deep = [deep];
   assertEquals(jsonLines(deep).length, 201);
+});
+
+const usageOf = (key: string, day: string, requests: number) => ({
+  key,
+  model: "model",
+  day,
+  requests,
+  inputTokens: 10 * requests,
+  outputTokens: requests,
+  ...key !== "free" && { dollars: `${requests / 2}` },
+});
+
+Deno.test("console: usage is summed by group, and the small groups of a chart are one", () => {
+  const days = ["2027-01-01", "2027-01-02"];
+  const rows = ["a", "b", "c", "d", "e", "free"].flatMap((key, index) => [
+    usageOf(key, days[0]!, 10 - index),
+    usageOf(key, days[1]!, 1),
+  ]);
+  assertEquals(sumsBy(rows, "key")[5], {
+    name: "free",
+    requests: 6,
+    input: 60,
+    output: 6,
+    dollars: 0,
+    isPriced: false,
+  });
+  assertEquals(linesOf(rows, "key", "requests", days), [
+    { name: "a", values: [10, 1] },
+    { name: "b", values: [9, 1] },
+    { name: "c", values: [8, 1] },
+    { name: "d", values: [7, 1] },
+    { name: "others", values: [11, 2] },
+  ]);
+  assertEquals(linesOf(rows.slice(0, 2), "model", "tokens", ["2026-12-31", ...days]), [
+    { name: "model", values: [0, 110, 11] },
+  ]);
+  assertEquals(linesOf(rows, "day", "dollars", days), [{ name: "All", values: [20, 2.5] }]);
+});
+
+Deno.test("console: a name in exported usage is no formula, whatever it says", () => {
+  const text = csvOf([{ ...usageOf('=HYPERLINK("http://x")', "2027-01-01", 3), model: "a, b" }]);
+  assertEquals(text.split("\r\n"), [
+    "day,key,model,requests,inputTokens,outputTokens,dollars",
+    `2027-01-01,"'=HYPERLINK(""http://x"")","a, b",3,30,3,1.5`,
+    "",
+  ]);
 });

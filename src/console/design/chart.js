@@ -44,9 +44,10 @@ export function roundUp(value) {
 
 /**
  * @param {{ title: string, times: readonly number[], series: readonly Series[], inWords(value: number): string,
- *   stacked?: boolean, bars?: boolean }} props
+ *   daily?: boolean }} props
  *
- * `times`: in milliseconds, the earliest first. `inWords`: a value with its unit.
+ * `times`: in milliseconds, the earliest first. `inWords`: a value with its unit. `daily`: a bar for each day, in which the
+ * series stand on each other.
  */
 export function Chart(props) {
   const { title, times, series, inWords } = props;
@@ -98,18 +99,19 @@ export function Chart(props) {
           `
         )}
       </ul>
-      ${tip && times[tip.index] !== undefined && html`<${TipBox} ...${{ tip, times, series, inWords }} />`}
+      ${tip && times[tip.index] !== undefined &&
+        html`<${TipBox} ...${{ tip, times, series, inWords, daily: props.daily }} />`}
     </figure>
   `;
 }
 
 /** @param {any} props */
-function TipBox({ tip: { left, top, index }, times, series, inWords }) {
+function TipBox({ tip: { left, top, index }, times, series, inWords, daily }) {
   const isRight = left > 240;
   const style = { transform: `translate(${isRight ? `calc(${left - 12}px - 100%)` : `${left + 12}px`}, ${top}px)` };
   return html`
     <div class="tip" style=${style} aria-hidden="true">
-      <div class="quiet">${new Date(times[index]).toLocaleTimeString("en-GB")}</div>
+      <div class="quiet">${daily ? dateOf(times[index]) : new Date(times[index]).toLocaleTimeString("en-GB")}</div>
       ${series.map((/** @type {Series} */ { name, values, isBad }, /** @type {number} */ at) =>
         html`
           <div key=${name}><span class=${swatchOf(
@@ -132,9 +134,15 @@ function swatchOf(isBad, index) {
   return `swatch ${isBad ? "bad" : `s${index + 1}`}`;
 }
 
-/** @param {{ times: readonly number[], series: readonly Series[] }} props */
-function dataOf({ times, series }) {
-  return [times.map((time) => time / 1_000), ...series.map(({ values }) => values)];
+/** @param {{ times: readonly number[], series: readonly Series[], daily?: boolean }} props */
+function dataOf({ times, series, daily }) {
+  const seconds = times.map((time) => time / 1_000);
+  if (!daily) return [seconds, ...series.map(({ values }) => values)];
+  // The bar of a series hides those of the series below it, so the highest one is drawn first.
+  const heights = series.map((_, at) =>
+    times.map((_, index) => series.slice(0, at + 1).reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
+  );
+  return [seconds, ...heights.reverse()];
 }
 
 /**
@@ -144,7 +152,7 @@ function dataOf({ times, series }) {
  * @param {(tip: Tip | undefined) => void} onTip
  */
 function optionsOf(UPlot, latest, width, onTip) {
-  const { series, bars } = latest.current;
+  const { series, daily } = latest.current;
   const [quiet, line] = [colorOf("quiet"), colorOf("line")];
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: quiet, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
@@ -152,15 +160,11 @@ function optionsOf(UPlot, latest, width, onTip) {
     values.map((value) => latest.current.inWords(value));
   const lineOf = (/** @type {Series} */ { name, isBad }, /** @type {number} */ index) => {
     const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
-    return {
-      label: name,
-      stroke,
-      width: bars ? 0 : 1.75,
-      fill: bars ? stroke : index === 0 ? faint(stroke) : undefined,
-      paths: bars ? UPlot.paths.bars({ size: [0.75, 40] }) : undefined,
-      points: { show: false },
-    };
+    const points = { show: false };
+    if (daily) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
+    return { label: name, stroke, width: 1.75, fill: index === 0 ? faint(stroke) : undefined, points };
   };
+  const lines = series.map(lineOf);
   return {
     width,
     height: HEIGHT,
@@ -168,13 +172,19 @@ function optionsOf(UPlot, latest, width, onTip) {
     legend: { show: false },
     cursor: { y: false, points: { size: 7 } },
     scales: {
+      x: daily ? { range: wholeDays } : {},
       y: { range: (/** @type {any} */ _, /** @type {any} */ __, /** @type {number} */ most) => [0, roundUp(most)] },
     },
     axes: [
-      { ...axis, grid: { show: false }, size: 26, space: 50, values: clocks },
+      {
+        ...axis,
+        grid: { show: false },
+        size: 26,
+        ...daily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
+      },
       { ...axis, size: 56, space: 30, values: words },
     ],
-    series: [{}, ...series.map(lineOf)],
+    series: [{}, ...daily ? lines.reverse() : lines],
     hooks: {
       setCursor: [(/** @type {any} */ { cursor: { idx, left, top }, over }) => {
         const isOver = idx !== null && idx !== undefined && left >= 0;
@@ -194,8 +204,26 @@ function optionsOf(UPlot, latest, width, onTip) {
 function clocks(_, seconds, __, ___, step) {
   return seconds.map((second) => {
     const date = new Date(second * 1_000);
-    if (step >= 86_400) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
     const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
     return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
   });
+}
+
+const DAY_S = 86_400;
+
+/** @type {(plot: any, first: number, last: number) => [number, number]} */
+const wholeDays = (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2];
+
+/** The days that have a label: as many as there is room for. @param {{ data: number[][], width: number }} plot */
+function daysOf({ data: [days = []], width }) {
+  const step = Math.ceil(days.length / Math.max(1, Math.floor(width / 70)));
+  return days.filter((_, index) => (days.length - 1 - index) % step === 0);
+}
+
+/** @type {(plot: any, days: readonly number[]) => string[]} */
+const dates = (_, days) => days.map((day) => dateOf(day * 1_000));
+
+/** @param {number} time */
+function dateOf(time) {
+  return new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }

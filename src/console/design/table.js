@@ -10,9 +10,10 @@ import { Icon } from "./parts.js";
  * @template Item
  * @typedef {{ id: string, title: string, isNumber?: boolean, isHead?: boolean, wide?: boolean, isTall?: boolean,
  *   sortBy?(item: Item): number | string | undefined, view(item: Item): Children, hint?(item: Item): string | undefined,
- *   kind?(item: Item): string | undefined, hiddenAtFirst?: boolean, phone?: boolean, grows?: boolean }} Column
+ *   kind?(item: Item): string | undefined, hiddenAtFirst?: boolean, phone?: boolean, grows?: boolean, roomy?: boolean }} Column
  *
- * `isHead`: its cells are the rows' names. `wide`: its texts may be cut off. `grows`: it takes the room that is left. `phone`: it is shown on a phone at first.
+ * `isHead`: its cells are the rows' names. `wide`: its texts may be cut off. `grows`: it takes the room that is left. `phone`: it is shown on a phone at first. `roomy`: it is never shown on
+ * a phone.
  */
 
 /** Rows beyond the edges, so that the next one can be reached by the keyboard and is there when it is scrolled to. */
@@ -152,8 +153,15 @@ export function DataTable(props) {
   const items = sorted(props.items, columns, order);
   const { place, body, rows, scroll } = useWindow(items, keyOf, height !== undefined);
   const cell = (/** @type {Item} */ item, /** @type {Column<Item>} */ column) => {
-    const { id, isHead, isNumber, wide, grows, isTall, view, hint, kind } = column;
-    const names = [isNumber && "number", (wide || grows) && "text", grows && "grows", isTall && "tall", kind?.(item)]
+    const { id, isHead, isNumber, wide, grows, roomy, isTall, view, hint, kind } = column;
+    const names = [
+      isNumber && "number",
+      (wide || grows) && "text",
+      grows && "grows",
+      roomy && "roomy",
+      isTall && "tall",
+      kind?.(item),
+    ]
       .filter(Boolean).join(" ");
     return isHead
       ? html`<th scope="row" class=${names} data-column=${id} title=${hint?.(item)} key=${id}>${view(item)}</th>`
@@ -198,7 +206,7 @@ function Space({ height }) {
 }
 
 /** The first press sorts from the top down, the next from the bottom up, and the third takes the order back. @param {any} props */
-function Head({ column: { id, title, isNumber, grows, sortBy }, order, onOrder }) {
+function Head({ column: { id, title, isNumber, grows, roomy, sortBy }, order, onOrder }) {
   const isOwn = order?.by === id;
   const next = !isOwn
     ? { by: id, isUp: !isNumber }
@@ -207,7 +215,9 @@ function Head({ column: { id, title, isNumber, grows, sortBy }, order, onOrder }
     : undefined;
   const sort = !isOwn ? undefined : order.isUp ? "ascending" : "descending";
   return html`
-    <th scope="col" class=${isNumber ? "number" : grows ? "grows" : ""} aria-sort=${sort}>
+    <th scope="col" class=${[isNumber && "number", grows && "grows", roomy && "roomy"].filter(Boolean).join(
+      " ",
+    )} aria-sort=${sort}>
       ${sortBy
         ? html`<button type="button" onClick=${() => onOrder(next)}>
           ${title}${isOwn && html`<${Icon} name=${order.isUp ? "arrow-up" : "arrow-down"} size=${12} />`}

@@ -1,4 +1,5 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
+import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
@@ -45,11 +46,13 @@ import theme from "../../console/theme.js" with { type: "text" };
 import tokens from "../../console/design/tokens.css" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
+import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
+  actions,
   app,
   configuration,
   curl,
@@ -88,6 +91,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   ui,
   upstreams,
   usage,
+  usage_sums,
   wires,
   words,
 };
