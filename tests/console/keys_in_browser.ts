@@ -41,7 +41,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Tokens per day").fill("5000");
   await page.getByLabel("Budget in dollars").fill("2.5");
   await page.getByLabel("Budget period").selectOption("week");
-  await page.getByLabel("Team").selectOption("blue");
+  await page.getByLabel("Team", { exact: true }).selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
   const key = await page.getByLabel("copy it now").inputValue();
