@@ -69,7 +69,7 @@ async function code(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   await page.goto(`${desk.url}/console/#design`);
-  const block = page.getByRole("region", { name: "Request", exact: true });
+  const block = page.getByRole("group", { name: "Request", exact: true });
   await block.getByRole("button", { name: "Fold messages" }).press("Enter");
   await block.getByText("[ … ],").waitFor();
   assertEquals(await block.getByText("Why is a lane").count(), 0);

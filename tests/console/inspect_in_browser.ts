@@ -53,7 +53,7 @@ async function wholeWay(desk: Desk): Promise<void> {
   await inspect(desk);
   const side = (name: string) => page.getByRole("region", { name });
   assertStringIncludes(await side("The client sent").innerText(), '"max_tokens": 100');
-  assertEquals(await side("The client sent").locator("mark").allInnerTexts(), ['      "name": "web_search"']);
+  assertEquals(await side("The client sent").locator("mark").allInnerTexts(), ['"name": "web_search"']);
   await side("The client sent").getByText("← dropped tool web_search").waitFor();
   const understood = await side("The gateway understood").innerText();
   assertStringIncludes(understood, '"a.b"');

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** JSON in a monospaced font: colored, folded, searched and copied. */
-import { html, useState } from "../ui.js";
+import { html, useMemo, useState } from "../ui.js";
 import { Icon, IconButton } from "./parts.js";
 
 /**
@@ -101,12 +101,19 @@ function visible(lines, folded, wanted) {
   return found;
 }
 
-/** @param {{ title: string, value: unknown, isSearched?: boolean }} props */
-export function CodeBlock({ title, value, isSearched = true }) {
+/** @type {ReadonlyMap<number, readonly string[]>} */
+const NO_MARKS = new Map();
+
+/**
+ * @param {{ title: string, value: unknown, marks?: ReadonlyMap<number, readonly string[]> }} props
+ *
+ * `marks`: what is said about lines, by their numbers.
+ */
+export function CodeBlock({ title, value, marks = NO_MARKS }) {
   const [folded, setFolded] = useState(/** @type {ReadonlySet<number>} */ (new Set()));
   const [wanted, setWanted] = useState("");
   const [isCopied, setCopied] = useState(false);
-  const lines = jsonLines(value);
+  const lines = useMemo(() => jsonLines(value), [value]);
   const shown = visible(lines, folded, wanted);
   const turn = (/** @type {number} */ index) => {
     const next = new Set(folded);
@@ -128,7 +135,7 @@ export function CodeBlock({ title, value, isSearched = true }) {
   return html`
     <div class="code-block">
       <header>
-        <span>${title}</span>${isSearched ? search : html`<span style=${{ flex: 1 }}></span>`}
+        <span>${title}</span>${search}
         ${inner.length > 0 && html`
           <${IconButton}
             icon=${folded.size > 0 ? "unfold-vertical" : "fold-vertical"}
@@ -138,7 +145,7 @@ export function CodeBlock({ title, value, isSearched = true }) {
         `}
         <${IconButton} icon=${isCopied ? "check" : "copy"} label="Copy" onClick=${copy} />
       </header>
-      <div class="code-lines" tabindex="0" role="region" aria-label=${title}>
+      <div class="code-lines" tabindex="0" role="group" aria-label=${title}>
         ${shown.slice(0, MOST_LINES).map((index) =>
           html`
             <${Line}
@@ -147,6 +154,7 @@ export function CodeBlock({ title, value, isSearched = true }) {
               last=${lines[lines[index]?.end ?? 0]}
               isFolded=${folded.has(index) && !shown.includes(index + 1)}
               wanted=${wanted}
+              said=${marks.get(index)}
               onTurn=${() => turn(index)}
             />
           `
@@ -157,25 +165,26 @@ export function CodeBlock({ title, value, isSearched = true }) {
   `;
 }
 
-/** @param {{ line: JsonLine, last: JsonLine | undefined, isFolded: boolean, wanted: string, onTurn(): void }} props */
-function Line({ line: { depth, key, text, kind, after, end }, last, isFolded, wanted, onTurn }) {
-  const name = key === undefined ? "" : JSON.stringify(key);
+/**
+ * @param {{ line: JsonLine, last: JsonLine | undefined, isFolded: boolean, wanted: string, said?: readonly string[],
+ *   onTurn(): void }} props
+ */
+function Line({ line: { depth, key, text, kind, after, end }, last, isFolded, wanted, said, onTurn }) {
+  const name = key !== undefined && html`<span class="key">${marked(JSON.stringify(key), wanted)}</span>${": "}`;
+  const rest = isFolded ? html`<span class="folded">${" … "}</span>${last?.text}${last?.after}` : after;
+  const whole = html`${name}<span class=${kind}>${marked(text, wanted)}</span>${rest}`;
+  const label = `${isFolded ? "Unfold" : "Fold"} ${key ?? "the value"}`;
+  const fold = html`
+    <button type="button" class="fold" aria-expanded=${String(!isFolded)} aria-label=${label} onClick=${onTurn}>
+      <${Icon} name=${isFolded ? "chevron-right" : "chevron-down"} size=${12} />
+    </button>
+  `;
   return html`
     <div>
-      ${end === undefined ? html`<span class="fold"></span>` : html`
-        <button
-          type="button"
-          class="fold"
-          aria-expanded=${String(!isFolded)}
-          aria-label=${`${isFolded ? "Unfold" : "Fold"} ${key ?? "the value"}`}
-          onClick=${onTurn}
-        ><${Icon} name=${isFolded ? "chevron-right" : "chevron-down"} size=${12} /></button>
-      `}
-      <span class="line" style=${{ "--depth": depth }}>${key !== undefined &&
-        html`<span class="key">${marked(name, wanted)}</span>${": "}`}<span class=${kind}>${marked(
-          text,
-          wanted,
-        )}</span>${isFolded ? html`<span class="folded">${" … "}</span>${last?.text}${last?.after}` : after}</span>
+      ${end === undefined ? html`<span class="fold"></span>` : fold}
+      <span class="line" style=${{ "--depth": depth }}>${said
+        ? html`<mark class="said">${whole}</mark> <em>← ${said.join("; ")}</em>`
+        : whole}</span>
     </div>
   `;
 }

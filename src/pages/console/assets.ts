@@ -9,6 +9,8 @@ import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
 import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
+import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
+import inspect_request from "../../console/inspect_request.js" with { type: "text" };
 import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
@@ -74,6 +76,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "frame/palette": palette,
   "frame/sidebar": sidebar,
   inspect,
+  inspect_parts,
+  inspect_request,
   inspect_side,
   json_lines,
   json_place,
