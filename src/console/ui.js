@@ -34,6 +34,16 @@ export {
 };
 
 /**
+ * A place for an element that is made without Preact, once.
+ * @param {{ make(): Element }} props
+ */
+export function Host({ make }) {
+  const place = useRef(/** @type {any} */ (null));
+  useLayoutEffect(() => place.current.replaceChildren(make()), []);
+  return h("div", { class: "host", ref: place });
+}
+
+/**
  * A page that is drawn by Preact, in the form in which the frame opens pages.
  * @param {{ title: string, everyMs: number, open(): { view: unknown, refresh(): Promise<void>, close?(): void } }} page
  */
