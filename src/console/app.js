@@ -177,6 +177,8 @@ addEventListener("hashchange", open);
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
+// Until now the page showed its name alone.
+placeOf("sidebar").replaceChildren();
 render(html`<${Sidebar} onLogOut=${logOut} />`, placeOf("sidebar"));
 render(html`<${Topbar} />`, placeOf("topbar"));
 render(

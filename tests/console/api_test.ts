@@ -77,6 +77,28 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
   assertEquals((await app.get("/console/nothing.js")).status, 404);
 });
 
+Deno.test("console: the page names all that its first view needs, so that nothing waits for anything else", async () => {
+  const app = keyed();
+  const page = await (await app.get("/console/")).text();
+  const linked = (kind: string) =>
+    [...page.matchAll(new RegExp(`<link rel="${kind}" href="([^"]+)">`, "g"))].map(([, to]) => to!);
+  const [style, ...others] = linked("stylesheet");
+  assertEquals(others, []);
+  const css = await (await app.get(`/console/${style}`)).text();
+  for (const name of FILES.filter((name) => name.endsWith(".css"))) {
+    assertStringIncludes(css, await (await app.get(`/console/${name}`)).text(), name);
+  }
+  const modules = linked("modulepreload");
+  for (const needed of ["app.js", "live.js", "lib/preact.js"]) assert(modules.includes(needed), needed);
+  for (const name of modules) {
+    const text = await (await app.get(`/console/${name}`)).text();
+    // A module that is imported later is loaded by `import()`.
+    for (const path of importsOf(name, text.replace(/\bimport\s*\(/g, "later("))) {
+      assert(modules.includes(path.slice("/console/".length)), `${name} imports ${path}`);
+    }
+  }
+});
+
 /** What a browser is sent for it, in bytes. */
 async function sizeOf(app: TestApp, name: string): Promise<number> {
   const response = await app.get(`/console/${name}`, { "accept-encoding": "br" });

@@ -52,6 +52,7 @@ import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
+import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
@@ -110,18 +111,24 @@ const STYLES: Readonly<Record<string, string>> = {
   ...LIBRARY_STYLES,
 };
 
-const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
-  "": { type: "text/html; charset=utf-8", text: page },
-  ...Object.fromEntries(
-    Object.entries(STYLES).map(([name, text]) => [`${name}.css`, { type: "text/css; charset=utf-8", text }]),
-  ),
-  ...Object.fromEntries(Object.entries(SCRIPTS).map(([name, text]) => scriptOf(`${name}.js`, text))),
-  ...Object.fromEntries(Object.entries(LIBRARIES).map(([name, text]) => scriptOf(name, text))),
-};
+const MODULES: Readonly<Record<string, string>> = Object.fromEntries([
+  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, text)]),
+  ...Object.entries(LIBRARIES).map(([file, text]) => [file, linked(file, text)]),
+]);
 
-function scriptOf(name: string, text: string): [string, { type: string; text: string }] {
-  return [name, { type: "text/javascript; charset=utf-8", text: linked(name, text) }];
-}
+/** The modules of the page that is opened first. */
+const FIRST = ["app.js", "live.js"];
+const first = new Set(FIRST.flatMap((entry) => modulesOf(entry, (file) => MODULES[file] ?? "")));
+
+const CSS = "text/css; charset=utf-8";
+const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
+  "": { type: "text/html; charset=utf-8", text: wholePage(page, { style: "all.css", modules: [...first] }) },
+  "all.css": { type: CSS, text: wholeStyle(page, (file) => STYLES[file.replace(/\.css$/, "")] ?? "") },
+  ...Object.fromEntries(Object.entries(STYLES).map(([name, text]) => [`${name}.css`, { type: CSS, text }])),
+  ...Object.fromEntries(
+    Object.entries(MODULES).map(([file, text]) => [file, { type: "text/javascript; charset=utf-8", text }]),
+  ),
+};
 
 /** The pages load nothing from elsewhere, and run no code but that of these files. */
 const POLICY = [
