@@ -253,11 +253,12 @@ function Filter({ all }) {
             key=${field}
             icon="list-filter"
             label=${FIELDS[field].title}
-            items=${valuesOf(all, field, MOST_VALUES).map(([value, times]) => ({
-              title: `${value} (${count(times)})`,
-              icon: conditions.some((one) => one.field === field && one.value === value) ? "check" : undefined,
-              run: () => turn(field, value),
-            }))}
+            items=${() =>
+              valuesOf(all, field, MOST_VALUES).map(([value, times]) => ({
+                title: `${value} (${count(times)})`,
+                icon: conditions.some((one) => one.field === field && one.value === value) ? "check" : undefined,
+                run: () => turn(field, value),
+              }))}
           >${FIELDS[field].title}<//>
         `
       )}

@@ -36,6 +36,15 @@ export function LiveCharts({ columns, now, running }) {
     : [{ name: "Dollars", values: past(dollars) }];
   const choice = html`<${Segments} label="Amounts" options=${AMOUNTS} value=${amount} onChoose=${setAmount} />`;
   const [wrong, total] = [sum(errors), sum(requests)];
+  const table = {
+    "Requests/s": past(requests).map((value) => perSecond(value ?? 0)),
+    "Errors": past(errors).map(String),
+    "Median": past(share("durations", 0.5)).map((value) => inTime(value ?? undefined)),
+    "95 %": past(share("durations", 0.95)).map((value) => inTime(value ?? undefined)),
+    "First event": past(share("firstEvents", 0.5)).map((value) => inTime(value ?? undefined)),
+    "Tokens": past(input).map((value, index) => inShort((value ?? 0) + (output[index] ?? 0))),
+    "Cost": past(dollars).map((value) => inDollars(value ?? 0)),
+  };
   return html`
     <ul class="stats" aria-label="Figures of the time that is shown">
       <${Stat} name="Running" value=${inShort(running)} more="now" />
@@ -81,5 +90,39 @@ export function LiveCharts({ columns, now, running }) {
               : inDollars} series=${amounts} />
             <//>
             </div>
+            <${Numbers} times=${times} columns=${table} />
+  `;
+}
+
+/** The charts for whoever reads numbers. @param {{ times: readonly number[], columns: Record<string, readonly string[]> }} props */
+function Numbers({ times, columns }) {
+  const [isOpen, setOpen] = useState(false);
+  const heads = Object.keys(columns).map((name) => html`<th scope="col" class="number" key=${name}>${name}</th>`);
+  const row = (/** @type {number} */ time, /** @type {number} */ index) =>
+    html`
+      <tr key=${time}>
+        <th scope="row">${new Date(time).toLocaleTimeString("en-GB")}</th>
+        ${Object.entries(columns).map(([name, values]) => html`<td class="number" key=${name}>${values[index]}</td>`)}
+      </tr>
+    `;
+  const table = () =>
+    html`
+      <div class="card flush">
+        <div class="data" tabindex="0" role="region" aria-label="The charts' numbers">
+          <table>
+            <caption>In ten-second steps</caption>
+            <thead>
+              <tr><th scope="col">From</th>${heads}</tr>
+            </thead>
+            <tbody>${times.map(row).reverse()}</tbody>
+          </table>
+        </div>
+      </div>
+    `;
+  return html`
+    <details open=${isOpen} onToggle=${(/** @type {any} */ { currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Charts as a table</summary>
+      ${isOpen && table()}
+    </details>
   `;
 }

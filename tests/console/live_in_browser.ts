@@ -104,7 +104,9 @@ async function fits(desk: Desk): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     await page.reload();
     await shows(page, 5);
-    const over = await page.locator(".data").evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+    const over = await page.getByRole("region", { name: "Requests" }).evaluate(({ scrollWidth, clientWidth }) =>
+      scrollWidth - clientWidth
+    );
     assertEquals(over, 0, `The table is wider than a window of ${width}`);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -113,6 +115,13 @@ async function fits(desk: Desk): Promise<void> {
   await page.locator(".tip").getByText("Errors").waitFor();
   const drawn = await page.locator(".chart canvas").count();
   assert(drawn === 3, `${drawn} charts are drawn`);
+  await page.getByText("Charts as a table").click();
+  const numbers = page.getByRole("region", { name: "The charts' numbers" });
+  await numbers.getByRole("columnheader", { name: "Errors" }).waitFor();
+  assertEquals((await numbers.locator("tbody tr td:nth-child(3)").allTextContents()).filter((text) => text !== "0"), [
+    "1",
+  ]);
+  assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Dollars" }).click();
   await page.getByRole("img", { name: /^Cost: at most \$0\.000\d/ }).waitFor();
 }

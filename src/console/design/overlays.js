@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The things that lie over a page: dialogs, menus and short messages. */
-import { html, signal, useEffect, useId, useRef, useState } from "../ui.js";
+import { html, signal, useId, useLayoutEffect, useRef, useState } from "../ui.js";
 import { Icon, IconButton } from "./parts.js";
 
 /** @typedef {import("../ui.js").Children} Children */
@@ -13,7 +13,7 @@ import { Icon, IconButton } from "./parts.js";
 export function Dialog({ title, onClose, kind = "", children, actions }) {
   const id = useId();
   const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = place.current;
     if (!dialog?.open) dialog?.showModal();
     return () => dialog?.close();
@@ -30,15 +30,19 @@ export function Dialog({ title, onClose, kind = "", children, actions }) {
   `;
 }
 
+/** @typedef {readonly { title: string, icon?: string, danger?: boolean, run(): void }[]} Items */
+
 /**
  * A button that opens a list of things to do. The arrow keys move in it, and Escape closes it.
- * @param {{ label: string, icon?: string, items: readonly { title: string, icon?: string, danger?: boolean, run(): void }[], children?: Children }} props
+ * @param {{ label: string, icon?: string, items: Items | (() => Items), children?: Children }} props
+ *
+ * `items` is asked for when the menu opens, if it is a function.
  */
 export function Menu({ label, icon = "ellipsis", items, children }) {
   const id = useId();
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const list = place.current;
     if (!isOpen || !list) return;
     list.querySelector("button")?.focus();
@@ -76,7 +80,7 @@ export function Menu({ label, icon = "ellipsis", items, children }) {
       ><${Icon} name=${icon} />${children}</button>
       ${isOpen && html`
         <div class="menu" role="menu" aria-label=${label} ref=${place} onKeyDown=${move}>
-          ${items.map((item) =>
+          ${(typeof items === "function" ? items() : items).map((item) =>
             html`
               <button
                 type="button"

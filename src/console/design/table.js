@@ -167,7 +167,8 @@ export function DataTable(props) {
       ? html`<th scope="row" class=${names} data-column=${id} title=${hint?.(item)} key=${id}>${view(item)}</th>`
       : html`<td class=${names} data-column=${id} title=${hint?.(item)} key=${id}>${view(item)}</td>`;
   };
-  const row = (/** @type {Item} */ item, /** @type {number} */ index) =>
+  const kept = useRows(columns);
+  const draw = (/** @type {Item} */ item, /** @type {number} */ index) =>
     html`
       <tr class=${kindOf?.(item)} aria-rowindex=${rows.isPart ? String(index + 2) : undefined} key=${keyOf(item)}>
         ${columns.map((column) => cell(item, column))}
@@ -192,12 +193,37 @@ export function DataTable(props) {
         </thead>
         <tbody ref=${body}>
           ${rows.before > 0 && html`<${Space} key="before" height=${rows.before} />`}
-          ${items.slice(rows.start, rows.end).map((item, index) => row(item, rows.start + index))}
+          ${items.slice(rows.start, rows.end).map((item, index) => kept(item, rows.start + index, draw))}
           ${rows.after > 0 && html`<${Space} key="after" height=${rows.after} />`}
         </tbody>
       </table>
     </div>
   `;
+}
+
+/**
+ * Draws a row anew only if its item, its place or the columns are others: Preact passes over one that is the same.
+ * @template Item
+ * @param {readonly Column<Item>[]} columns
+ */
+function useRows(columns) {
+  const kept = useRef({ columns, rows: /** @type {Map<Item, { index: number, row: unknown }>} */ (new Map()) });
+  const last = kept.current;
+  const isSame = last.columns.length === columns.length && columns.every((column, at) => column === last.columns[at]);
+  const before = isSame ? last.rows : new Map();
+  /** @type {typeof last} */
+  const now = { columns, rows: new Map() };
+  kept.current = now;
+  return (
+    /** @type {Item} */ item,
+    /** @type {number} */ index,
+    /** @type {(item: Item, index: number) => unknown} */ draw,
+  ) => {
+    const known = before.get(item);
+    const own = known?.index === index ? known : { index, row: draw(item, index) };
+    now.rows.set(item, own);
+    return own.row;
+  };
 }
 
 /** @param {{ height: number }} props */
@@ -265,8 +291,12 @@ function useWindow(items, keyOf, scrolls) {
     height.current = found;
     redraw((times) => times + 1);
   });
+  const drawn = useRef(0);
+  drawn.current = top;
   const scroll = () => {
-    if (isPart) requestAnimationFrame(() => redraw((times) => times + 1));
+    const now = Math.floor((place.current?.scrollTop ?? 0) / height.current);
+    // The rows beyond the edges are there for the way between.
+    if (isPart && Math.abs(now - drawn.current) >= BEYOND / 2) redraw((times) => times + 1);
   };
   const rows = { isPart, start, end, before: start * height.current, after: (items.length - end) * height.current };
   return { place, body, rows, scroll };

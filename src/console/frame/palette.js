@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The search over everything: pages, requests, models, keys and upstreams. */
-import { html, signal, useEffect, useRef, useState } from "../ui.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
 import { Icon } from "../design/parts.js";
 import { setTheme } from "./choices.js";
@@ -108,8 +108,8 @@ function OpenPalette() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const [more, setMore] = useState(/** @type {readonly Found[]} */ ([]));
+  useLayoutEffect(() => place.current?.showModal(), []);
   useEffect(() => {
-    place.current?.showModal();
     let isGone = false;
     for (const source of SOURCES) {
       source().then((found) => !isGone && setMore((known) => [...known, ...found]), () => {});

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The way to all pages: a sidebar, and on a phone a bar that opens it as a drawer. */
-import { html, signal, useEffect, useRef } from "../ui.js";
+import { html, signal, useLayoutEffect, useRef } from "../ui.js";
 import { Icon, IconButton, Segments } from "../design/parts.js";
 import { keep, setTheme, theme } from "./choices.js";
 import { openPalette } from "./palette.js";
@@ -113,7 +113,7 @@ export function Drawer({ onLogOut }) {
 /** @param {{ onLogOut(): void }} props */
 function OpenDrawer({ onLogOut }) {
   const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => place.current?.showModal(), []);
+  useLayoutEffect(() => place.current?.showModal(), []);
   const close = () => isDrawerOpen.value = false;
   const outside = (/** @type {MouseEvent} */ { target }) => target === place.current && close();
   const head = html`
