@@ -26,7 +26,7 @@ const TONES = new Map(KINDS.map(([kind, , tone]) => [kind, tone]));
 
 const models = signal(/** @type {readonly string[]} */ ([]));
 const clients = signal(/** @type {readonly string[]} */ ([]));
-/** What is asked about is kept while other pages are shown. */
+/** The choices are kept while other pages are shown. */
 const model = signal("");
 const client = signal("");
 const kind = signal("");

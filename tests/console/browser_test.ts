@@ -11,6 +11,7 @@ import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
+import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
 import { upstreamCases } from "./upstreams_in_browser.ts";
@@ -29,6 +30,7 @@ const KEYED: ConfigInput = {
 };
 
 const cases: Case[] = [
+  ...photoCases,
   ...designCases,
   ...frameCases,
   ...fidelityCases,

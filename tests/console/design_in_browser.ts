@@ -3,14 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { Page } from "playwright-core";
 import { CONFIG, newApp } from "../support/app.ts";
 import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
-
-/** The folder that pictures are kept in, for people to look at. */
-const PHOTOS = Deno.env.get("LANEWAY_PHOTOS");
-
-async function photograph(page: Page, name: string): Promise<Uint8Array> {
-  const path = PHOTOS && `${PHOTOS}/${name}.png`;
-  return await page.screenshot({ fullPage: true, animations: "disabled", ...path && { path } });
-}
+import { photograph } from "./photos_in_browser.ts";
 
 async function pictures(desk: Desk): Promise<void> {
   const { page, complaints } = desk;

@@ -4,8 +4,8 @@ import { browser, logIn, withDesk } from "./desk.ts";
 import { served } from "./served.ts";
 
 const IMAGES = new URL("../../docs/images/", import.meta.url);
-const WIDE = { width: 1100, height: 640 };
-const PHONE = { width: 390, height: 700 };
+const WIDE = { width: 1440, height: 900 };
+const PHONE = { width: 390, height: 844 };
 
 async function openPage(page: Page, name: string, seen = "tbody tr"): Promise<void> {
   await page.getByRole("link", { name, exact: true }).click();
@@ -50,16 +50,22 @@ async function takeAll(opened: Browser): Promise<void> {
     await page.setViewportSize(WIDE);
     await fill();
     await logIn(desk);
-    await page.getByRole("cell", { name: "200" }).first().waitFor();
+    const drawn = async () => {
+      await page.getByRole("cell", { name: "200" }).first().waitFor();
+      await page.locator(".chart canvas").nth(2).waitFor();
+    };
+    await drawn();
     await take(page, "console-live");
     await page.emulateMedia({ colorScheme: "dark" });
     await take(page, "console-live-dark");
     await page.setViewportSize(PHONE);
+    await page.reload();
+    await drawn();
     await take(page, "console-live-phone");
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize(WIDE);
     for (const name of ["Upstreams", "Usage", "Keys"]) {
-      await openPage(page, name);
+      await openPage(page, name, name === "Usage" ? ".chart canvas" : "tbody tr");
       await take(page, `console-${name.toLowerCase()}`);
     }
     await edit(page);
