@@ -102,7 +102,6 @@ async function fits(desk: Desk): Promise<void> {
   await answerFive(page);
   for (const width of [1440, 390]) {
     await page.setViewportSize({ width, height: 900 });
-    await page.reload();
     await shows(page, 5);
     const over = await page.getByRole("region", { name: "Requests" }).evaluate(({ scrollWidth, clientWidth }) =>
       scrollWidth - clientWidth

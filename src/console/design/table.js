@@ -22,16 +22,20 @@ const BEYOND = 8;
 const FEW = 40;
 const PHONE = "(max-width: 52rem)";
 
+const phone = matchMedia(PHONE);
+const isPhone = signal(phone.matches);
+phone.addEventListener("change", () => isPhone.value = phone.matches);
+
 /**
- * The columns that a person has chosen for a table, kept in the browser.
+ * The columns that a person has chosen for a table, kept in the browser. Until then they are those that fit the window.
  * @template Item
  */
 export class ColumnChoice {
   #key;
   /** @type {readonly Column<Item>[]} */
   all;
-  /** @type {import("@preact/signals").Signal<ReadonlySet<string>>} */
-  #shown;
+  /** @type {import("@preact/signals").Signal<ReadonlySet<string> | undefined>} */
+  #chosen;
 
   /**
    * @param {string} name
@@ -40,19 +44,21 @@ export class ColumnChoice {
   constructor(name, all) {
     this.#key = `laneway.columns.${name}`;
     this.all = all;
-    this.#shown = signal(new Set(this.#kept() ?? this.#first()));
+    this.#chosen = signal(this.#kept());
   }
 
   get shown() {
-    return this.all.filter(({ id }) => this.#shown.value.has(id));
+    const { value } = this.#chosen;
+    if (value) return this.all.filter(({ id }) => value.has(id));
+    return this.all.filter(({ hiddenAtFirst, phone }) => isPhone.value ? phone : !hiddenAtFirst);
   }
 
   /** @param {string} id */
   turn(id) {
-    const shown = new Set(this.#shown.value);
+    const shown = new Set(this.shown.map((column) => column.id));
     if (!shown.delete(id)) shown.add(id);
     if (shown.size === 0) return;
-    this.#shown.value = shown;
+    this.#chosen.value = shown;
     try {
       localStorage.setItem(this.#key, JSON.stringify([...shown]));
     } catch {
@@ -60,16 +66,12 @@ export class ColumnChoice {
     }
   }
 
-  #first() {
-    const isPhone = matchMedia(PHONE).matches;
-    return this.all.filter(({ hiddenAtFirst, phone }) => isPhone ? phone : !hiddenAtFirst).map(({ id }) => id);
-  }
-
+  /** @returns {ReadonlySet<string> | undefined} */
   #kept() {
     try {
       const kept = JSON.parse(localStorage.getItem(this.#key) ?? "");
       const known = Array.isArray(kept) ? kept.filter((id) => this.all.some((column) => column.id === id)) : [];
-      return known.length > 0 ? known : undefined;
+      return known.length > 0 ? new Set(known) : undefined;
     } catch {
       return undefined;
     }
