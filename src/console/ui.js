@@ -3,7 +3,16 @@
 import { Fragment, h, render } from "preact";
 import htm from "htm";
 import { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import {
+  useCallback,
+  useEffect,
+  useErrorBoundary,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "preact/hooks";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
@@ -43,6 +52,17 @@ export function Host({ make }) {
   return h("div", { class: "host", ref: place });
 }
 
+/** A page as a whole. A fault in it leaves its reader with a sentence and not with nothing. @param {{ children: Children }} props */
+function Whole({ children }) {
+  const [error, reset] = useErrorBoundary();
+  if (!error) return children;
+  return html`
+    <h1>This page cannot be shown</h1>
+    <p class="error" role="alert">${error.message}</p>
+    <p><button type="button" onClick=${reset}>Try again</button></p>
+  `;
+}
+
 /**
  * A page that is drawn by Preact, in the form in which the frame opens pages.
  * @param {{ title: string, everyMs: number, open(): { view: unknown, refresh(): Promise<void>, close?(): void } }} page
@@ -53,7 +73,7 @@ export function screen({ title, everyMs, open }) {
     /** @param {HTMLElement} main */
     open(main) {
       const { view, refresh, close } = open();
-      render(/** @type {any} */ (view), main);
+      render(html`<${Whole}>${view}<//>`, main);
       return {
         everyMs,
         refresh,

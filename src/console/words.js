@@ -34,6 +34,7 @@ export function inPercent(part, whole) {
 /** How long ago, in the largest unit that fits. @param {string | number} time @param {number} [now] */
 export function ago(time, now = Date.now()) {
   const seconds = Math.round((now - new Date(time).getTime()) / 1_000);
+  if (Number.isNaN(seconds)) return "";
   const ways = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
   for (const [unit, size] of /** @type {const} */ ([["day", 86_400], ["hour", 3_600], ["minute", 60]])) {
     if (Math.abs(seconds) >= size) return ways.format(-Math.floor(seconds / size), unit);
@@ -43,5 +44,6 @@ export function ago(time, now = Date.now()) {
 
 /** The whole time, for whoever points at a short one. @param {string | number} time */
 export function exactly(time) {
+  if (Number.isNaN(new Date(time).getTime())) return "";
   return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
 }

@@ -71,6 +71,11 @@ async function search(desk: Desk): Promise<void> {
   await input.fill("oss");
   await page.getByRole("option", { name: "oss/model Model" }).waitFor();
   await page.getByRole("option", { name: "oss/sandbox Model" }).waitFor();
+  await input.fill("ops");
+  await page.getByRole("option", { name: "ops Key" }).waitFor();
+  await input.fill("fake");
+  await page.getByRole("option", { name: "fake Upstream" }).waitFor();
+  await input.fill("oss");
   await page.keyboard.press("ArrowDown");
   assertEquals(await page.getByRole("option", { selected: true }).textContent(), "oss/sandboxModel");
   await page.keyboard.press("Escape");
@@ -95,9 +100,27 @@ async function unloadable(desk: Desk): Promise<void> {
   await page.getByText("The gateway is not responding").waitFor({ state: "hidden" });
 }
 
+/** A page that fails where nobody expected it says so, and the others go on. */
+async function failing(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  let isBroken = true;
+  await page.route(/api\/status/, (route) => isBroken ? route.fulfill({ json: { upstreams: 1 } }) : route.continue());
+  await openPage(page, "Upstreams");
+  await page.getByRole("heading", { name: "This page cannot be shown" }).waitFor();
+  assertEquals(await faultsOf(page), []);
+  isBroken = false;
+  await page.waitForResponse(/api\/status/);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "Upstreams" }).waitFor();
+  await openPage(page, "Usage");
+  await page.getByRole("heading", { name: "Usage" }).waitFor();
+}
+
 export const frameCases: readonly Case[] = [
   { name: "frame: the sidebar's width and the colors are kept", app, run: chosen },
   { name: "frame: on a phone a drawer leads to the pages", app, run: drawer },
   { name: "frame: the search leads to pages, models and requests by the keyboard", app, run: search },
   { name: "frame: a page that cannot be loaded says so, and can be opened again", app, run: unloadable },
+  { name: "frame: a page that fails says so, and can be tried again", app, run: failing },
 ];

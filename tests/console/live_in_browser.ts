@@ -107,6 +107,14 @@ async function fits(desk: Desk): Promise<void> {
       scrollWidth - clientWidth
     );
     assertEquals(over, 0, `The table is wider than a window of ${width}`);
+    const conditions = page.getByRole("group", { name: "Conditions and columns" });
+    for (const name of ["Status", "Model", "Client", "Columns"]) {
+      await conditions.getByRole("button", { name, exact: true }).click();
+      const { x, width: wide } = (await page.locator(".menu").boundingBox())!;
+      assert(x >= 0 && x + wide <= width, `The menu ${name} leaves a window of ${width}`);
+      await page.keyboard.press("Escape");
+      await page.locator(".menu").waitFor({ state: "detached" });
+    }
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   await page.reload();

@@ -30,6 +30,9 @@ export function Dialog({ title, onClose, kind = "", children, actions }) {
   `;
 }
 
+/** How far a menu stays away from the window's edge, in pixels. */
+const EDGE = 8;
+
 /** @typedef {readonly { title: string, icon?: string, danger?: boolean, run(): void }[]} Items */
 
 /**
@@ -45,6 +48,7 @@ export function Menu({ label, icon = "ellipsis", items, children }) {
   useLayoutEffect(() => {
     const list = place.current;
     if (!isOpen || !list) return;
+    keepInside(list);
     list.querySelector("button")?.focus();
     const outside = (/** @type {Event} */ { target }) => {
       if (!list.parentElement?.contains(/** @type {Node} */ (target))) setOpen(false);
@@ -95,6 +99,14 @@ export function Menu({ label, icon = "ellipsis", items, children }) {
       `}
     </div>
   `;
+}
+
+/** Moves a menu that would leave the window. @param {HTMLElement} list */
+export function keepInside(list) {
+  const { left, right } = list.getBoundingClientRect();
+  const room = document.documentElement.clientWidth - EDGE;
+  if (left < EDGE) list.style.translate = `${EDGE - left}px`;
+  else if (right > room) list.style.translate = `${room - right}px`;
 }
 
 /** @typedef {{ id: number, text: string, tone: "good" | "bad" | "info" }} Toast */

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** A table of any length, sorted by its heads, of which only the rows in sight are in the page. */
 import { html, signal, useLayoutEffect, useRef, useState } from "../ui.js";
+import { keepInside } from "./overlays.js";
 import { Icon } from "./parts.js";
 
 /** @typedef {import("../ui.js").Children} Children */
@@ -83,7 +84,9 @@ export function Columns({ choice }) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
-    if (!isOpen) return;
+    const list = place.current?.querySelector("fieldset");
+    if (!isOpen || !list) return;
+    keepInside(list);
     const outside = (/** @type {Event} */ { target }) => {
       if (!place.current?.contains(/** @type {Node} */ (target))) setOpen(false);
     };

@@ -56,8 +56,8 @@ const SOURCES = [
     }));
   },
   async () => {
-    const { data = [] } = await ask("keys");
-    return data.map((/** @type {{ name: string }} */ { name }) => ({
+    const { keys } = await ask("keys");
+    return keys.map((/** @type {{ name: string }} */ { name }) => ({
       title: name,
       kind: "Key",
       icon: "key-round",
