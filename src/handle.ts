@@ -178,7 +178,7 @@ const NO_BODY: Received = { body: undefined, isShort: true, isLarge: false };
 function receive({ operation, body: kind }: AnyProtocol, context: RequestContext): Received | Promise<Received> {
   const { request, isServed, caller, gateway: { guards, observe }, requestLog } = context;
   const { headers } = request;
-  observe.feed?.begin(context.id, requestLog, headers.get("user-agent"));
+  observe.feed?.begin(context.id, requestLog, headers, caller.team);
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {

@@ -32,7 +32,8 @@ export function createObservers(
       if (!entry.isRepeated) log(entry);
       meter?.count({ type: "request", entry });
       usage?.count(entry);
-      feed?.end(entry);
+      const ended = feed?.end(entry);
+      if (ended) usage?.series?.count(ended);
       captures?.loaded?.end(entry);
     },
     warn,

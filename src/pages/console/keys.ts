@@ -45,7 +45,7 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
     usageDays: used && Math.min(USAGE_DAYS, gateway.observe.usage!.retentionDays),
     teams: Object.keys(teams),
     lanes: [...gateway.lanes.keys()],
-    budgets: (states ?? []).map(describe),
+    budgets: (states ?? []).map((state) => describe(state)),
   });
 }
 

@@ -18,6 +18,7 @@ import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
+import { series } from "./series.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { understood } from "./understood.ts";
 
@@ -29,6 +30,7 @@ const LONG: ReadonlySet<string> = new Set([
   "record/understood",
   "records",
   "configuration",
+  "series",
 ]);
 const slots = new Slots(1);
 
@@ -42,6 +44,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   "record/text": recordedText,
   "record/understood": understood,
   records,
+  series,
   status,
   usage: usagePage,
   keys: listKeys,

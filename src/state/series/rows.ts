@@ -1,0 +1,156 @@
+/** The sums of the requests of one stretch of time, by the names that they have in common. */
+import type { Usage } from "../../canonical/usage.ts";
+import { picoDollars } from "../../util/dollars.ts";
+import { addHistogram, type Histogram, observe } from "./histogram.ts";
+
+/** What requests can be told apart by. */
+export const DIMENSIONS = ["model", "target", "provider", "key", "team", "client", "lane"] as const;
+export type Dimension = typeof DIMENSIONS[number];
+
+/** The names of a row, in the order of `DIMENSIONS`. A name that a request does not have is empty. */
+export type Names = readonly string[];
+
+/** The sums that are plain numbers. */
+export const COUNTS = [
+  "requests",
+  "errors",
+  "inputTokens",
+  "cachedTokens",
+  "outputTokens",
+  "reasoningTokens",
+  "cacheHits",
+  "notes",
+  "relaxations",
+  "unpriced",
+  "estimated",
+] as const;
+export type CountName = typeof COUNTS[number];
+
+export interface Sums extends Record<CountName, number> {
+  /** The cost in pico-dollars, as far as prices were known. */
+  pico: bigint;
+  duration: Histogram;
+  firstEvent: Histogram;
+}
+
+export interface Row {
+  names: Names;
+  sums: Sums;
+}
+
+/** Rows by their names as JSON. */
+export type Rows = Map<string, Row>;
+
+/** The fields of a log entry from which a request is counted, and what the log does not name. */
+export interface SeriesEntry {
+  time: string;
+  status: number;
+  durationMs: number;
+  firstEventMs?: number;
+  usage?: Usage;
+  cost?: string;
+  error?: string;
+  notes?: readonly string[];
+  model?: string;
+  target?: string;
+  provider?: string;
+  key?: string;
+  team?: string;
+  client?: string;
+  lane?: string;
+}
+
+/** The name of what has no room of its own. */
+export const OTHER = "other";
+/** How much of a name is kept: clients can make up names of any length. */
+const LONGEST_NAME = 80;
+
+/** What the gateway's notes about a relaxation begin with. */
+const RELAXED = "relaxed ";
+
+export function namesOf(entry: SeriesEntry): Names {
+  return DIMENSIONS.map((dimension) =>
+    dimension === "client" ? programOf(entry.client) : (entry[dimension] ?? "").slice(0, LONGEST_NAME)
+  );
+}
+
+/** The program's name without its version: `claude-cli`. Each version would otherwise be a client of its own. */
+export function programOf(client: string | undefined): string {
+  return /^[^/\s(;,]+/.exec(client ?? "")?.[0].slice(0, LONGEST_NAME) ?? "";
+}
+
+export function sumsOf({ status, durationMs, firstEventMs, usage, cost, error, notes = [] }: SeriesEntry): Sums {
+  const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, reasoningTokens = 0, estimated } = usage ?? {};
+  // A request that failed before it gave anything costs nothing, whatever the price.
+  const isFree = error !== undefined && usage === undefined;
+  const pico = cost === undefined ? isFree ? 0n : undefined : picoDollars(cost);
+  const sums: Sums = {
+    requests: 1,
+    errors: status >= 400 ? 1 : 0,
+    inputTokens,
+    cachedTokens: cachedInputTokens,
+    outputTokens,
+    reasoningTokens,
+    cacheHits: cachedInputTokens > 0 ? 1 : 0,
+    notes: notes.length,
+    relaxations: notes.filter((note) => note.startsWith(RELAXED)).length,
+    unpriced: pico === undefined ? 1 : 0,
+    estimated: estimated ? 1 : 0,
+    pico: pico ?? 0n,
+    duration: new Map(),
+    firstEvent: new Map(),
+  };
+  observe(sums.duration, durationMs);
+  if (firstEventMs !== undefined) observe(sums.firstEvent, firstEventMs);
+  return sums;
+}
+
+export function noSums(): Sums {
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Record<CountName, number>;
+  return { ...counts, pico: 0n, duration: new Map(), firstEvent: new Map() };
+}
+
+export function addSums(into: Sums, other: Sums): void {
+  // An upstream may report any number of tokens, so a sum is limited to a safe integer.
+  for (const name of COUNTS) into[name] = Math.min(into[name] + other[name], Number.MAX_SAFE_INTEGER);
+  into.pico += other.pico;
+  addHistogram(into.duration, other.duration);
+  addHistogram(into.firstEvent, other.firstEvent);
+}
+
+/**
+ * What is given up where there is no more room, step by step: first the names that clients choose freely, then the others. The room
+ * at each step is a multiple of that for whole rows, so that the sums by key outlast a client that makes up names.
+ */
+const STEPS: readonly { folded: readonly Dimension[]; room: number }[] = [
+  { folded: [], room: 1 },
+  { folded: ["client"], room: 1.25 },
+  { folded: ["client", "model", "provider"], room: 1.5 },
+  { folded: DIMENSIONS, room: Infinity },
+];
+
+/** The most rows that `addTo` makes of any number of names. */
+export function mostRows(room: number): number {
+  return Math.floor(room * 1.5) + 1;
+}
+
+/** Adds the sums to the row of these names, or to one that they share with others if there is no room. */
+export function addTo(rows: Rows, names: Names, sums: Sums, room: number): void {
+  for (const { folded, room: factor } of STEPS) {
+    const own = names.map((name, index) => name !== "" && folded.includes(DIMENSIONS[index]!) ? OTHER : name);
+    const key = JSON.stringify(own);
+    const row = rows.get(key);
+    if (row) return addSums(row.sums, sums);
+    // The last row has room, whatever names its requests lack.
+    const isLast = factor === Infinity;
+    if (!isLast && rows.size >= room * factor) continue;
+    return put(rows, isLast ? DIMENSIONS.map(() => OTHER) : own, sums);
+  }
+}
+
+function put(rows: Rows, names: Names, sums: Sums): void {
+  const key = JSON.stringify(names);
+  const row = rows.get(key) ?? { names, sums: noSums() };
+  rows.set(key, row);
+  addSums(row.sums, sums);
+}
