@@ -113,7 +113,8 @@ function rangeIn(asked: URLSearchParams, now: number): Range {
 const LAST_MS = 8.64e15;
 
 function timeIn(text: string | null, param: string): number {
-  const ms = /^\d{1,16}$/.test(text ?? "") ? Number(text) : Date.parse(text ?? "");
+  // Other texts mean something else in every browser.
+  const ms = /^\d{1,16}$/.test(text ?? "") ? Number(text) : Date.parse(/^\d{4}-\d\d/.test(text ?? "") ? text! : "");
   if (ms >= 0 && ms <= LAST_MS) return ms;
   throw wrong(param, "milliseconds since 1970, or a time such as 2027-01-31T08:00:00Z");
 }

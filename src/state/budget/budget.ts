@@ -38,7 +38,7 @@ export interface BudgetView {
   forecast?: Forecast;
 }
 
-/** What a budget comes to if the rest of its period is like the time until now. */
+/** The amount that is spent in all if the rest of its period is like the time until now. */
 export interface Forecast {
   /** Decimal text. */
   dollars: string;

@@ -3,7 +3,7 @@ import type { Usage } from "../../canonical/usage.ts";
 import { picoDollars } from "../../util/dollars.ts";
 import { addHistogram, type Histogram, observe } from "./histogram.ts";
 
-/** What requests can be told apart by. */
+/** The names by which requests can be told apart. */
 export const DIMENSIONS = ["model", "target", "provider", "key", "team", "client", "lane"] as const;
 export type Dimension = typeof DIMENSIONS[number];
 
@@ -63,9 +63,9 @@ export interface SeriesEntry {
 /** The name of what has no room of its own. */
 export const OTHER = "other";
 /** How much of a name is kept: clients can make up names of any length. */
-const LONGEST_NAME = 80;
+const LONGEST_NAME = 64;
 
-/** What the gateway's notes about a relaxation begin with. */
+/** The beginning of the gateway's notes about relaxations. */
 const RELAXED = "relaxed ";
 
 export function namesOf(entry: SeriesEntry): Names {
@@ -119,7 +119,7 @@ export function addSums(into: Sums, other: Sums): void {
 }
 
 /**
- * What is given up where there is no more room, step by step: first the names that clients choose freely, then the others. The room
+ * The names that are given up where there is no more room, step by step: first those that clients choose freely. The room
  * at each step is a multiple of that for whole rows, so that the sums by key outlast a client that makes up names.
  */
 const STEPS: readonly { folded: readonly Dimension[]; room: number }[] = [

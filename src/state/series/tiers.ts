@@ -18,10 +18,10 @@ const MOST_DAYS = 181;
 
 /** From the shortest step to the longest one. Each tier is kept for twice its usual range, with which that is compared. */
 const TIERS: readonly Tier[] = [
-  { name: "minute", ms: MINUTE_MS, kept: 150, room: 100 },
-  { name: "quarter", ms: 15 * MINUTE_MS, kept: 200, room: 150 },
-  { name: "hour", ms: HOUR_MS, kept: 340, room: 200 },
-  { name: "day", ms: DAY_MS, kept: MOST_DAYS, room: 400 },
+  { name: "minute", ms: MINUTE_MS, kept: 150, room: 60 },
+  { name: "quarter", ms: 15 * MINUTE_MS, kept: 200, room: 80 },
+  { name: "hour", ms: HOUR_MS, kept: 340, room: 120 },
+  { name: "day", ms: DAY_MS, kept: MOST_DAYS, room: 300 },
 ];
 
 /** The tiers as far as usage is kept. */
