@@ -1,6 +1,7 @@
 /** A capture of everything that was sent for one request: by its client, to upstreams, and back. */
 import type { Stage } from "../contract/stage.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
+import type { TurnFacts } from "../observe/conversations.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
@@ -9,6 +10,7 @@ import { runStep } from "../util/sliced_work.ts";
 import { captureBody, CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
+import { turnFactsOf } from "./turn_facts.ts";
 import { jsonIn, leaveOut, type Redact, redactionFor } from "./redacted_capture.ts";
 
 /**
@@ -93,6 +95,8 @@ export class Capture {
   answerHeaders?: Headers;
   /** The log line, once the request is over. */
   entry?: Omit<LogEntry, "cause">;
+  /** The facts about the turn, if it is one of a conversation. */
+  turn?: TurnFacts;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
@@ -151,6 +155,8 @@ export class Capture {
 
   /** Takes the request as a model is asked, with all that the gateway put into it. */
   asks(request: unknown): void {
+    // A later attempt has the same turn in the form for its target.
+    this.turn ??= turnFactsOf(request);
     if (this.#received !== undefined) this.#asked = request;
   }
 

@@ -1,4 +1,5 @@
 import type { Audit } from "../observe/audit.ts";
+import type { Conversations } from "../observe/conversations.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
@@ -27,8 +28,15 @@ export interface Observers {
   feed?: Feed;
   /** Captures of requests, for the console. Their code is loaded with the first request. */
   captures?: CaptureStorePart;
+  /** The conversations of agents, for the console. Absent if neither usage nor requests are recorded. */
+  conversations?: ConversationsPart;
   /** Loads the code for spans and captures. Absent if there are neither. Returns `undefined` once it is loaded. */
   load?(): Promise<unknown> | undefined;
+}
+
+export interface ConversationsPart {
+  add: Conversations["add"];
+  all(): Promise<Conversations>;
 }
 
 export interface CaptureStorePart {

@@ -13,6 +13,7 @@ import { usagePage } from "../usage_page.ts";
 import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
+import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
@@ -31,6 +32,7 @@ const LONG: ReadonlySet<string> = new Set([
   "records",
   "configuration",
   "series",
+  "session/turn",
 ]);
 const slots = new Slots(1);
 
@@ -45,6 +47,9 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   "record/understood": understood,
   records,
   series,
+  session: conversation,
+  "session/turn": turn,
+  sessions: conversations,
   status,
   usage: usagePage,
   keys: listKeys,

@@ -14,7 +14,7 @@ export function withRows(value: unknown, added: Rows, room: number): object {
   return { version: VERSION, ...asObject(value), rows: Array.from(rows.values(), written) };
 }
 
-/** What is 0 or empty is left out. */
+/** Leaves out sums of 0. */
 function written({ names, sums }: Row): JsonObject {
   const counts = COUNTS.filter((name) => sums[name] > 0).map((name) => [name, sums[name]]);
   return {
