@@ -51,7 +51,7 @@ import usage from "../../console/usage.js" with { type: "text" };
 import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
-import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
+import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
 import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -112,7 +112,7 @@ const STYLES: Readonly<Record<string, string>> = {
 };
 
 const MODULES: Readonly<Record<string, string>> = Object.fromEntries([
-  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, text)]),
+  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, withoutComments(text))]),
   ...Object.entries(LIBRARIES).map(([file, text]) => [file, linked(file, text)]),
 ]);
 

@@ -38,6 +38,16 @@ export function linked(file: string, text: string): string {
   );
 }
 
+const COMMENT = /^[ ]*\/\*\*(?:(?!\*\/)[^])*\*\/$/gm;
+
+/**
+ * A module without its comments, which are a fifth of what is sent. The lines keep their numbers, and a licence stays: it
+ * has to be where its work is.
+ */
+export function withoutComments(text: string): string {
+  return text.replace(COMMENT, (comment) => /\bLicen[cs]e\b/.test(comment) ? comment : comment.replace(/[^\n]+/g, ""));
+}
+
 function fileOf(name: string): string {
   return `lib/${name.replace("@", "").replaceAll("/", "_")}.js`;
 }
