@@ -1,4 +1,5 @@
 /** The packages that the console's pages are built on, as their authors publish them, imported as texts. */
+import diff3 from "node-diff3" with { type: "text" };
 import core from "@preact/signals-core" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
 import htm from "htm" with { type: "text" };
@@ -12,6 +13,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "@preact/signals": signals,
   "@preact/signals-core": core,
   htm,
+  "node-diff3": diff3,
   preact,
   "preact/hooks": hooks,
   // Only its classic script is published without white space, which is two thirds of its module.
