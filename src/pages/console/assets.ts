@@ -11,7 +11,7 @@ import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
 import inspect_request from "../../console/inspect_request.js" with { type: "text" };
-import inspect_side from "../../console/inspect_side.js" with { type: "text" };
+import show_text from "../../console/show_text.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
@@ -79,7 +79,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   inspect,
   inspect_parts,
   inspect_request,
-  inspect_side,
+  show_text,
   json_lines,
   json_place,
   key_form,
