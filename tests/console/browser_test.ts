@@ -14,6 +14,7 @@ import { listCases } from "./list_in_browser.ts";
 import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
+import { usageCases } from "./usage_in_browser.ts";
 import { upstreamCases } from "./upstreams_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
@@ -42,6 +43,7 @@ const cases: Case[] = [
   ...inspectCases,
   ...sessionCases,
   ...upstreamCases,
+  ...usageCases,
 ];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {

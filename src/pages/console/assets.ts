@@ -11,7 +11,7 @@ import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
 import inspect_request from "../../console/inspect_request.js" with { type: "text" };
-import inspect_side from "../../console/inspect_side.js" with { type: "text" };
+import show_text from "../../console/show_text.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
@@ -51,7 +51,7 @@ import usage from "../../console/usage.js" with { type: "text" };
 import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
-import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
+import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
 import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   inspect,
   inspect_parts,
   inspect_request,
-  inspect_side,
+  show_text,
   json_lines,
   json_place,
   key_form,
@@ -112,7 +112,7 @@ const STYLES: Readonly<Record<string, string>> = {
 };
 
 const MODULES: Readonly<Record<string, string>> = Object.fromEntries([
-  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, text)]),
+  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, withoutComments(text))]),
   ...Object.entries(LIBRARIES).map(([file, text]) => [file, linked(file, text)]),
 ]);
 
