@@ -1,214 +1,275 @@
 // @ts-check
 /// <reference lib="dom" />
-/** The usage of keys, and what is left of their budgets. */
+/** Requests, durations, tokens and dollars over time, and what is left of budgets. */
 import { batch, html, screen, signal, useMemo } from "./ui.js";
 import { attempt } from "./actions.js";
-import { Chart } from "./design/chart.js";
+import { Budgets } from "./budgets.js";
 import { Menu } from "./design/overlays.js";
-import { Badge, Card, EmptyState, Page, Segments, Stat } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
-import { ask, count } from "./dom.js";
-import { csvOf, linesOf, sumsBy } from "./usage_sums.js";
-import { inDollars, inPercent, inShort } from "./words.js";
+import { Button, Card, Chip, EmptyState, Page, Segments } from "./design/parts.js";
+import { ColumnChoice, Columns, DataTable } from "./design/table.js";
+import { ask, count, LoginNeeded, messageIn, send } from "./dom.js";
+import { Figures, UsageCharts } from "./usage_charts.js";
+import { changeOf, choiceIn, DIMENSIONS, nameOf, queryOf, RANGES } from "./usage_view.js";
+import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 const EVERY_MS = 10_000;
-const DAY_MS = 86_400_000;
+/** How many names of one kind are offered as filters. */
+const MOST_NAMES = 30;
 
-const PERIODS = [[1, "day"], [7, "7 days"], [30, "30 days"], [90, "90 days"]];
-const MEASURES = [{ value: "dollars", title: "Cost" }, { value: "tokens", title: "Tokens" }, {
-  value: "requests",
-  title: "Requests",
-}];
+/** @typedef {import("./usage_view.js").Answer} Answer */
+/** @typedef {import("./usage_view.js").Choice} Choice */
+/** @typedef {import("./usage_view.js").Group & { before?: import("./usage_view.js").Group }} Row */
 
-/** @typedef {import("./usage_sums.js").Row} Row */
-/** @typedef {import("./usage_sums.js").Sum} Sum */
-/** @typedef {{ budget: string, period: string, dollars: string, spent: string, left: string, resets?: string }} Budget */
-
-const days = signal("7");
-const by = signal(/** @type {"key" | "model" | "day"} */ ("key"));
-const measure = signal("dollars");
-const answer = signal(/** @type {{ data: Row[], budgets?: Budget[] } | undefined} */ (undefined));
+const choice = signal(choiceIn(""));
+const answer = signal(/** @type {Answer | undefined} */ (undefined));
+const budgets = signal(/** @type {readonly import("./budgets.js").Budget[]} */ ([]));
 
 export const usage = screen({
   title: "Usage",
   everyMs: EVERY_MS,
   open() {
     batch(() => {
-      days.value = "7";
-      by.value = "key";
+      choice.value = choiceIn(location.hash.split("?")[1] ?? "");
+      answer.value = undefined;
     });
     return { view: html`<${UsagePage} />`, refresh };
   },
 });
 
 async function refresh() {
-  const wanted = days.value;
-  const found = await ask(`usage?days=${wanted}`);
+  const wanted = queryOf(choice.value);
+  const [found, used] = await Promise.allSettled([ask(`series?${wanted}`), ask("usage?days=1")]);
   // Another choice was made meanwhile, whose answer may have come first.
-  if (wanted === days.value) answer.value = found;
+  if (wanted !== queryOf(choice.value)) return;
+  batch(() => {
+    if (found.status === "fulfilled") answer.value = found.value;
+    // There may be budgets though usage is not kept.
+    if (used.status === "fulfilled") budgets.value = used.value.budgets ?? [];
+  });
+  if (found.status === "rejected") throw found.reason;
 }
 
-/** @type {import("./design/table.js").Column<Sum>[]} */
+/** @param {"csv" | "json"} format */
+async function save(format) {
+  const response = await send(`api/series?${queryOf(choice.value)}&format=${format}`, {});
+  if (response.status === 401) throw new LoginNeeded(await messageIn(response));
+  if (!response.ok) throw new Error(await messageIn(response));
+  const href = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = href;
+  link.download = `usage.${format}`;
+  link.click();
+  URL.revokeObjectURL(href);
+}
+
+/** @param {Partial<Choice>} change */
+function choose(change) {
+  const before = queryOf(choice.value);
+  choice.value = { ...choice.value, ...change };
+  history.replaceState(null, "", `#usage?${queryOf(choice.value, { isAddress: true })}`);
+  if (before !== queryOf(choice.value)) void attempt(refresh);
+}
+
+/** @param {string} dimension @param {string} value */
+function turn(dimension, value) {
+  const { filter } = choice.value;
+  const others = filter.filter((one) => one.dimension !== dimension || one.value !== value);
+  choose({ filter: others.length === filter.length ? [...filter, { dimension, value }] : others });
+}
+
+/** @type {(id: string, title: string, more: Partial<import("./design/table.js").Column<Row>>) => import("./design/table.js").Column<Row>} */
+const numbers = (id, title, more) => ({ id, title, isNumber: true, view: () => undefined, ...more });
+
+/** @type {import("./design/table.js").Column<Row>[]} */
 const COLUMNS = [
-  { id: "name", title: "", isHead: true, grows: true, sortBy: ({ name }) => name, view: ({ name }) => name },
   {
-    id: "requests",
-    roomy: true,
-    title: "Requests",
-    isNumber: true,
-    sortBy: ({ requests }) => requests,
-    view: ({ requests }) => count(requests),
+    id: "name",
+    title: "Name",
+    isHead: true,
+    grows: true,
+    phone: true,
+    sortBy: ({ name }) => name,
+    hint: ({ name }) => name,
+    view: ({ name }) =>
+      html`<button type="button" class="open" onClick=${() => turn(choice.value.by, name)}>${nameOf(name)}</button>`,
   },
-  {
-    id: "input",
-    title: "Input tokens",
-    isNumber: true,
-    sortBy: ({ input }) => input,
-    view: ({ input }) => count(input),
-  },
-  {
-    id: "output",
-    title: "Output tokens",
-    isNumber: true,
-    sortBy: ({ output }) => output,
-    view: ({ output }) => count(output),
-  },
-  {
-    id: "dollars",
-    title: "Cost",
-    isNumber: true,
-    sortBy: ({ dollars }) => dollars,
-    hint: ({ dollars, isPriced }) => isPriced ? `$${dollars.toFixed(6)}` : "These models have no price",
-    view: ({ dollars, isPriced }) => isPriced ? inDollars(dollars) : "–",
-  },
+  numbers("requests", "Requests", { phone: true, sortBy: (row) => row.requests, view: (row) => count(row.requests) }),
+  numbers("change", "Change", {
+    sortBy: ({ requests, before }) => before?.requests ? requests / before.requests : undefined,
+    hint: ({ before }) => before && `${count(before.requests)} before`,
+    view: ({ requests, before }) => changeOf(requests, before?.requests) ?? "–",
+  }),
+  numbers("errors", "Errors", {
+    sortBy: (row) => row.errors,
+    hint: ({ errors, requests }) => inPercent(errors, requests),
+    view: (row) => count(row.errors),
+  }),
+  numbers("input", "Input", {
+    sortBy: (row) => row.inputTokens,
+    hint: (row) => `${count(row.inputTokens)} tokens`,
+    view: (row) => inShort(row.inputTokens),
+  }),
+  numbers("cached", "Cached", {
+    sortBy: (row) => row.cachedTokens / (row.inputTokens || 1),
+    hint: (row) => `${count(row.cachedTokens)} tokens`,
+    view: (row) => inPercent(row.cachedTokens, row.inputTokens),
+  }),
+  numbers("output", "Output", {
+    sortBy: (row) => row.outputTokens,
+    hint: (row) => `${count(row.outputTokens)} tokens`,
+    view: (row) => inShort(row.outputTokens),
+  }),
+  numbers("reasoning", "Reasoning", {
+    hiddenAtFirst: true,
+    sortBy: (row) => row.reasoningTokens,
+    view: (row) => inShort(row.reasoningTokens),
+  }),
+  numbers("dollars", "Cost", {
+    phone: true,
+    sortBy: ({ dollars }) => dollars === undefined ? undefined : Number(dollars),
+    hint: ({ dollars }) => dollars === undefined ? "These models have no price" : `$${dollars}`,
+    view: ({ dollars }) => inDollars(dollars),
+  }),
+  numbers("p50", "Median", {
+    sortBy: (row) => row.durationMs.p50 ?? undefined,
+    view: (row) => inTime(row.durationMs.p50 ?? undefined),
+  }),
+  numbers("p95", "95 %", {
+    sortBy: (row) => row.durationMs.p95 ?? undefined,
+    view: (row) => inTime(row.durationMs.p95 ?? undefined),
+  }),
+  numbers("first", "First event", {
+    sortBy: (row) => row.firstEventMs.p50 ?? undefined,
+    hint: (row) => `95 %: ${inTime(row.firstEventMs.p95 ?? undefined)}`,
+    view: (row) => inTime(row.firstEventMs.p50 ?? undefined),
+  }),
+  numbers("hits", "Cache hits", {
+    hiddenAtFirst: true,
+    sortBy: (row) => row.cacheHits,
+    view: (row) => count(row.cacheHits),
+  }),
+  numbers("notes", "Notes", { hiddenAtFirst: true, sortBy: (row) => row.notes, view: (row) => count(row.notes) }),
+  numbers("relaxations", "Relaxations", {
+    hiddenAtFirst: true,
+    sortBy: (row) => row.relaxations,
+    view: (row) => count(row.relaxations),
+  }),
 ];
+const columns = new ColumnChoice("usage", COLUMNS);
 
 function UsagePage() {
-  const rows = answer.value?.data ?? [];
-  const sums = useMemo(() => sumsBy(rows, by.value), [rows, by.value]);
-  const choose = (/** @type {any} */ { currentTarget: { value } }) => {
-    days.value = value;
-    void attempt(refresh);
-  };
+  const { range, from, by, isCompared, measure } = choice.value;
+  const found = answer.value;
   const items = [
-    { title: "As CSV", icon: "download", run: () => save("usage.csv", "text/csv", csvOf(rows)) },
-    {
-      title: "As JSON",
-      icon: "download",
-      run: () => save("usage.json", "application/json", JSON.stringify(rows, null, 2)),
-    },
+    { title: "As CSV", icon: "download", run: () => attempt(() => save("csv")) },
+    { title: "As JSON", icon: "download", run: () => attempt(() => save("json")) },
   ];
+  const options = RANGES.map((value) => ({ value, title: IN_WORDS[value] }));
   const actions = html`
-    <label class="choice">Group by
-      <select value=${by.value} onChange=${(/** @type {any} */ { currentTarget }) => by.value = currentTarget.value}>
-        ${["key", "model", "day"].map((value) => html`<option key=${value} value=${value}>${value}</option>`)}
-      </select>
-    </label>
-    <label class="choice">Period
-      <select value=${days.value} onChange=${choose}>
-        ${PERIODS.map(([value, title]) => html`<option key=${value} value=${String(value)}>${title}</option>`)}
-      </select>
-    </label>
+    <${Segments} label="Range" options=${options} value=${from === undefined ? range : ""} onChoose=${(
+      /** @type {string} */ value,
+    ) => choose({ range: value, from: undefined, to: undefined })} />
+    <${Button} aria-pressed=${String(isCompared)} icon=${isCompared ? "check" : undefined} onClick=${() =>
+      choose({ isCompared: !isCompared })}>Compare<//>
     <${Menu} label="Export" icon="download" items=${items}>Export<//>
   `;
-  const columns = COLUMNS.map((column) => column.id === "name" ? { ...column, title: TITLES[by.value] } : column);
   return html`
     <${Page} title="Usage" actions=${actions}>
-      <${Figures} rows=${rows} />
-      <${Days} rows=${rows} />
-      <${Card} flush>
-        <${DataTable}
-          label="Usage"
-          caption="Requests, tokens and dollars"
-          columns=${columns}
-          items=${sums}
-          keyOf=${(/** @type {Sum} */ { name }) => name}
+      <${Conditions} />
+      ${found && html`
+        <${Figures} answer=${found} />
+        <${UsageCharts}
+          answer=${found}
+          measure=${measure}
+          onMeasure=${(/** @type {string} */ id) => choose({ measure: id })}
+          onRange=${(/** @type {number} */ start, /** @type {number} */ end) => choose({ from: start, to: end })}
         />
-        ${answer.value && rows.length === 0 && html`
-          <${EmptyState} icon="chart-column" title="Nothing was used">No request of these days was counted.<//>
-        `}
-      <//>
-      <${Budgets} budgets=${answer.value?.budgets ?? []} />
+        <${Groups} answer=${found} by=${by} />
+      `}
+      <${Budgets} budgets=${budgets.value} />
     <//>
   `;
 }
 
-const TITLES = { key: "Key", model: "Model", day: "Day" };
+/** @type {Record<string, string>} */
+const IN_WORDS = {
+  "15m": "15 min",
+  "1h": "1 h",
+  "6h": "6 h",
+  "24h": "24 h",
+  "7d": "7 days",
+  "30d": "30 days",
+  "90d": "90 days",
+};
 
-/** @param {{ rows: readonly Row[] }} props */
-function Figures({ rows }) {
-  const total = (/** @type {(row: Row) => number} */ of) => rows.reduce((all, row) => all + of(row), 0);
+function Conditions() {
+  const { by, filter, from, to } = choice.value;
+  const names = answer.value?.names ?? {};
+  const items = (/** @type {string} */ dimension) => () =>
+    (names[dimension] ?? []).slice(0, MOST_NAMES).map((value) => ({
+      title: value,
+      icon: filter.some((one) => one.dimension === dimension && one.value === value) ? "check" : undefined,
+      run: () => turn(dimension, value),
+    }));
+  const offered = Object.entries(DIMENSIONS).filter(([dimension]) => (names[dimension]?.length ?? 0) > 1);
   return html`
-    <ul class="stats" aria-label="Figures of these days">
-      <${Stat} name="Requests" value=${inShort(total(({ requests }) => requests))} />
-      <${Stat} name="Input tokens" value=${inShort(total(({ inputTokens }) => inputTokens))} />
-      <${Stat} name="Output tokens" value=${inShort(total(({ outputTokens }) => outputTokens))} />
-      <${Stat} name="Cost" value=${inDollars(total(({ dollars }) => Number(dollars ?? 0)))} />
-      <${Stat} name="Keys" value=${count(new Set(rows.map(({ key }) => key)).size)} />
-      <${Stat} name="Models" value=${count(new Set(rows.map(({ model }) => model)).size)} />
-    </ul>
+    <div class="toolbar" role="group" aria-label="Groups and conditions">
+      <label class="choice">Group by
+        <select value=${by} onChange=${(/** @type {any} */ { currentTarget }) => choose({ by: currentTarget.value })}>
+          ${Object.entries(DIMENSIONS).map(([value, title]) =>
+            html`<option key=${value} value=${value}>${title}</option>`
+          )}
+        </select>
+      </label>
+      ${offered.map(([dimension, title]) =>
+        html`<${Menu} key=${dimension} icon="list-filter" label=${title} items=${items(dimension)}>${title}<//>`
+      )}
+      <${Columns} choice=${columns} />
+      ${from !== undefined && html`
+        <${Chip} name="From" value=${`${exactly(from)} to ${exactly(to ?? 0)}`} onRemove=${() =>
+          choose({ from: undefined, to: undefined })} />
+      `}
+      ${filter.map(({ dimension, value }) =>
+        html`
+          <${Chip}
+            key=${`${dimension}:${value}`}
+            name=${/** @type {Record<string, string>} */ (DIMENSIONS)[dimension]}
+            value=${nameOf(value)}
+            onRemove=${() => turn(dimension, value)}
+          />
+        `
+      )}
+    </div>
   `;
 }
 
-/** @param {{ rows: readonly Row[] }} props */
-function Days({ rows }) {
-  const length = Number(days.value);
-  const times = useMemo(() => {
-    const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-    return Array.from(
-      { length: Math.max(2, length) },
-      (_, index) => today - (Math.max(2, length) - 1 - index) * DAY_MS,
-    );
-  }, [length]);
-  const series = useMemo(
-    () => linesOf(rows, by.value, measure.value, times.map((time) => new Date(time).toISOString().slice(0, 10))),
-    [rows, by.value, measure.value, times],
+/** @param {{ answer: Answer, by: string }} props */
+function Groups({ answer: { totals = [], before }, by }) {
+  const rows = useMemo(() => {
+    const earlier = new Map(before?.totals?.map((group) => [group.name, group]));
+    return totals.toSorted((one, other) => other.requests - one.requests)
+      .map((group) => ({ ...group, before: earlier.get(group.name) }));
+  }, [totals, before]);
+  const title = /** @type {Record<string, string>} */ (DIMENSIONS)[by];
+  const shown = useMemo(
+    () =>
+      columns.shown.filter(({ id }) => before || id !== "change")
+        .map((column) => column.id === "name" ? { ...column, title: title ?? "" } : column),
+    [columns.shown, before === undefined, title],
   );
-  const choice = html`<${Segments} label="Amounts" options=${MEASURES} value=${measure.value} onChoose=${(
-    /** @type {string} */ value,
-  ) => measure.value = value} />`;
-  const title = MEASURES.find(({ value }) => value === measure.value)?.title ?? "";
   return html`
-    <${Card} title=${`${title} by day`} actions=${choice}>
-      <${Chart}
-        title=${title}
-        times=${times}
-        series=${series.length > 0 ? series : [{ name: "All", values: times.map(() => 0) }]}
-        inWords=${measure.value === "dollars" ? inDollars : inShort}
-        daily
+    <${Card} flush>
+      <${DataTable}
+        label="Usage"
+        caption=${`${title}: ${count(rows.length)}`}
+        columns=${shown}
+        items=${rows}
+        keyOf=${(/** @type {Row} */ { name }) => name}
+        height="36rem"
       />
-      <//>
+      ${rows.length === 0 && html`
+        <${EmptyState} icon="chart-column" title="Nothing was used">No request of this time fits.<//>
+      `}
+    <//>
   `;
-}
-
-/** @param {{ budgets: readonly Budget[] }} props */
-function Budgets({ budgets }) {
-  if (budgets.length === 0) return undefined;
-  return html`
-    <${Card} title="Budgets" about="what is left in each period">
-      <ul class="budgets">
-        ${budgets.map(({ budget, period, dollars, spent, left }) => {
-          const share = Math.min(1, Number(spent) / (Number(dollars) || 1));
-          const tone = share >= 1 ? "bad" : share >= 0.8 ? "warn" : "good";
-          return html`
-            <li key=${budget}>
-              <b>${budget}</b> <${Badge} tone=${tone}>${inPercent(Number(spent), Number(dollars))} spent<//>
-              <span class="quiet">${inDollars(left)} of ${inDollars(dollars)} left (${period})</span>
-              <meter min="0" max="1" value=${share} data-tone=${tone} aria-label=${`Spent of ${budget}`}></meter>
-            </li>
-          `;
-        })}
-      </ul>
-      <//>
-  `;
-}
-
-/** @type {(name: string, type: string, text: string) => void} */
-function save(name, type, text) {
-  const href = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = href;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(href);
 }

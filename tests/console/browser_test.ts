@@ -207,28 +207,6 @@ inBrowser(
   },
 );
 
-inBrowser("the usage that is shown is that of the days that were chosen last", answering, async (desk) => {
-  const { page } = desk;
-  await logIn(desk);
-  const row = { key: "ops", model: "model", day: "2027-01-01", inputTokens: 1, outputTokens: 1 };
-  const answered = Promise.withResolvers<void>();
-  await page.route(/api\/usage/, async (route) => {
-    const days = Number(new URL(route.request().url()).searchParams.get("days"));
-    if (days === 90) await answered.promise;
-    await route.fulfill({ json: { data: [{ ...row, requests: 1_000 + days }] } });
-  });
-  await openPage(page, "Usage");
-  const days = page.getByLabel("Period");
-  await days.selectOption("90");
-  await days.selectOption("1");
-  await page.getByRole("cell", { name: "1,001" }).waitFor();
-  const late = page.waitForResponse(/days=90/);
-  answered.resolve();
-  await (await late).finished();
-  await page.getByLabel("By").selectOption("day");
-  assertEquals(await page.locator("tbody tr").first().textContent(), "2027-01-011,00111–");
-});
-
 inBrowser("a paused list stands still, and goes on where it is", answering, async (desk) => {
   const { page } = desk;
   await logIn(desk);

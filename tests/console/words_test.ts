@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
-import { csvOf, linesOf, sumsBy } from "../../src/console/usage_sums.js";
+import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
 import { ago, inDollars, inPercent, inShort, inTime } from "../../src/console/words.js";
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
@@ -85,48 +85,50 @@ Deno.test("console: JSON as lines says where each value ends, and cuts what is t
   assertEquals(jsonLines(deep).length, 201);
 });
 
-const usageOf = (key: string, day: string, requests: number) => ({
-  key,
-  model: "model",
-  day,
-  requests,
-  inputTokens: 10 * requests,
-  outputTokens: requests,
-  ...key !== "free" && { dollars: `${requests / 2}` },
+const grouped = (name: string, requests: number[], p95: (number | null)[] = []) => ({
+  name,
+  values: { requests, durationMs: { p95 } },
 });
 
-Deno.test("console: usage is summed by group, and the small groups of a chart are one", () => {
-  const days = ["2027-01-01", "2027-01-02"];
-  const rows = ["a", "b", "c", "d", "e", "free"].flatMap((key, index) => [
-    usageOf(key, days[0]!, 10 - index),
-    usageOf(key, days[1]!, 1),
-  ]);
-  assertEquals(sumsBy(rows, "key")[5], {
-    name: "free",
-    requests: 6,
-    input: 60,
-    output: 6,
-    dollars: 0,
-    isPriced: false,
-  });
-  assertEquals(linesOf(rows, "key", "requests", days), [
+Deno.test("console: the small groups of a chart are one, unless they cannot be added", () => {
+  const groups = ["a", "b", "c", "d", "e", "", "other"].map((name, index) =>
+    grouped(name, [10 - index, 1], [index, null])
+  );
+  const answer = { groups } as unknown as Parameters<typeof linesOf>[0];
+  assertEquals(linesOf(answer, measureOf("requests")), [
     { name: "a", values: [10, 1] },
     { name: "b", values: [9, 1] },
     { name: "c", values: [8, 1] },
     { name: "d", values: [7, 1] },
-    { name: "others", values: [11, 2] },
+    { name: "other", values: [15, 3] },
   ]);
-  assertEquals(linesOf(rows.slice(0, 2), "model", "tokens", ["2026-12-31", ...days]), [
-    { name: "model", values: [0, 110, 11] },
-  ]);
-  assertEquals(linesOf(rows, "day", "dollars", days), [{ name: "All", values: [20, 2.5] }]);
+  assertEquals(linesOf(answer, measureOf("p95")).map(({ name }) => name), ["none", "e", "d", "c", "b"]);
+  const few = { groups: groups.slice(4) } as unknown as Parameters<typeof linesOf>[0];
+  assertEquals(linesOf(few, measureOf("requests")).map(({ name }) => name), ["e", "none", "other"]);
 });
 
-Deno.test("console: a name in exported usage is no formula, whatever it says", () => {
-  const text = csvOf([{ ...usageOf('=HYPERLINK("http://x")', "2027-01-01", 3), model: "a, b" }]);
-  assertEquals(text.split("\r\n"), [
-    "day,key,model,requests,inputTokens,outputTokens,dollars",
-    `2027-01-01,"'=HYPERLINK(""http://x"")","a, b",3,30,3,1.5`,
-    "",
-  ]);
+Deno.test("console: the kinds of tokens do not overlap", () => {
+  const values = { inputTokens: [10, 5], cachedTokens: [4, 9], outputTokens: [8, 0], reasoningTokens: [3, 0] };
+  const lines = tokenLines(values as unknown as Parameters<typeof tokenLines>[0]);
+  assertEquals(lines.map(({ values }) => values), [[4, 9], [6, 0], [5, 0], [3, 0]]);
+});
+
+Deno.test("console: the choices of usage stand in the address, whatever somebody wrote there", () => {
+  const text = "range=7d&by=key&compare=true&measure=dollars&model=a%26b&model=c&key=";
+  const choice = choiceIn(text);
+  assertEquals(
+    new URLSearchParams(queryOf(choice, { isAddress: true })).toString(),
+    new URLSearchParams(text).toString(),
+  );
+  assertEquals(choice.filter.length, 3);
+  const { from, to } = choiceIn("from=5&to=9");
+  assertEquals([from, to], [5, 9]);
+  for (const bad of ["from=9&to=5", "range=__proto__&by=constructor&measure=x", "%", "from=1"]) {
+    assertEquals(queryOf(choiceIn(bad)), "range=24h&by=model", bad);
+  }
+});
+
+Deno.test("console: a change is said in percent, if there is anything to compare with", () => {
+  assertEquals([changeOf(15, 10), changeOf(5, 10), changeOf(10, 10)], ["+50 %", "−50 %", "±0 %"]);
+  assertEquals([changeOf(5, 0), changeOf(null, 5), changeOf(5, undefined)], [undefined, undefined, undefined]);
 });

@@ -44,19 +44,21 @@ export function roundUp(value) {
 
 /**
  * @param {{ title: string, times: readonly number[], series: readonly Series[], inWords(value: number): string,
- *   daily?: boolean }} props
+ *   stepMs?: number, isStacked?: boolean, before?: readonly (number | null)[], onRange?(from: number, to: number): void }} props
  *
- * `times`: in milliseconds, the earliest first. `inWords`: a value with its unit. `daily`: a bar for each day, in which the
- * series stand on each other.
+ * `times`: in milliseconds, the earliest first. `inWords`: a value with its unit. `stepMs`: the length of a step, if the steps are long.
+ * `isStacked`: each step is a bar, in which the series stand on each other. `before`: the sums of as many steps before, as a line.
+ * `onRange`: called with a range that was chosen by dragging.
  */
 export function Chart(props) {
-  const { title, times, series, inWords } = props;
+  const { title, times, series, inWords, stepMs, isStacked, before, onRange } = props;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const plot = useRef(/** @type {any} */ (null));
   const latest = useRef(props);
   latest.current = props;
   const [tip, setTip] = useState(/** @type {Tip | undefined} */ (undefined));
   const names = series.map(({ name }) => name).join("\n");
+  const shape = JSON.stringify([names, stepMs, isStacked, before !== undefined, onRange !== undefined]);
   useEffect(() => {
     let isGone = false;
     const element = /** @type {HTMLElement} */ (place.current);
@@ -83,8 +85,8 @@ export function Chart(props) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [names]);
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, series]);
+  }, [shape]);
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, series, before]);
   const most = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const now = series.map(({ name, values }) => `${name} ${inWords(values.at(-1) ?? 0)}`).join(", ");
   return html`
@@ -98,20 +100,21 @@ export function Chart(props) {
             `}</li>
           `
         )}
+        ${before && html`<li key="before"><span class="swatch before"></span>${BEFORE}</li>`}
       </ul>
       ${tip && times[tip.index] !== undefined &&
-        html`<${TipBox} ...${{ tip, times, series, inWords, daily: props.daily }} />`}
+        html`<${TipBox} ...${{ tip, times, series, inWords, stepMs, before }} />`}
     </figure>
   `;
 }
 
 /** @param {any} props */
-function TipBox({ tip: { left, top, index }, times, series, inWords, daily }) {
+function TipBox({ tip: { left, top, index }, times, series, inWords, stepMs, before }) {
   const isRight = left > 240;
   const style = { transform: `translate(${isRight ? `calc(${left - 12}px - 100%)` : `${left + 12}px`}, ${top}px)` };
   return html`
     <div class="tip" style=${style} aria-hidden="true">
-      <div class="quiet">${daily ? dateOf(times[index]) : new Date(times[index]).toLocaleTimeString("en-GB")}</div>
+      <div class="quiet">${momentOf(times[index], stepMs)}</div>
       ${series.map((/** @type {Series} */ { name, values, isBad }, /** @type {number} */ at) =>
         html`
           <div key=${name}><span class=${swatchOf(
@@ -122,8 +125,28 @@ function TipBox({ tip: { left, top, index }, times, series, inWords, daily }) {
             : inWords(values[index])}</b></div>
         `
       )}
+      ${before && html`
+        <div key="before"><span class="swatch before"></span>${BEFORE}<b>${inWords(before[index] ?? 0)}</b></div>
+      `}
     </div>
   `;
+}
+
+/**
+ * A time as exactly as its step is long.
+ * @param {number} time
+ * @param {number | undefined} stepMs
+ */
+function momentOf(time, stepMs) {
+  if (stepMs === undefined) return new Date(time).toLocaleTimeString("en-GB");
+  if (stepMs >= DAY_MS) return dateOf(time);
+  return new Date(time).toLocaleString("en-GB", {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
 }
 
 /**
@@ -134,15 +157,16 @@ function swatchOf(isBad, index) {
   return `swatch ${isBad ? "bad" : `s${index + 1}`}`;
 }
 
-/** @param {{ times: readonly number[], series: readonly Series[], daily?: boolean }} props */
-function dataOf({ times, series, daily }) {
+/** @param {{ times: readonly number[], series: readonly Series[], isStacked?: boolean, before?: readonly (number | null)[] }} props */
+function dataOf({ times, series, isStacked, before }) {
   const seconds = times.map((time) => time / 1_000);
-  if (!daily) return [seconds, ...series.map(({ values }) => values)];
+  const more = before ? [before] : [];
+  if (!isStacked) return [seconds, ...series.map(({ values }) => values), ...more];
   // The bar of a series hides those of the series below it, so the highest one is drawn first.
   const heights = series.map((_, at) =>
     times.map((_, index) => series.slice(0, at + 1).reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
   );
-  return [seconds, ...heights.reverse()];
+  return [seconds, ...heights.reverse(), ...more];
 }
 
 /**
@@ -152,7 +176,8 @@ function dataOf({ times, series, daily }) {
  * @param {(tip: Tip | undefined) => void} onTip
  */
 function optionsOf(UPlot, latest, width, onTip) {
-  const { series, daily } = latest.current;
+  const { series, isStacked, stepMs = 0, before, onRange } = latest.current;
+  const isDaily = stepMs >= DAY_MS;
   const [quiet, line] = [colorOf("quiet"), colorOf("line")];
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: quiet, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
@@ -161,18 +186,25 @@ function optionsOf(UPlot, latest, width, onTip) {
   const lineOf = (/** @type {Series} */ { name, isBad }, /** @type {number} */ index) => {
     const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
     const points = { show: false };
-    if (daily) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
+    if (isStacked) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
     return { label: name, stroke, width: 1.75, fill: index === 0 ? faint(stroke) : undefined, points };
   };
   const lines = series.map(lineOf);
+  const earlier = { label: BEFORE, stroke: quiet, width: 1.25, dash: [4, 4], points: { show: false } };
+  const half = stepMs / 2_000;
+  const wholeSteps = (
+    /** @type {any} */ _,
+    /** @type {number} */ first,
+    /** @type {number} */ last,
+  ) => [first - half, last + half];
   return {
     width,
     height: HEIGHT,
     padding: [10, 10, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { size: 7 } },
+    cursor: { y: false, points: { size: 7 }, drag: { x: onRange !== undefined, y: false, setScale: false } },
     scales: {
-      x: daily ? { range: wholeDays } : {},
+      x: isStacked ? { range: wholeSteps } : {},
       y: { range: (/** @type {any} */ _, /** @type {any} */ __, /** @type {number} */ most) => [0, roundUp(most)] },
     },
     axes: [
@@ -180,12 +212,19 @@ function optionsOf(UPlot, latest, width, onTip) {
         ...axis,
         grid: { show: false },
         size: 26,
-        ...daily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
+        ...isDaily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
       },
       { ...axis, size: 56, space: 30, values: words },
     ],
-    series: [{}, ...daily ? lines.reverse() : lines],
+    series: [{}, ...isStacked ? lines.reverse() : lines, ...before ? [earlier] : []],
     hooks: {
+      setSelect: [(/** @type {any} */ plot) => {
+        const { left, width } = plot.select;
+        if (width <= 0) return;
+        const [from, to] = [left, left + width].map((at) => plot.posToVal(at, "x") * 1_000 + stepMs / 2);
+        plot.setSelect({ left: 0, width: 0 }, false);
+        latest.current.onRange?.(Math.round(from ?? 0), Math.round(to ?? 0));
+      }],
       setCursor: [(/** @type {any} */ { cursor: { idx, left, top }, over }) => {
         const isOver = idx !== null && idx !== undefined && left >= 0;
         onTip(isOver ? { index: idx, left: left + over.offsetLeft, top: Math.max(0, top) } : undefined);
@@ -204,15 +243,16 @@ function optionsOf(UPlot, latest, width, onTip) {
 function clocks(_, seconds, __, ___, step) {
   return seconds.map((second) => {
     const date = new Date(second * 1_000);
+    if (step >= DAY_S) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
     const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
     return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
   });
 }
 
 const DAY_S = 86_400;
-
-/** @type {(plot: any, first: number, last: number) => [number, number]} */
-const wholeDays = (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2];
+const DAY_MS = DAY_S * 1_000;
+/** The name of the line of the time before. */
+const BEFORE = "the time before";
 
 /** The days that have a label: as many as there is room for. @param {{ data: number[][], width: number }} plot */
 function daysOf({ data: [days = []], width }) {

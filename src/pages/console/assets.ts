@@ -48,7 +48,9 @@ import theme from "../../console/theme.js" with { type: "text" };
 import tokens from "../../console/design/tokens.css" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
-import usage_sums from "../../console/usage_sums.js" with { type: "text" };
+import budgets from "../../console/budgets.js" with { type: "text" };
+import usage_charts from "../../console/usage_charts.js" with { type: "text" };
+import usage_view from "../../console/usage_view.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
@@ -57,6 +59,7 @@ import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
+  budgets,
   configuration,
   curl,
   "design/chart": chart,
@@ -96,7 +99,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   ui,
   upstreams,
   usage,
-  usage_sums,
+  usage_charts,
+  usage_view,
   wires,
   words,
 };
