@@ -16,49 +16,51 @@ const TIMES = [{ value: "durationMs", title: "Whole" }, { value: "firstEventMs",
 export function Figures({ answer: { total, before } }) {
   const tokens = ({ inputTokens = 0, outputTokens = 0 }) => inputTokens + outputTokens;
   const dollars = (/** @type {Total | undefined} */ sums) => Number(sums?.dollars ?? 0);
-  const more = (
-    /** @type {string} */ text,
-    /** @type {number | null} */ now,
-    /** @type {number | null | undefined} */ then,
-  ) => {
-    const change = before && changeOf(now, then);
-    return change ? html`<span class="change">${change}</span> ${text}` : text;
-  };
   const then = before?.total;
+  /** @type {(text: string, of: (sums: Total) => number | null, inWords: (value: number) => string) => unknown} */
+  const more = (text, of, inWords) => {
+    const earlier = then && of(then);
+    const change = changeOf(of(total), earlier);
+    return change ? html`<span class="change">${change}</span>, was ${inWords(earlier ?? 0)}` : text;
+  };
   const { requests, errors, durationMs, firstEventMs, cacheHits, notes, relaxations } = total;
   return html`
     <ul class="stats" aria-label="Figures of this time">
-      <${Stat} name="Requests" value=${inShort(requests)} more=${more("", requests, then?.requests)} />
+      <${Stat} name="Requests" value=${inShort(requests)} more=${more("", (sums) => sums.requests, inShort)} />
       <${Stat} name="Errors" value=${inShort(errors)} tone=${errors > 0 ? "bad" : "plain"} more=${more(
         inPercent(errors, requests),
-        errors,
-        then?.errors,
+        (sums) => sums.errors,
+        inShort,
       )} />
       <${Stat} name="Duration" value=${inTime(durationMs.p50 ?? undefined)} more=${more(
         `95 %: ${inTime(durationMs.p95 ?? undefined)}`,
-        durationMs.p50,
-        then?.durationMs.p50,
+        (sums) => sums.durationMs.p50,
+        inTime,
       )} />
       <${Stat} name="First event" value=${inTime(firstEventMs.p50 ?? undefined)} more=${more(
         `95 %: ${inTime(firstEventMs.p95 ?? undefined)}`,
-        firstEventMs.p50,
-        then?.firstEventMs.p50,
+        (sums) => sums.firstEventMs.p50,
+        inTime,
       )} />
       <${Stat} name="Tokens" value=${inShort(tokens(total))} more=${more(
         `${inPercent(total.cachedTokens, total.inputTokens)} of input cached`,
-        tokens(total),
-        then && tokens(then),
+        tokens,
+        inShort,
       )} />
       <${Stat} name="Cost" value=${inDollars(dollars(total))} more=${more(
         total.unpriced > 0 ? `${inShort(total.unpriced)} without a price` : "",
-        dollars(total),
-        then && dollars(then),
+        dollars,
+        inDollars,
       )} />
-      <${Stat} name="Cache hits" value=${inPercent(cacheHits, requests)} more=${more("", cacheHits, then?.cacheHits)} />
+      <${Stat} name="Cache hits" value=${inPercent(cacheHits, requests)} more=${more(
+        `${inShort(cacheHits)} requests`,
+        (sums) => sums.cacheHits,
+        inShort,
+      )} />
       <${Stat} name="Notes" value=${inShort(notes)} more=${more(
         `${inShort(relaxations)} relaxations`,
-        notes,
-        then?.notes,
+        (sums) => sums.notes,
+        inShort,
       )} />
     </ul>
   `;

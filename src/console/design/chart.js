@@ -187,7 +187,12 @@ function optionsOf(UPlot, latest, width, onTip) {
     const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
     const points = { show: false };
     if (isStacked) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
-    return { label: name, stroke, width: 1.75, fill: index === 0 ? faint(stroke) : undefined, points };
+    const fill = index === 0 ? faint(stroke) : undefined;
+    // A long step without requests has no duration, and is no reason to end a line.
+    if (stepMs > 0) {
+      return { label: name, stroke, width: 1.75, fill, points: { size: 4, fill: stroke }, spanGaps: true };
+    }
+    return { label: name, stroke, width: 1.75, fill, points };
   };
   const lines = series.map(lineOf);
   const earlier = { label: BEFORE, stroke: quiet, width: 1.25, dash: [4, 4], points: { show: false } };
@@ -214,7 +219,7 @@ function optionsOf(UPlot, latest, width, onTip) {
         size: 26,
         ...isDaily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
       },
-      { ...axis, size: 56, space: 30, values: words },
+      { ...axis, size: 62, space: 30, values: words },
     ],
     series: [{}, ...isStacked ? lines.reverse() : lines, ...before ? [earlier] : []],
     hooks: {
@@ -241,12 +246,20 @@ function optionsOf(UPlot, latest, width, onTip) {
  * @param {number} step
  */
 function clocks(_, seconds, __, ___, step) {
+  const isLong = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0) >= DAY_S;
   return seconds.map((second) => {
     const date = new Date(second * 1_000);
-    if (step >= DAY_S) return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+    if (step >= DAY_S || isLong && isMidnight(date)) {
+      return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+    }
     const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
     return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
   });
+}
+
+/** @param {Date} date */
+function isMidnight(date) {
+  return date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0;
 }
 
 const DAY_S = 86_400;
