@@ -78,7 +78,8 @@ export function nameOf(name) {
 export function choiceIn(query) {
   const asked = new URLSearchParams(query);
   const [range, by] = [asked.get("range") ?? "", asked.get("by") ?? ""];
-  const [from, to] = [timeIn(asked.get("from")), timeIn(asked.get("to"))];
+  const { from: first = "", to: last = "" } = Object.fromEntries(asked);
+  const [from, to] = [timeIn(first), timeIn(last)];
   return {
     range: RANGES.includes(range) ? range : "24h",
     ...from !== undefined && to !== undefined && from < to && { from, to },
@@ -91,9 +92,9 @@ export function choiceIn(query) {
   };
 }
 
-/** @param {string | null} text */
+/** @param {string} text */
 function timeIn(text) {
-  return text !== null && /^\d{1,16}$/.test(text) ? Number(text) : undefined;
+  return /^\d{1,16}$/.test(text) ? Number(text) : undefined;
 }
 
 /**
@@ -102,12 +103,8 @@ function timeIn(text) {
  * @param {{ isAddress?: boolean }} [options]
  */
 export function queryOf({ range, from, to, by, isCompared, measure, filter }, { isAddress = false } = {}) {
-  const query = new URLSearchParams();
-  if (from === undefined || to === undefined) query.set("range", range);
-  else {
-    query.set("from", String(from));
-    query.set("to", String(to));
-  }
+  const isNamed = from === undefined || to === undefined;
+  const query = new URLSearchParams(isNamed ? { range } : { from: String(from), to: String(to) });
   query.set("by", by);
   if (isCompared) query.set("compare", "true");
   if (isAddress) query.set("measure", measure);

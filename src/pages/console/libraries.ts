@@ -3,6 +3,7 @@ import diff3 from "node-diff3" with { type: "text" };
 import core from "@preact/signals-core" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
 import htm from "htm" with { type: "text" };
+import marked from "marked" with { type: "text" };
 import preact from "preact" with { type: "text" };
 import signals from "@preact/signals" with { type: "text" };
 import plotStyle from "uplot/dist/uPlot.min.css" with { type: "text" };
@@ -13,6 +14,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "@preact/signals": signals,
   "@preact/signals-core": core,
   htm,
+  marked,
   "node-diff3": diff3,
   preact,
   "preact/hooks": hooks,
