@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
 import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS, withDesk } from "./desk.ts";
+import { agentCases } from "./agents_in_browser.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
 import { inspectCases } from "./inspect_in_browser.ts";
 import { designCases } from "./design_in_browser.ts";
@@ -32,6 +33,7 @@ const KEYED: ConfigInput = {
 
 const cases: Case[] = [
   ...photoCases,
+  ...agentCases,
   ...designCases,
   ...frameCases,
   ...fidelityCases,

@@ -86,6 +86,7 @@ Deno.test("sessions: a turn has the messages that it added, its answer, and what
     ["tool", "user"],
     "The turn before shows its answer",
   );
+  assertEquals(other.tools, { toolu_1: "read_file" });
   assertEquals([other.changes.same, other.changes.before, other.changes.system], [1, 1, false]);
   const [largest] = other.composition;
   assertEquals([largest.kind, largest.tool], ["results", "read_file"]);

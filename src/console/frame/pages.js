@@ -25,6 +25,12 @@ export const PAGES = {
     group: "Observe",
     load: async () => (await import("../inspect.js")).inspect,
   },
+  sessions: {
+    title: "Sessions",
+    icon: "messages-square",
+    group: "Observe",
+    load: async () => (await import("../sessions.js")).sessions,
+  },
   usage: {
     title: "Usage",
     icon: "chart-column",

@@ -22,6 +22,12 @@ import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
+import markdown from "../../console/design/markdown.js" with { type: "text" };
+import session from "../../console/session.js" with { type: "text" };
+import session_content from "../../console/session_content.js" with { type: "text" };
+import session_words from "../../console/session_words.js" with { type: "text" };
+import sessions from "../../console/sessions.js" with { type: "text" };
+import sessionStyle from "../../console/sessions.css" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
@@ -66,6 +72,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/code": code,
   "design/gallery": gallery,
   "design/icons": icons,
+  "design/markdown": markdown,
   "design/overlays": overlays,
   "design/parts": parts,
   "design/table": table,
@@ -92,6 +99,10 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   live_charts,
   playground,
   replay,
+  session,
+  session_content,
+  session_words,
+  sessions,
   side,
   suggestions,
   theme,
@@ -111,6 +122,7 @@ const STYLES: Readonly<Record<string, string>> = {
   "design/tokens": tokens,
   "frame/frame": frame,
   inspect: inspectStyle,
+  sessions: sessionStyle,
   style,
   ...LIBRARY_STYLES,
 };

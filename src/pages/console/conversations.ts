@@ -91,7 +91,16 @@ function* contentOf(
     shown.push(shortened(message));
     yield;
   }
-  return { from, messages: shown };
+  return { from, messages: shown, tools: toolNames(input) };
+}
+
+/** The names of the tools that were called, by the ids of the calls. */
+function toolNames({ messages }: GenerateRequest): Record<string, string> {
+  return Object.fromEntries(
+    messages.flatMap(({ role, content }) =>
+      role !== "assistant" ? [] : content.flatMap((part) => part.type === "tool-call" ? [[part.id, part.name]] : [])
+    ),
+  );
 }
 
 /** The answers of the upstreams that answered, in order: a hosted tool leads to several. */
