@@ -74,7 +74,7 @@ export function namesOf(entry: SeriesEntry): Names {
   );
 }
 
-/** The program's name without its version: `claude-cli`. Each version would otherwise be a client of its own. */
+/** The program's name without its version: `some-agent`. Each version would otherwise be a client of its own. */
 export function programOf(client: string | undefined): string {
   return /^[^/\s(;,]+/.exec(client ?? "")?.[0].slice(0, LONGEST_NAME) ?? "";
 }
