@@ -18,6 +18,7 @@ export async function photograph(page: Page, name: string): Promise<Uint8Array> 
 const PAGES: readonly [name: string, seen: string][] = [
   ["Live", ".chart canvas"],
   ["Inspect", "tbody tr"],
+  ["Sessions", "tbody tr"],
   ["Usage", ".chart canvas"],
   ["Playground", "datalist option"],
   ["Upstreams", "tbody tr"],
@@ -56,6 +57,10 @@ async function all(desk: Desk): Promise<void> {
       await page.getByRole("link", { name: /^Request at/ }).first().click();
       await page.getByRole("heading", { name: "Timeline" }).waitFor();
       await take("Request");
+      await open("Sessions", "tbody tr");
+      await page.getByRole("link", { name: /^Session of/ }).first().click();
+      await page.locator(".turn .markdown").first().waitFor();
+      await take("Session");
     }
   }
   assertEquals(complaints, []);

@@ -64,10 +64,20 @@ async function takeAll(opened: Browser): Promise<void> {
     await take(page, "console-live-phone");
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize(WIDE);
-    for (const name of ["Upstreams", "Usage", "Keys"]) {
-      await openPage(page, name, name === "Usage" ? ".chart canvas" : "tbody tr");
+    for (const name of ["Upstreams", "Keys"]) {
+      await openPage(page, name, "tbody tr");
       await take(page, `console-${name.toLowerCase()}`);
     }
+    await openPage(page, "Usage", ".chart canvas");
+    await page.getByRole("button", { name: "7 days" }).click();
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByLabel("Show").selectOption("dollars");
+    await page.getByText("the time before").first().waitFor();
+    await take(page, "console-usage");
+    await openPage(page, "Sessions");
+    await page.getByRole("link", { name: /^Session of/ }).first().click();
+    await page.locator(".turn .markdown").first().waitFor();
+    await take(page, "console-session");
     await edit(page);
     await page.setViewportSize({ ...WIDE, height: 1120 });
     await take(page, "console-configuration");
