@@ -121,7 +121,7 @@ function Context({ turns }) {
   `;
 }
 
-/** What the latest recorded turn consists of. @param {{ turns: readonly Turn[] }} props */
+/** The parts of the latest recorded turn. @param {{ turns: readonly Turn[] }} props */
 function Composition({ turns }) {
   const latest = turns.findLast(({ isRecorded, status }) => isRecorded && status < 400);
   const content = useContent(latest, undefined, latest !== undefined);

@@ -121,7 +121,7 @@ function Result({ part, tools }) {
   `;
 }
 
-/** What is folded is drawn once somebody opens it. @param {any} props */
+/** Something that is drawn once somebody unfolds it. @param {any} props */
 function Folded({ title, icon, preview, more, tone, children }) {
   const [isOpen, setOpen] = useState(false);
   const turn = (/** @type {any} */ { currentTarget }) => setOpen(currentTarget.open);

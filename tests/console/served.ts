@@ -7,8 +7,9 @@ import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/
 import { answerStream, frame } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { createSeriesBook } from "../../src/state/series/book.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
-import { lastingStore, OPS } from "./desk.ts";
+import { OPS } from "./desk.ts";
 
 const price = { input: 0.6, output: 2.2 };
 const SHOWN: ConfigInput = {
@@ -195,7 +196,7 @@ export function served(): { app: TestApp; fill(): Promise<void> } {
       "data: [DONE]\n\n",
     ]);
   });
-  const store = lastingStore();
+  const store = createMemoryStore({ now: Date.now, limitBytes: 2 ** 24 });
   const app = newApp({
     config: SHOWN,
     store,

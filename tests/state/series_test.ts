@@ -1,9 +1,9 @@
 /** Sums over time, and what the store keeps of them. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { createSeriesBook, type SeriesBook } from "../../src/state/series/book.ts";
 import { largest, type Query, querySeries } from "../../src/state/series/query.ts";
-import { programOf, type SeriesEntry } from "../../src/state/series/rows.ts";
+import { namesOf, programOf, type SeriesEntry } from "../../src/state/series/rows.ts";
 import { DAY_MS, tierFor, tiersFor } from "../../src/state/series/tiers.ts";
 import type { Store } from "../../src/state/store.ts";
 
@@ -161,5 +161,6 @@ Deno.test("series: a client is a program, not one of its versions", () => {
     ["claude-cli/2.3.1 (external, cli)", "OpenAI/Python 2.8.0", "curl", "", undefined].map(programOf),
     ["claude-cli", "OpenAI", "curl", "", ""],
   );
-  assert(programOf("x".repeat(1_000)).length <= 64);
+  const names = namesOf(entryAt(NOON, { client: "x".repeat(1_000), model: "a\u0000b\ud800", team: undefined }));
+  assertEquals([names[5]!.length, names[0], names[4]], [64, "a?b\ufffd", ""]);
 });

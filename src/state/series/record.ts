@@ -1,5 +1,8 @@
-/** Rows as a record of the store. Another version may have written it, so it may hold anything. */
-import { asList, asObject, asObjects, asTexts, isCount, type JsonObject } from "../../canonical/json.ts";
+/**
+ * Rows as a record of the store, in as little room as JSON permits: each name once, and numbers by their position. The record names
+ * the positions, so that another version, which may count other things, can read it. It may hold anything.
+ */
+import { asList, asObject, asTexts, isCount, type JsonValue } from "../../canonical/json.ts";
 import { BUCKETS, type Histogram } from "./histogram.ts";
 import { addTo, COUNTS, DIMENSIONS, noSums, type Row, type Rows } from "./rows.ts";
 
@@ -11,19 +14,20 @@ export function withRows(value: unknown, added: Rows, room: number): object {
   const rows: Rows = new Map();
   for (const { names, sums } of rowsIn(value)) addTo(rows, names, sums, Infinity);
   for (const { names, sums } of added.values()) addTo(rows, names, sums, room);
-  return { version: VERSION, ...asObject(value), rows: Array.from(rows.values(), written) };
-}
-
-/** Leaves out sums of 0. */
-function written({ names, sums }: Row): JsonObject {
-  const counts = COUNTS.filter((name) => sums[name] > 0).map((name) => [name, sums[name]]);
-  return {
-    names: [...names],
-    ...Object.fromEntries(counts),
-    ...(sums.pico > 0n && { pico: String(sums.pico) }),
-    duration: pairsOf(sums.duration),
-    ...(sums.firstEvent.size > 0 && { firstEvent: pairsOf(sums.firstEvent) }),
+  const indexes = new Map<string, number>();
+  const indexOf = (name: string) => {
+    const index = indexes.get(name) ?? indexes.size;
+    indexes.set(name, index);
+    return index;
   };
+  const written = Array.from(rows.values(), ({ names, sums }) => [
+    names.map(indexOf),
+    COUNTS.map((name) => sums[name]),
+    String(sums.pico),
+    pairsOf(sums.duration),
+    pairsOf(sums.firstEvent),
+  ]);
+  return { version: VERSION, dimensions: DIMENSIONS, counts: COUNTS, names: [...indexes.keys()], rows: written };
 }
 
 /** A histogram as a list: a bucket, how often it occurred, the next bucket, and so on. */
@@ -32,17 +36,31 @@ function pairsOf(histogram: Histogram): number[] {
 }
 
 export function* rowsIn(value: unknown): Generator<Row> {
-  for (const row of asObjects(asObject(value).rows)) {
-    const names = asTexts(row.names);
-    if (names.length !== DIMENSIONS.length) continue;
+  const record = asObject(value);
+  const all = asTexts(record.names);
+  const dimensions = positionsOf(DIMENSIONS, asTexts(record.dimensions));
+  const counts = positionsOf(COUNTS, asTexts(record.counts));
+  for (const row of asList(record.rows)) {
+    const [indexes, numbers, pico, duration, firstEvent] = asList(row);
     const sums = noSums();
-    for (const name of COUNTS) sums[name] = isCount(row[name]) ? row[name] : 0;
-    const pico = String(row.pico ?? 0);
-    sums.pico = /^\d{1,40}$/.test(pico) ? BigInt(pico) : 0n;
-    sums.duration = histogramIn(row.duration);
-    sums.firstEvent = histogramIn(row.firstEvent);
-    yield { names, sums };
+    for (const [at, name] of COUNTS.entries()) {
+      const count = asList(numbers)[counts[at]!];
+      if (isCount(count)) sums[name] = count;
+    }
+    sums.pico = /^\d{1,40}$/.test(String(pico)) ? BigInt(String(pico)) : 0n;
+    sums.duration = histogramIn(duration);
+    sums.firstEvent = histogramIn(firstEvent);
+    yield { names: dimensions.map((at) => nameIn(all, asList(indexes)[at])), sums };
   }
+}
+
+/** Where a record has the values of these names: at -1 if it has none. */
+function positionsOf(names: readonly string[], found: readonly string[]): number[] {
+  return names.map((name) => found.indexOf(name));
+}
+
+function nameIn(names: readonly string[], index: JsonValue | undefined): string {
+  return typeof index === "number" ? names[index] ?? "" : "";
 }
 
 function histogramIn(value: unknown): Histogram {

@@ -64,19 +64,25 @@ export interface SeriesEntry {
 export const OTHER = "other";
 /** How much of a name is kept: clients can make up names of any length. */
 const LONGEST_NAME = 64;
+const CONTROLS = /\p{Cc}/gu;
 
 /** The beginning of the gateway's notes about relaxations. */
 const RELAXED = "relaxed ";
 
 export function namesOf(entry: SeriesEntry): Names {
   return DIMENSIONS.map((dimension) =>
-    dimension === "client" ? programOf(entry.client) : (entry[dimension] ?? "").slice(0, LONGEST_NAME)
+    shortened(dimension === "client" ? programOf(entry.client) : entry[dimension] ?? "")
   );
+}
+
+/** Without the characters that JSON writes as six. */
+function shortened(name: string): string {
+  return name.slice(0, LONGEST_NAME).toWellFormed().replaceAll(CONTROLS, "?");
 }
 
 /** The program's name without its version: `some-agent`. Each version would otherwise be a client of its own. */
 export function programOf(client: string | undefined): string {
-  return /^[^/\s(;,]+/.exec(client ?? "")?.[0].slice(0, LONGEST_NAME) ?? "";
+  return /^[^/\s(;,]+/.exec(client ?? "")?.[0] ?? "";
 }
 
 export function sumsOf({ status, durationMs, firstEventMs, usage, cost, error, notes = [] }: SeriesEntry): Sums {
