@@ -5,6 +5,7 @@ import { createSeriesBook, type SeriesBook } from "../../src/state/series/book.t
 import { largest, type Query, querySeries } from "../../src/state/series/query.ts";
 import { namesOf, programOf, type SeriesEntry } from "../../src/state/series/rows.ts";
 import { DAY_MS, tierFor, tiersFor } from "../../src/state/series/tiers.ts";
+import { ENGINES } from "./engines.ts";
 import type { Store } from "../../src/state/store.ts";
 
 const NOON = Date.parse("2027-01-31T12:00:30.000Z");
@@ -84,6 +85,30 @@ Deno.test("series: they outlast the gateway, and are those of all gateways on a 
   const { total } = await querySeries(bookOn(store, clock), last(HOUR_MS, NOON), NOON);
   assertEquals([total.total.requests, total.total.duration.size], [2, 1]);
 });
+
+for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
+  Deno.test({
+    name: `series: gateways that write at once to a ${kind} store lose nothing`,
+    ignore: isMissing,
+    fn: () =>
+      run(async (open) => {
+        const clock = { now: NOON };
+        // Each memory is a store of its own.
+        const [memory] = kind === "memory" ? [open()] : [];
+        const books = Array.from({ length: 4 }, () => bookOn(memory ?? open(), clock));
+        for (let round = 0; round < 3; round++) {
+          for (const [index, book] of books.entries()) {
+            book.add(entryAt(NOON - round * 60_000, { key: `key-${index}` }));
+          }
+          await Promise.all(books.map((book) => book.close()));
+        }
+        const { total, groups } = await querySeries(books[0]!, last(HOUR_MS, NOON, { by: "key" }), NOON);
+        assertEquals(total.total.requests, 12);
+        assertEquals(Array.from(groups.values(), ({ total }) => total.requests), [3, 3, 3, 3]);
+        assertEquals(total.steps.slice(-3).map((sums) => sums?.requests), [4, 4, 4]);
+      }),
+  });
+}
 
 Deno.test("series: what is no longer kept is removed, also if the gateway was off meanwhile", async () => {
   const clock = { now: NOON };
