@@ -2,12 +2,13 @@
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
 import { configuration } from "./configuration.js";
-import { h, LoginNeeded, messageIn, send } from "./dom.js";
+import { ask, h, LoginNeeded, messageIn, send } from "./dom.js";
 import { fidelity } from "./fidelity.js";
 import { inspect } from "./inspect.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
 import { playground } from "./playground.js";
+import { setup } from "./setup.js";
 import { upstreams } from "./upstreams.js";
 import { usage } from "./usage.js";
 
@@ -15,7 +16,7 @@ import { usage } from "./usage.js";
  * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
  * @type {Record<string, Page>}
  */
-const PAGES = { live, inspect, upstreams, usage, keys, configuration, playground, fidelity };
+const PAGES = { live, inspect, upstreams, usage, keys, configuration, playground, fidelity, setup };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
@@ -43,10 +44,10 @@ function open() {
   );
   document.title = `${page.title} · Laneway`;
   main.replaceChildren();
-  const { refresh, everyMs } = page.open(main);
+  const opened = page.open(main);
   const again = async () => {
     try {
-      await refresh();
+      await opened.refresh();
       if (mine !== turn) return;
       say(failure);
       if (!isSessionKnown) await askWays();
@@ -56,7 +57,7 @@ function open() {
       if (error instanceof LoginNeeded) return askForKey(error.message);
       say(/** @type {Error} */ (error).message);
     }
-    if (mine === turn) timer = setTimeout(again, everyMs);
+    if (mine === turn) timer = setTimeout(again, opened.everyMs);
   };
   again();
 }
@@ -153,4 +154,10 @@ addEventListener("hashchange", open);
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
-open();
+/** Whoever comes to a gateway that nobody has set up is led through it. */
+async function begin() {
+  const isFresh = location.hash === "" && await ask("setup").then((now) => now.isFresh, () => false);
+  if (isFresh && location.hash === "") history.replaceState(null, "", "#setup");
+  open();
+}
+begin();

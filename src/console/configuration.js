@@ -1,8 +1,9 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
-import { diffLines, hunks, withEndsOf } from "./diff.js";
+import { withEndsOf } from "./diff.js";
 import { ask, count, h, order } from "./dom.js";
+import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
 import { suggestions } from "./suggestions.js";
 
@@ -91,7 +92,9 @@ export const configuration = {
       apply.disabled = !isChanged() || !isRight;
       apply.textContent = isRight && checked && "restart" in checked ? "Save for the next start" : "Apply";
       drawVerdict(verdict, found, isChanged() ? checked : undefined, editor);
-      changes.replaceChildren(...isChanged() && file?.text !== undefined ? diffOf(file.text, written()) : []);
+      changes.replaceChildren(
+        ...isChanged() && file?.text !== undefined ? [h("h2", {}, "Changes"), diffOf(file.text, written())] : [],
+      );
     };
     const check = async () => {
       const mine = ++turn;
@@ -212,23 +215,3 @@ const lineAt = (text, offset) => text.slice(0, offset).split("\n").length;
 
 /** @type {(text: string, line: number) => number} */
 const offsetOfLine = (text, line) => text.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-
-/**
- * @param {string} before
- * @param {string} after
- */
-function diffOf(before, after) {
-  const shown = hunks(diffLines(before, after));
-  return [
-    h("h2", {}, "Changes"),
-    h(
-      "pre",
-      { class: "diff", tabindex: 0, "aria-label": "Changes, line by line" },
-      ...shown.map((line) =>
-        line === undefined
-          ? h("span", { class: "quiet" }, "…\n")
-          : h(line.kind === "+" ? "ins" : line.kind === "-" ? "del" : "span", {}, `${line.kind} ${line.text}\n`)
-      ),
-    ),
-  ];
-}

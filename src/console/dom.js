@@ -105,6 +105,9 @@ const PATIENCE_MS = 10_000;
 /** The browser has no session, so its user has to log in. */
 export class LoginNeeded extends Error {}
 
+/** The gateway does not have what was asked for: it is turned off, or gone. */
+export class NotThere extends Error {}
+
 /**
  * `fetch`, whose failure is an error with a sentence for people.
  * @param {string} path
@@ -127,6 +130,7 @@ export async function ask(path, more = {}) {
   const signal = more.method === undefined ? AbortSignal.timeout(PATIENCE_MS) : undefined;
   const response = await send(`api/${path}`, { headers: { accept: "application/json" }, signal, ...more });
   if (response.status === 401 || response.status === 403) throw new LoginNeeded(await messageIn(response));
+  if (response.status === 404) throw new NotThere(await messageIn(response));
   if (!response.ok) throw new Error(await messageIn(response));
   return await response.json();
 }

@@ -2,10 +2,12 @@
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
 import { ask, count, duration, h, queryInAddress, update } from "./dom.js";
+import { empty, go } from "./empty.js";
 import { curlOf } from "./curl.js";
 import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
 import { factsOf } from "./facts.js";
 import { replay } from "./replay.js";
+import { turnOn } from "./turn_on.js";
 import { attemptOf, stepsOf, timeline } from "./timeline.js";
 
 const EVERY_MS = 2_000;
@@ -26,10 +28,13 @@ function openList(main) {
   const state = h("p", { class: "quiet" });
   const body = h("tbody");
   const head = h("thead", {}, h("tr", {}, ...HEADS.map((text) => h("th", { scope: "col" }, text))));
-  main.append(
-    state,
-    h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Recorded requests, latest first"), head, body)),
+  const list = h(
+    "div",
+    { class: "wide" },
+    h("table", {}, h("caption", {}, "Recorded requests, latest first"), head, body),
   );
+  const none = h("div");
+  main.append(state, none, list);
   let drawn = "";
   return {
     everyMs: EVERY_MS,
@@ -43,7 +48,13 @@ function openList(main) {
           (passed > 0
             ? ` ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute arrived.`
             : "")
-        : 'Nothing is recorded. To keep the latest requests in memory, add "console": { "record": {} } to the configuration.';
+        : "";
+      list.hidden = data.length === 0;
+      if (data.length > 0) none.replaceChildren();
+      else if (none.dataset.is !== String(bounds !== undefined)) {
+        none.dataset.is = String(bounds !== undefined);
+        none.replaceChildren(bounds ? noneYet() : notRecorded());
+      }
       const text = JSON.stringify(data);
       if (text === drawn) return;
       drawn = text;
@@ -54,6 +65,30 @@ function openList(main) {
       links.find((link) => link.getAttribute("href") === href)?.focus({ preventScroll: true });
     },
   };
+}
+
+/** The words for the button of the page, and of the guide. */
+export const RECORDING = {
+  words: "Record requests",
+  title: "Record requests",
+  about:
+    "The latest requests and answers are kept in memory, with all that clients and models write. Operators can read them.",
+  settings: { console: { record: {} } },
+};
+
+function notRecorded() {
+  return empty(
+    "Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway understood it, and as the upstream received it.",
+    turnOn({ ...RECORDING, isMain: true }),
+  );
+}
+
+function noneYet() {
+  return empty(
+    "Requests are recorded from now on. Each will be listed here.",
+    go("#playground", "Try a prompt", true),
+    go("#setup?client", "Connect a client"),
+  );
 }
 
 /** @param {any} entry */

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** Requests as they run and end. */
 import { Charts } from "./charts.js";
+import { empty, go } from "./empty.js";
 import { ask, count, duration, h, queryInAddress } from "./dom.js";
 import { COLUMN_MS, Entries, latestFirst, quantile } from "./entries.js";
 import { factsOf } from "./facts.js";
@@ -50,7 +51,9 @@ export const live = {
       keyOf: ({ feed, id }) => `${feed} ${id}`,
       rowOf: (entry) => rowOf(entry, () => show(dialog, entry, isRecorded)),
     });
+    const none = h("div", { hidden: true }, noRequests());
     let isPaused = false;
+    let isAsked = false;
     let isRecorded = false;
     /** @type {Entry[]} */
     let running = [];
@@ -59,6 +62,9 @@ export const live = {
       const wanted = [...running, ...entries.ended].filter(isWanted);
       rows.caption.textContent = `Requests, latest first: ${count(wanted.length)}`;
       rows.show(wanted);
+      const isEmpty = isAsked && running.length === 0 && entries.ended.length === 0;
+      none.hidden = !isEmpty;
+      charts.element.hidden = bar.hidden = rows.element.hidden = isEmpty;
     };
     filter.addEventListener("input", () => {
       history.replaceState(null, "", filter.value ? `#live?${encodeURIComponent(filter.value)}` : "#live");
@@ -70,16 +76,18 @@ export const live = {
       pause.setAttribute("aria-pressed", String(isPaused));
       pause.textContent = isPaused ? "Resume" : "Pause";
     });
+    const bar = h(
+      "div",
+      { class: "bar" },
+      h("label", {}, "Filter", filter),
+      h("label", { class: "check" }, onlyErrors, "Errors only"),
+      pause,
+    );
     main.append(
       h("h1", {}, "Live"),
+      none,
       charts.element,
-      h(
-        "div",
-        { class: "bar" },
-        h("label", {}, "Filter", filter),
-        h("label", { class: "check" }, onlyErrors, "Errors only"),
-        pause,
-      ),
+      bar,
       rows.element,
       dialog,
     );
@@ -91,6 +99,7 @@ export const live = {
         const answer = await asked;
         entries.take(answer);
         isRecorded = answer.isRecorded === true;
+        isAsked = true;
         const { feed } = answer;
         running = latestFirst(answer.running.toReversed()).map((/** @type {Entry} */ entry) => ({ ...entry, feed }));
         if (isPaused) return;
@@ -100,6 +109,14 @@ export const live = {
     };
   },
 };
+
+function noRequests() {
+  return empty(
+    "No request has arrived since the gateway started. Each will be listed here while it runs, with its model, tokens, duration and cost.",
+    go("#setup?client", "Connect a client", true),
+    go("#playground", "Try a prompt"),
+  );
+}
 
 /**
  * The texts that are searched for the words of the filter.

@@ -1,6 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** How each upstream is. */
+import { go } from "./empty.js";
 import { ask, count, duration, h, LoginNeeded, order, update } from "./dom.js";
 
 const EVERY_MS = 2_000;
@@ -26,6 +27,7 @@ export const upstreams = {
     const problem = h("p", { class: "error", role: "alert" });
     main.append(
       h("h1", {}, "Upstreams"),
+      h("div", { class: "bar" }, go("#setup?upstream", "Add upstream"), go("#setup?models", "Add model")),
       figures,
       h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As seen by this process"), headOf(HEADS), body)),
       problem,

@@ -1,7 +1,9 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The usage of keys, and what is left of their budgets. */
-import { ask, count, h } from "./dom.js";
+import { ask, count, h, NotThere } from "./dom.js";
+import { empty, go } from "./empty.js";
+import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 10_000;
 
@@ -22,10 +24,24 @@ export const usage = {
     const budgets = h("div");
     /** @type {any} */
     let answer;
-    const draw = () => answer && drawAll(answer, by.value, { head, used, budgets });
+    const none = h("div");
+    const draw = () => {
+      if (!answer) return;
+      drawAll(answer, by.value, { head, used, budgets });
+      table.hidden = answer.data.length === 0;
+      if (answer.data.length > 0) none.replaceChildren();
+      else if (none.childElementCount === 0) none.append(nothingUsed());
+    };
     const refresh = async () => {
       const wanted = days.value;
-      const found = await ask(`usage?days=${wanted}`);
+      const found = await ask(`usage?days=${wanted}`).catch((error) => {
+        if (!(error instanceof NotThere)) throw error;
+      });
+      bar.hidden = table.hidden = found === undefined;
+      if (!found) {
+        if (none.childElementCount === 0) none.append(notRecorded());
+        return;
+      }
       // Another choice was made meanwhile, whose answer may have come first.
       if (wanted !== days.value) return;
       answer = found;
@@ -33,15 +49,37 @@ export const usage = {
     };
     by.addEventListener("change", draw);
     days.addEventListener("change", () => void refresh().catch(() => {}));
-    main.append(
-      h("h1", {}, "Usage"),
-      h("div", { class: "bar" }, h("label", {}, "Period", days), h("label", {}, "Group by", by)),
-      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Requests, tokens and dollars"), head, used)),
-      budgets,
+    const bar = h("div", { class: "bar" }, h("label", {}, "Period", days), h("label", {}, "Group by", by));
+    const table = h(
+      "div",
+      { class: "wide" },
+      h("table", {}, h("caption", {}, "Requests, tokens and dollars"), head, used),
     );
+    main.append(h("h1", {}, "Usage"), bar, none, table, budgets);
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+function notRecorded() {
+  return empty(
+    "Usage is not recorded. With it on, this page sums up requests, tokens and dollars by key, model and day.",
+    turnOn({
+      words: "Record usage",
+      title: "Record usage",
+      about: "The gateway counts requests, tokens and dollars of each key and model. It keeps no texts.",
+      settings: { usage: {} },
+      isMain: true,
+    }),
+  );
+}
+
+function nothingUsed() {
+  return empty(
+    "Nothing was used in this period. Requests, tokens and dollars will be summed up here.",
+    go("#setup?client", "Connect a client", true),
+    go("#playground", "Try a prompt"),
+  );
+}
 
 /**
  * @param {{ data: { key: string, model: string, day: string, requests: number, inputTokens: number, outputTokens: number, dollars?: string }[],

@@ -1,30 +1,46 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import app from "../../console/app.js" with { type: "text" };
+import by_hand from "../../console/by_hand.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
-import configuration from "../../console/configuration.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
+import configuration from "../../console/configuration.js" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
 import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
+import empty from "../../console/empty.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
 import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
-import inspect_side from "../../console/inspect_side.js" with { type: "text" };
-import inspect from "../../console/inspect.js" with { type: "text" };
+import file_view from "../../console/file_view.js" with { type: "text" };
+import page from "../../console/index.html" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
+import inspect from "../../console/inspect.js" with { type: "text" };
+import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
-import page from "../../console/index.html" with { type: "text" };
+import model_names from "../../console/model_names.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
+import review from "../../console/review.js" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
+import setupStyle from "../../console/setup.css" with { type: "text" };
+import setup from "../../console/setup.js" with { type: "text" };
+import setup_api from "../../console/setup_api.js" with { type: "text" };
+import setup_clients from "../../console/setup_clients.js" with { type: "text" };
+import setup_code from "../../console/setup_code.js" with { type: "text" };
+import setup_files from "../../console/setup_files.js" with { type: "text" };
+import setup_first from "../../console/setup_first.js" with { type: "text" };
+import setup_models from "../../console/setup_models.js" with { type: "text" };
+import setup_sources from "../../console/setup_sources.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
+import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
+import turn_on from "../../console/turn_on.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
@@ -32,14 +48,17 @@ import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 
 const SCRIPTS = {
   app,
+  by_hand,
   charts,
   configuration,
   curl,
   diff,
   dom,
+  empty,
   entries,
   facts,
   fidelity,
+  file_view,
   inspect,
   inspect_side,
   json_lines,
@@ -47,12 +66,24 @@ const SCRIPTS = {
   key_form,
   keys,
   live,
+  model_names,
   playground,
   replay,
+  review,
   rows,
+  setup,
+  setup_api,
+  setup_clients,
+  setup_code,
+  setup_files,
+  setup_first,
+  setup_models,
+  setup_sources,
   side,
+  source_forms,
   suggestions,
   timeline,
+  turn_on,
   upstreams,
   usage,
   wires,
@@ -62,6 +93,7 @@ const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
   "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
+  "setup.css": { type: "text/css; charset=utf-8", text: setupStyle },
   "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
   ...Object.fromEntries(
     Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),

@@ -3,12 +3,16 @@
  * runs for it. This file has types only, so that the gateway can import it.
  */
 
+import type { JsonObject } from "../../canonical/json.ts";
+
 /** Where models come from. `name` is the name of its upstream; `init` chooses one if it is absent. */
 export type Source =
   | { kind: "hub"; secret?: string }
   | { kind: "provider"; provider: string; name?: string; baseUrl?: string; secret?: string }
   | { kind: "server"; baseUrl: string; name?: string; secret?: string }
-  | { kind: "sandbox" };
+  | { kind: "sandbox" }
+  /** An upstream that the configuration has. `check` lists its models. */
+  | { kind: "upstream"; name: string };
 
 /** A model of lane `oss`: the name that clients use, and the target. */
 export interface ChosenModel {
@@ -23,6 +27,8 @@ export interface Answers {
   models: ChosenModel[];
   /** The name of the model that answers for every name that the lane does not list. */
   default?: string;
+  /** Further settings, which are merged into the file: objects key by key. The console turns things on with it. */
+  settings?: JsonObject;
 }
 
 /** A model server that was found on this machine. */

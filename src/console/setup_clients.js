@@ -1,0 +1,235 @@
+// @ts-check
+/// <reference lib="dom" />
+/** The step that connects clients: those on this machine, and those on others. */
+import { ask, h, LoginNeeded } from "./dom.js";
+import { copied, fileView } from "./file_view.js";
+import { act, connecting } from "./setup_api.js";
+import { withCode } from "./setup_code.js";
+
+/**
+ * @typedef {import("./setup_api.js").Setup} Setup
+ * @typedef {import("./setup_api.js").Found["clients"][number]} Client
+ * @typedef {{ client: string, ok: boolean, reason?: string, changed?: string[], undo?: string }} Result
+ */
+
+/** The address of the gateway that serves this page, as clients write it. */
+export const here = () => new URL("../", location.href).href.replace(/\/$/, "");
+
+/**
+ * @param {HTMLElement} place
+ * @param {Setup} setup
+ */
+export function clientStep(place, setup) {
+  const found = h("div");
+  const working = setup.models.filter(({ works }) => works);
+  const model = h(
+    "select",
+    {},
+    ...working.map(({ lane, name }) => h("option", { value: `${lane}/${name}` }, `${lane}/${name}`)),
+  );
+  const target = () => {
+    const [lane, ...rest] = model.value.split("/");
+    return { lane, model: rest.join("/") };
+  };
+  const none = h(
+    "p",
+    { class: "notice" },
+    "No model works yet, so a client would have nobody to talk to. ",
+    h("a", { href: "#setup?upstream" }, "Add an upstream first"),
+    ".",
+  );
+  const next = h("a", { class: "button main", href: "#setup?first" }, "Send your first request");
+  place.append(
+    working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
+    found,
+    onOtherMachines(setup, target),
+    h("div", { class: "bar next" }, next),
+  );
+  if (setup.canAct) void look(found, target);
+  return {};
+}
+
+/**
+ * @param {HTMLElement} found
+ * @param {() => { lane: string | undefined, model: string }} target
+ */
+async function look(found, target) {
+  found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
+  try {
+    const { clients } = await withCode(found, () => act("find", {}));
+    const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected }) => isInstalled || isConnected);
+    found.replaceChildren(
+      h("h2", {}, "Found on this machine"),
+      own.length > 0
+        ? h("ul", { class: "cards" }, ...own.map((/** @type {Client} */ client) => cardOf(client, target)))
+        : h(
+          "p",
+          {},
+          "No client that Laneway knows is installed here. Install one and ",
+          h("button", { type: "button", click: () => look(found, target) }, "look again"),
+          ", or copy the settings below.",
+        ),
+    );
+  } catch (error) {
+    if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
+    found.replaceChildren(
+      h("p", { class: "error", role: "alert" }, /** @type {Error} */ (error).message),
+      h("button", { type: "button", click: () => look(found, target) }, "Look again"),
+    );
+  }
+}
+
+/**
+ * @param {Client} client
+ * @param {() => { lane: string | undefined, model: string }} target
+ */
+function cardOf({ id, title, isConnected }, target) {
+  const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
+  const shown = h("div");
+  const steps = h("ol", { class: "progress", role: "status" });
+  const problem = h("div", { role: "alert" });
+  /** @type {HTMLButtonElement[]} */
+  const buttons = [];
+  /** @param {boolean} now */
+  const draw = (now) => {
+    state.textContent = now ? "connected" : "installed";
+    state.className = now ? "tag good" : "tag";
+    undo.hidden = !now;
+    connect.textContent = now ? "Connect again" : "Connect";
+  };
+  /** @param {{ undo?: boolean, print?: boolean }} how */
+  const run = async (how) => {
+    steps.replaceChildren();
+    problem.replaceChildren();
+    shown.replaceChildren();
+    for (const button of buttons) button.disabled = true;
+    try {
+      const result = await withCode(shown, () => following({ client: id, ...target(), ...how }, steps, shown));
+      if (result?.ok) {
+        if (!how.print) draw(!how.undo);
+        steps.append(...how.print ? [] : [h("li", { class: "done" }, doneWords(title, how.undo === true, result))]);
+      } else problem.replaceChildren(...failureOf(title, result));
+    } catch (error) {
+      if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
+      problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
+    }
+    for (const button of buttons) button.disabled = false;
+  };
+  /** @type {(words: string, how: { undo?: boolean, print?: boolean }, isMain?: boolean) => HTMLButtonElement} */
+  const button = (words, how, isMain) => {
+    const label = `${words}: ${title}`;
+    const one = h("button", { type: "button", "aria-label": label, class: isMain ? "main" : undefined }, words);
+    one.addEventListener("click", () => run(how));
+    buttons.push(one);
+    return one;
+  };
+  const show = button("Show the change", { print: true });
+  const connect = button("Connect", {}, true);
+  const undo = button("Undo", { undo: true });
+  draw(isConnected);
+  return h(
+    "li",
+    { class: "client" },
+    h("b", {}, title),
+    state,
+    h("span", { class: "bar" }, show, connect, undo),
+    shown,
+    steps,
+    problem,
+  );
+}
+
+/**
+ * Shows each step as it comes, and returns the last word.
+ * @param {Parameters<typeof connecting>[0]} order
+ * @param {HTMLElement} steps
+ * @param {HTMLElement} shown
+ * @returns {Promise<Result | undefined>}
+ */
+async function following(order, steps, shown) {
+  /** @type {Result | undefined} */
+  let result;
+  for await (const line of connecting(order)) {
+    if (typeof line.step === "string") steps.append(h("li", {}, line.step));
+    if (Array.isArray(line.files)) {
+      shown.replaceChildren(
+        ...line.files.length > 0 ? line.files.map(fileView) : [h("p", {}, "It already has these settings.")],
+      );
+      result ??= { client: order.client, ok: true };
+    }
+    if (line.result) result = line.result;
+  }
+  return result;
+}
+
+/** @type {(title: string, isUndo: boolean, result: Result) => string} */
+function doneWords(title, isUndo, { changed = [] }) {
+  const files = changed.length > 0 ? ` Changed: ${changed.join(", ")}.` : "";
+  return isUndo ? `${title} is as it was before.${files}` : `${title} works with this gateway.${files}`;
+}
+
+/**
+ * @param {string} title
+ * @param {Result | undefined} result
+ */
+function failureOf(title, result) {
+  const reason = result?.reason ?? "It ended without saying why: look at the terminal where the gateway runs.";
+  return [h("div", { class: "failure" }, h("p", {}, h("b", {}, `${title} was not changed. `), reason))];
+}
+
+/**
+ * The command and the settings for a client that is not on the gateway's machine.
+ * @param {Setup} setup
+ * @param {() => { lane: string | undefined, model: string }} target
+ */
+function onOtherMachines(setup, target) {
+  const settings = h("div");
+  const clients = setup.clients ?? [];
+  const choice = h("select", {}, ...clients.map(({ id, title }) => h("option", { value: id }, title)));
+  const draw = () => {
+    const client = clients.find(({ id }) => id === choice.value);
+    const { lane = "oss", model } = target();
+    const values = { "Base URL": `${here()}/${lane}/v1`, "Base URL without /v1": `${here()}/${lane}`, Model: model };
+    const command = `${setup.command} connect ${client?.id ?? "<client>"} --url ${here()} --lane ${lane}` +
+      (model === "" ? "" : ` --model '${model}'`);
+    settings.replaceChildren(
+      h("p", {}, "With Laneway on that machine:"),
+      copied(command, "The command that connects it"),
+      h("p", {}, "Or enter these settings:"),
+      ...client?.settings?.length ? [h("ul", {}, ...client.settings.map((line) => h("li", {}, line)))] : [
+        h(
+          "dl",
+          {},
+          ...Object.entries(values).flatMap((
+            [name, value],
+          ) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))]),
+        ),
+      ],
+    );
+  };
+  choice.addEventListener("change", draw);
+  draw();
+  return h(
+    "details",
+    { open: !setup.canAct, class: "card", toggle: draw },
+    h("summary", {}, "A client on another machine, or one that is not in the list"),
+    ...clients.length > 0 ? [h("label", { class: "field" }, "Client", choice)] : [],
+    settings,
+    ...setup.isLocal && /\/\/(127\.|localhost|\[::1)/.test(here())
+      ? [
+        h(
+          "p",
+          { class: "quiet" },
+          "This gateway listens on this machine only. For others, start it with --hostname 0.0.0.0 and create keys first.",
+        ),
+      ]
+      : [],
+  );
+}
+
+/** The models that work, for pages that propose one. */
+export async function workingModels() {
+  /** @type {Setup} */
+  const { models } = await ask("setup");
+  return models.filter(({ works }) => works);
+}
