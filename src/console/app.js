@@ -154,7 +154,7 @@ addEventListener("hashchange", open);
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
-/** Whoever comes to a gateway that nobody has set up is led through it. */
+/** Opens the guide first if nobody has set up the gateway. */
 async function begin() {
   const isFresh = location.hash === "" && await ask("setup").then((now) => now.isFresh, () => false);
   if (isFresh && location.hash === "") history.replaceState(null, "", "#setup");

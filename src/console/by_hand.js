@@ -1,5 +1,5 @@
 // @ts-check
-/** What the user does where the gateway cannot: the command, and the file. */
+/** The command and the file for users whose gateway cannot write it. */
 
 /** @typedef {import("./setup_api.js").Answers} Answers */
 

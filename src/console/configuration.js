@@ -3,9 +3,12 @@
 /** The configuration: to look at, and to change where that is allowed. */
 import { withEndsOf } from "./diff.js";
 import { ask, count, h, order } from "./dom.js";
+import { empty, go } from "./empty.js";
 import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
 import { suggestions } from "./suggestions.js";
+import { EDITING } from "./switches.js";
+import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 5_000;
 const SETTLE_MS = 400;
@@ -24,7 +27,7 @@ export const configuration = {
   /** @param {HTMLElement} main */
   open(main) {
     const source = h("p", { class: "quiet" });
-    const why = h("p");
+    const why = h("div");
     const outcome = h("p", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
     const editor = h("textarea", {
@@ -49,18 +52,19 @@ export const configuration = {
       "Ctrl+Space moves to the suggestions, Escape back to the text.",
     );
     const beside = suggestions(editor);
+    const whole = h(
+      "div",
+      { class: "editor" },
+      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
+      beside,
+    );
     main.append(
       h("h1", {}, "Configuration"),
       source,
       why,
       outcome,
       problem,
-      h(
-        "div",
-        { class: "editor" },
-        h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
-        beside,
-      ),
+      whole,
       verdict,
       found,
       bar,
@@ -81,11 +85,8 @@ export const configuration = {
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = file?.source ?? "";
-      why.textContent = [
-        file?.why,
-        file?.waits && `The gateway is not using the latest version of this file. ${file.waits}.`,
-      ]
-        .filter(Boolean).join(" ");
+      drawWhy(why, file);
+      whole.hidden = file !== undefined && file.text === undefined;
       former.hidden = file?.former === undefined;
       undo.disabled = !isChanged();
       const isRight = checked !== undefined && !("problems" in checked);
@@ -169,6 +170,38 @@ export const configuration = {
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/**
+ * Why it cannot be changed here, with the button that changes it. A dialog that is open stays.
+ * @param {HTMLElement} place
+ * @param {File | undefined} file
+ */
+function drawWhy(place, file) {
+  const waits = file?.waits && `The gateway is not using the latest version of this file. ${file.waits}.`;
+  const text = [file?.why, waits].filter(Boolean).join(" ");
+  const is = `${text} ${file?.text === undefined}`;
+  if (place.dataset.is === is) return;
+  place.dataset.is = is;
+  if (file?.why === undefined) return place.replaceChildren(h("p", {}, text));
+  if (file.text === undefined) {
+    const words =
+      "The gateway runs with its built-in configuration. Your own will be a file in the folder where the gateway was started, with comments that explain it.";
+    return place.replaceChildren(
+      empty(
+        words,
+        go("#setup", "Write it step by step", true),
+        turnOn({ ...EDITING, words: "Write an empty one to edit here" }),
+      ),
+      h("p", { class: "quiet" }, text),
+    );
+  }
+  place.replaceChildren(
+    h("p", {}, text),
+    ...file.why.includes('"edit"')
+      ? [h("div", { class: "bar" }, turnOn(EDITING), go("#setup", "Add an upstream or a model"))]
+      : [],
+  );
+}
 
 /**
  * @param {HTMLElement} verdict

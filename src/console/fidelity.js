@@ -1,6 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The fields that each wire keeps on the way to a model, and those of the answers that come back. */
+import { chatModels } from "./chat_models.js";
 import { ask, count, h } from "./dom.js";
 import { keeping } from "./side.js";
 
@@ -80,10 +81,12 @@ export const fidelity = {
       everyMs: EVERY_MS,
       async refresh() {
         if (models.options.length > 0) return;
-        const [{ data }, known] = await Promise.all([ask("models"), ask("fidelity")]);
-        const names = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
-          .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
-        models.replaceChildren(...names.map((/** @type {string} */ name) => h("option", {}, name)));
+        const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
+        if (all.length === 0) {
+          state.replaceChildren("No lane has a model. ", h("a", { href: "#setup?models" }, "Add model"));
+          return;
+        }
+        models.replaceChildren(...all.map((name) => h("option", {}, name)));
         clients.replaceChildren(...known.clients.map((/** @type {string} */ name) => h("option", {}, name)));
         keeping("fidelity model", models);
         keeping("fidelity client", clients);

@@ -7,6 +7,7 @@ import { curlOf } from "./curl.js";
 import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
 import { factsOf } from "./facts.js";
 import { replay } from "./replay.js";
+import { RECORDING } from "./switches.js";
 import { turnOn } from "./turn_on.js";
 import { attemptOf, stepsOf, timeline } from "./timeline.js";
 
@@ -66,15 +67,6 @@ function openList(main) {
     },
   };
 }
-
-/** The words for the button of the page, and of the guide. */
-export const RECORDING = {
-  words: "Record requests",
-  title: "Record requests",
-  about:
-    "The latest requests and answers are kept in memory, with all that clients and models write. Operators can read them.",
-  settings: { console: { record: {} } },
-};
 
 function notRecorded() {
   return empty(

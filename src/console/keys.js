@@ -2,7 +2,10 @@
 /// <reference lib="dom" />
 /** The keys: what each may do and has used, and what an operator does with them. */
 import { ask, count, h, LoginNeeded, order } from "./dom.js";
+import { empty } from "./empty.js";
 import { keyForm } from "./key_form.js";
+import { STORED_KEYS } from "./switches.js";
+import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 30_000;
 
@@ -23,7 +26,7 @@ export const keys = {
   /** @param {HTMLElement} main */
   open(main) {
     const create = h("button", { type: "button", hidden: true }, "New key");
-    const why = h("p", { class: "quiet" });
+    const why = h("div");
     const shown = h("div", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
     const caption = h("caption");
@@ -34,13 +37,18 @@ export const keys = {
     const head = HEADS.map((text) =>
       h("th", { scope: "col", class: NUMBERS.includes(text) ? "number" : undefined }, text || "Actions")
     );
+    const list = h(
+      "div",
+      { class: "wide", hidden: true },
+      h("table", {}, caption, h("thead", {}, h("tr", {}, ...head)), body),
+    );
     main.append(
       h("h1", {}, "Keys"),
       why,
       shown,
       problem,
       h("div", { class: "bar" }, create),
-      h("div", { class: "wide" }, h("table", {}, caption, h("thead", {}, h("tr", {}, ...head)), body)),
+      list,
       h("div", { class: "bar" }, more),
       teams,
       dialog,
@@ -51,7 +59,8 @@ export const keys = {
     const refresh = async () => {
       last = await readPages(pages);
       const answer = last;
-      why.textContent = answer.why ?? "";
+      drawWhy(why, answer);
+      list.hidden = answer.keys.length === 0;
       create.hidden = answer.why !== undefined;
       more.hidden = answer.next === undefined;
       caption.textContent = `${count(answer.keys.length)} keys${
@@ -99,6 +108,25 @@ export const keys = {
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/**
+ * Says why no key can be made here, with the button that changes it, or that there is none yet. A dialog that is open stays.
+ * @param {HTMLElement} place
+ * @param {Answer} answer
+ */
+function drawWhy(place, { why, keys }) {
+  const is = `${why} ${keys.length > 0}`;
+  if (place.dataset.is === is) return;
+  place.dataset.is = is;
+  if (why === undefined) {
+    const words = "There is no key yet. Each key can have its own models, limits and budget.";
+    return place.replaceChildren(...keys.length > 0 ? [] : [empty(words)]);
+  }
+  const words = keys.length > 0
+    ? "These keys are in the configuration. Keys that you create here can be limited and revoked at any time."
+    : "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget.";
+  place.replaceChildren(empty(words, turnOn(STORED_KEYS)), h("p", { class: "quiet" }, why));
+}
 
 /**
  * @param {number} pages

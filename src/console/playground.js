@@ -2,7 +2,8 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 /** A prompt to two models, side by side. */
-import { ask, h } from "./dom.js";
+import { h } from "./dom.js";
+import { chatModels } from "./chat_models.js";
 import { keeping, Side } from "./side.js";
 import { readTools } from "./wires.js";
 
@@ -81,6 +82,12 @@ export const playground = {
       h("div", { class: "sides" }, ...sides.map(({ choice }) => choice)),
       h("div", { class: "bar" }, send, stop, h("span", { class: "quiet" }, "Ctrl+Enter sends")),
     );
+    const hint = h(
+      "p",
+      { class: "notice", hidden: true },
+      "Only the sandbox answers now: the other models need a key or a server. ",
+      h("a", { href: "#setup?upstream" }, "Add upstream"),
+    );
     main.append(
       h("h1", {}, "Playground"),
       h(
@@ -88,6 +95,7 @@ export const playground = {
         { class: "quiet" },
         "Prompts sent here go to the models with your key, and count like any other request.",
       ),
+      hint,
       models,
       form,
       h("div", { class: "sides" }, ...sides.map(({ element }) => element)),
@@ -95,11 +103,10 @@ export const playground = {
     return {
       everyMs: EVERY_MS,
       async refresh() {
-        const { data } = await ask("models");
-        const names = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
-          .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
-        models.replaceChildren(...names.map((/** @type {string} */ value) => h("option", { value })));
+        const { names, isOnlySandbox } = await chatModels();
+        models.replaceChildren(...names.map((value) => h("option", { value })));
         sides[0]?.suggest(names[0]);
+        hint.hidden = !isOnlySandbox;
       },
     };
   },

@@ -1,9 +1,9 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Files that are shown before they are written, and what became of them. */
-import { ask, h, LoginNeeded } from "./dom.js";
+import { h, LoginNeeded } from "./dom.js";
 import { copied, fileView } from "./file_view.js";
-import { act } from "./setup_api.js";
+import { act, readSetup } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
 /**
@@ -98,8 +98,9 @@ async function writing(place, answers, version) {
 async function awaitGateway(before) {
   for (let turn = 0; turn < MOST_TURNS; turn++) {
     /** @type {Setup | undefined} */
-    const now = await ask("setup").catch((error) => {
+    const now = await readSetup().catch((error) => {
       if (error instanceof LoginNeeded) throw error;
+      return undefined;
     });
     if (now && !(before?.isFresh && now.isFresh)) return;
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
@@ -117,7 +118,7 @@ function wordsFor(files) {
  * @param {readonly PlannedFile[]} files
  * @param {Setup} setup
  */
-function outcomeOf({ outcome, command }, files, setup) {
+function outcomeOf({ outcome, command, reason }, files, setup) {
   const words = {
     applied: "Written. The gateway uses it now.",
     restarted: "Written. The gateway has restarted and uses it now. No request was dropped.",
@@ -126,6 +127,7 @@ function outcomeOf({ outcome, command }, files, setup) {
   return [
     h("p", { role: "status", class: "done" }, words),
     ...outcome === "by-hand" ? [copied(command ?? setup.command, "The command that starts the gateway")] : [],
+    ...reason === undefined ? [] : [h("p", { class: "quiet" }, reason)],
     h(
       "details",
       {},

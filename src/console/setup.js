@@ -1,8 +1,8 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The guide: from nothing to a client that works. Each of its steps is a page of its own, and can be left and repeated. */
-import { ask, h, queryInAddress } from "./dom.js";
-import { hasToken, openWith } from "./setup_api.js";
+import { h, queryInAddress } from "./dom.js";
+import { openWith, readSetup } from "./setup_api.js";
 import { clientStep } from "./setup_clients.js";
 import { codeForm } from "./setup_code.js";
 import { filesStep } from "./setup_files.js";
@@ -83,7 +83,7 @@ export const setup = {
       },
       async refresh() {
         /** @type {Setup} */
-        const now = await ask("setup");
+        const now = await readSetup();
         intro.hidden = !now.isFresh;
         if (now.isFresh && intro.childElementCount === 0) intro.append(...introOf());
         if (!opened) opened = await begin(place, step, now, code);
@@ -131,11 +131,12 @@ async function begin(place, step, now, code) {
     : [h("p", { class: "notice" }, `${now.why} The commands and texts below do the same.`)];
   const body = h("div");
   place.replaceChildren(...notice, body);
+  let { isOpen } = now;
   let problem = "";
   if (code !== undefined && now.canAct && now.needsCode) {
-    await openWith(code).catch((error) => problem = error.message);
+    await openWith(code).then(() => isOpen = true, (error) => problem = error.message);
   }
-  if (!now.canAct || !now.needsCode || hasToken() || step.isPassive) return step.open(body, now);
+  if (!now.canAct || !now.needsCode || isOpen || step.isPassive) return step.open(body, now);
   /** @type {ReturnType<Step["open"]>} */
   let opened = {};
   const form = codeForm(() => {

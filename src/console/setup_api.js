@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
-/** What the guide asks the gateway to do, and what was chosen until now. Secrets stay in the memory of this page. */
-import { LoginNeeded, messageIn, send } from "./dom.js";
+/** The actions of the guide, and the choices until now. Secrets stay in the memory of this page. */
+import { ask, LoginNeeded, messageIn, send } from "./dom.js";
 import { textsIn } from "./wires.js";
 
 /**
@@ -13,16 +13,16 @@ import { textsIn } from "./wires.js";
  * @typedef {import("../programs/init/answers.ts").PlannedFile} PlannedFile
  * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
- * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string, isLocal?: boolean }} Provider
+ * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
  * @typedef {{ lane: string, name: string, works: boolean, reason?: string }} Model
  * @typedef {{ id: string, title: string, settings?: string[] }} OtherClient
  *
- * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, command: string,
- *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string }[], models: Model[],
+ * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, command: string,
+ *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
  *   providers: Provider[], hub?: { title: string, keysAt?: string }, clients?: OtherClient[] }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
- * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string }
+ * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
  *   | { ok: false, reason: string }} Written
  */
 
@@ -35,7 +35,7 @@ const TOKEN = "laneway setup";
 /** @returns {{ sources: Added[], models: ChosenModel[], default: string | undefined }} */
 const nothing = () => ({ sources: [], models: [], default: undefined });
 
-/** What was chosen and is not written yet. */
+/** The choices that are not written yet. */
 export let draft = nothing();
 
 export function forgetDraft() {
@@ -51,8 +51,18 @@ export function answersOf({ sources, models, default: first } = draft) {
   };
 }
 
-export function hasToken() {
-  return sessionStorage.getItem(TOKEN) !== null;
+/**
+ * The facts that the guide shows. `isOpen` says whether this tab has given a code.
+ * @returns {Promise<Setup>}
+ */
+export async function readSetup() {
+  return await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
+}
+
+/** @returns {Record<string, string>} */
+function ownHeader() {
+  const token = sessionStorage.getItem(TOKEN);
+  return token === null ? {} : { "x-laneway-setup": token };
 }
 
 /** @param {string} code */
@@ -89,13 +99,12 @@ export async function* connecting(body) {
  * @param {unknown} body
  */
 async function post(path, body) {
-  const token = sessionStorage.getItem(TOKEN);
   const response = await send(`api/setup/${path}`, {
     method: "POST",
     headers: {
       accept: "application/json",
       "content-type": "application/json",
-      ...token !== null && { "x-laneway-setup": token },
+      ...ownHeader(),
     },
     body: JSON.stringify(body),
   });

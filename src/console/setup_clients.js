@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The step that connects clients: those on this machine, and those on others. */
-import { ask, h, LoginNeeded } from "./dom.js";
+import { h, LoginNeeded } from "./dom.js";
 import { copied, fileView } from "./file_view.js";
 import { act, connecting } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
@@ -225,11 +225,4 @@ function onOtherMachines(setup, target) {
       ]
       : [],
   );
-}
-
-/** The models that work, for pages that propose one. */
-export async function workingModels() {
-  /** @type {Setup} */
-  const { models } = await ask("setup");
-  return models.filter(({ works }) => works);
 }

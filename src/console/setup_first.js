@@ -5,7 +5,7 @@ import { ask, h } from "./dom.js";
 import { Entries } from "./entries.js";
 import { factsOf } from "./facts.js";
 import { copied } from "./file_view.js";
-import { RECORDING } from "./inspect.js";
+import { RECORDING } from "./switches.js";
 import { here } from "./setup_clients.js";
 import { turnOn } from "./turn_on.js";
 

@@ -67,7 +67,7 @@ export function sourcesStep(place, setup) {
     }
     const { upstream, models, remark } = found;
     const others = draft.sources.filter((one) => one.upstream !== upstream);
-    draft.sources = [...others, { source, title, upstream, models, remark }];
+    draft.sources = [...others, { source: found.source ?? source, title, upstream, models, remark }];
     outcome.textContent = setup.canAct ? `${title} answers${inWords(models.length)}.` : `${title} is added.`;
     draw();
     return true;

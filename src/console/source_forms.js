@@ -75,7 +75,7 @@ export function hubForm({ setup, add }) {
 
 /** @param {Adding} adding */
 export function providerForm({ setup, add }) {
-  const paid = setup.providers.filter(({ isLocal }) => !isLocal);
+  const paid = setup.providers.filter(({ keysAt, needsBaseUrl }) => keysAt !== undefined || needsBaseUrl);
   const search = h("input", { type: "search", placeholder: `Search ${paid.length} providers` });
   const list = h("div", { class: "options", role: "radiogroup", "aria-label": "Provider" });
   const rest = h("div");

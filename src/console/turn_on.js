@@ -1,17 +1,18 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Buttons that turn a setting on: the change of the file is shown, and then written. */
-import { ask, h } from "./dom.js";
+import { h } from "./dom.js";
 import { copied } from "./file_view.js";
 import { review } from "./review.js";
-import { hasToken } from "./setup_api.js";
+import { readSetup } from "./setup_api.js";
 import { codeForm } from "./setup_code.js";
 
 /**
  * @typedef {import("../canonical/json.ts").JsonObject} JsonObject
- * @typedef {{ words: string, title: string, about: string, settings: JsonObject, isMain?: boolean }} Switch
+ * @typedef {{ words: string, title: string, about: string, settings: JsonObject, isMain?: boolean,
+ *   first?(setup: import("./setup_api.js").Setup): HTMLElement[] }} Switch
  *
- * `settings` is merged into the configuration file.
+ * `settings` is merged into the configuration file. `first`: what has to be done before.
  */
 
 /**
@@ -26,7 +27,7 @@ export function turnOn(options) {
 }
 
 /** @param {Switch} options */
-async function openDialog({ title, about, settings }) {
+async function openDialog({ title, about, settings, first }) {
   let isWritten = false;
   const body = h("div");
   const close = h("button", {}, "Close");
@@ -46,13 +47,14 @@ async function openDialog({ title, about, settings }) {
   document.body.append(dialog);
   dialog.showModal();
   try {
-    const setup = await ask("setup");
+    const setup = await readSetup();
+    body.before(...first?.(setup) ?? []);
     if (!setup.canAct) return body.append(...byHand(setup, settings));
     const show = () => {
       const answers = { sources: [], models: [], settings };
       void review(body, setup, answers, { onWritten: () => isWritten = true });
     };
-    if (!setup.needsCode || hasToken()) return show();
+    if (!setup.needsCode || setup.isOpen) return show();
     const form = codeForm(show);
     body.replaceChildren(form);
     form.querySelector("input")?.focus();

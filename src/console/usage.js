@@ -3,6 +3,7 @@
 /** The usage of keys, and what is left of their budgets. */
 import { ask, count, h, NotThere } from "./dom.js";
 import { empty, go } from "./empty.js";
+import { USAGE } from "./switches.js";
 import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 10_000;
@@ -63,13 +64,7 @@ export const usage = {
 function notRecorded() {
   return empty(
     "Usage is not recorded. With it on, this page sums up requests, tokens and dollars by key, model and day.",
-    turnOn({
-      words: "Record usage",
-      title: "Record usage",
-      about: "The gateway counts requests, tokens and dollars of each key and model. It keeps no texts.",
-      settings: { usage: {} },
-      isMain: true,
-    }),
+    turnOn({ ...USAGE, isMain: true }),
   );
 }
 

@@ -1,6 +1,7 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import app from "../../console/app.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
+import chat_models from "../../console/chat_models.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
@@ -39,6 +40,7 @@ import side from "../../console/side.js" with { type: "text" };
 import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
+import switches from "../../console/switches.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
@@ -50,6 +52,7 @@ const SCRIPTS = {
   app,
   by_hand,
   charts,
+  chat_models,
   configuration,
   curl,
   diff,
@@ -82,6 +85,7 @@ const SCRIPTS = {
   side,
   source_forms,
   suggestions,
+  switches,
   timeline,
   turn_on,
   upstreams,
