@@ -1,6 +1,6 @@
 /** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
-import { type App, createApp, pluginFacts } from "../app.ts";
+import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
@@ -133,18 +133,9 @@ function createRunning(
   { descriptors, worker, place }: { descriptors: Descriptors; worker?: Worker; place: Place },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const configuration = async () =>
-    (await import("./config_desk.ts")).createConfigDesk({ ...loaded, platform, load, running: self });
   const { areScarce: areDescriptorsScarce } = descriptors;
-  const setup = async () =>
-    (await import("./setup_desk.ts")).createSetupDesk({
-      ...loaded,
-      ...place,
-      platform,
-      load,
-      running: self,
-    });
-  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration, setup };
+  const desks = desksFor(() => self, loaded, load, place, platform);
+  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, ...desks };
   let running = loaded.config;
   const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
@@ -191,6 +182,21 @@ function createRunning(
     },
   };
   return self;
+}
+
+/** The desks for operators, which are loaded with the console. */
+function desksFor(
+  running: () => Running,
+  loaded: LoadedConfig,
+  load: Load,
+  place: Place,
+  platform: Platform,
+): Pick<AppOptions, "configuration" | "setup"> {
+  const common = () => ({ ...loaded, ...place, platform, load, running: running() });
+  return {
+    configuration: async () => (await import("./config_desk.ts")).createConfigDesk(common()),
+    setup: async () => (await import("./setup_desk.ts")).createSetupDesk(common()),
+  };
 }
 
 /** The app, or the reason why there is none: a plugin may refuse options that its schema accepts. */
