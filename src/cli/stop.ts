@@ -12,10 +12,15 @@ const SAME_SIGNAL_MS = 250;
 /** How often it is checked whether the launcher still runs, in milliseconds. */
 const LOOK_MS = 500;
 
+/** Another process serves in place of this one. */
+const REPLACED = "replaced";
+
 /** The signals that end this process. */
 export interface StopSignals {
-  first: Promise<Signal>;
+  first: Promise<Signal | typeof REPLACED>;
   second: Promise<void>;
+  /** Ends this process as a signal does, because another process serves in its place. */
+  replace(): void;
   /** Stops watching the launcher, so that no timer keeps the process alive. */
   forget(): void;
 }
@@ -41,11 +46,15 @@ export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
   }
 }
 
-async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
+async function stopAt(signal: Signal | typeof REPLACED, stopping: Stopping): Promise<boolean> {
   const { app, server, signals: { second }, onStop, say } = stopping;
   const { noticeMs, drainMs } = stopping.patience();
   onStop();
-  say(`${signal}: finishing running requests; send it again to abort them`);
+  say(
+    signal === REPLACED
+      ? "Restarted: the process before finishes its running requests"
+      : `${signal}: finishing running requests; send it again to abort them`,
+  );
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
   const drained = server.shutdown().then(() => app().settled()).then(() => true);
@@ -58,7 +67,7 @@ async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
 
 /** Must be called before the first client is served, because an unwatched signal ends the process at once. */
 export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal: Terminal): StopSignals {
-  const first = Promise.withResolvers<Signal>();
+  const first = Promise.withResolvers<Signal | typeof REPLACED>();
   const second = Promise.withResolvers<void>();
   const signals: Signal[] = os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   let firstAt: number | undefined;
@@ -85,7 +94,7 @@ export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal
       received("SIGTERM");
     }, LOOK_MS);
   }
-  return { first: first.promise, second: second.promise, forget };
+  return { first: first.promise, second: second.promise, replace: () => first.resolve(REPLACED), forget };
 }
 
 /** Windows has no such signal. */
