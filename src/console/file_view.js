@@ -58,7 +58,7 @@ export function fileView({ path, text, before, isSecret }) {
   return h(
     "section",
     { class: "file", "aria-label": name },
-    h("h3", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
+    h("h2", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
     name === path ? undefined : h("p", { class: "quiet" }, path),
     before === undefined
       ? h("pre", { class: "code", tabindex: 0, "aria-label": `Text of ${name}` }, ...coloured(text))

@@ -61,10 +61,10 @@ export const live = {
       const isWanted = wantedBy(filter.value, onlyErrors.checked);
       const wanted = [...running, ...entries.ended].filter(isWanted);
       rows.caption.textContent = `Requests, latest first: ${count(wanted.length)}`;
-      rows.show(wanted);
       const isEmpty = isAsked && running.length === 0 && entries.ended.length === 0;
       none.hidden = !isEmpty;
-      charts.element.hidden = bar.hidden = rows.element.hidden = isEmpty;
+      charts.element.hidden = bar.hidden = isEmpty;
+      rows.show(wanted);
     };
     filter.addEventListener("input", () => {
       history.replaceState(null, "", filter.value ? `#live?${encodeURIComponent(filter.value)}` : "#live");

@@ -86,7 +86,8 @@ async function look(found, target) {
 function cardOf({ id, title, isConnected }, target) {
   const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
   const shown = h("div");
-  const steps = h("ol", { class: "progress", role: "status" });
+  const steps = h("ol", { class: "progress" });
+  const told = h("div", { role: "status" }, steps);
   const problem = h("div", { role: "alert" });
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
@@ -96,6 +97,7 @@ function cardOf({ id, title, isConnected }, target) {
     state.className = now ? "tag good" : "tag";
     undo.hidden = !now;
     connect.textContent = now ? "Connect again" : "Connect";
+    connect.setAttribute("aria-label", `${connect.textContent}: ${title}`);
   };
   /** @param {{ undo?: boolean, print?: boolean }} how */
   const run = async (how) => {
@@ -134,7 +136,7 @@ function cardOf({ id, title, isConnected }, target) {
     state,
     h("span", { class: "bar" }, show, connect, undo),
     shown,
-    steps,
+    told,
     problem,
   );
 }

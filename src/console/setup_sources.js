@@ -65,9 +65,9 @@ export function sourcesStep(place, setup) {
       problem.replaceChildren(...failureOf(title, found));
       return false;
     }
-    const { upstream, models, remark } = found;
+    const { upstream, models, remark, source: named = source } = found;
     const others = draft.sources.filter((one) => one.upstream !== upstream);
-    draft.sources = [...others, { source: found.source ?? source, title, upstream, models, remark }];
+    draft.sources = [...others, { source: named, title, upstream, models, remark }];
     outcome.textContent = setup.canAct ? `${title} answers${inWords(models.length)}.` : `${title} is added.`;
     draw();
     return true;

@@ -196,13 +196,19 @@ function foundOf(servers, add) {
       "ul",
       { class: "cards" },
       ...servers.map(({ title, baseUrl, models }) => {
-        const button = h("button", { type: "button", class: "main", "aria-label": `Add ${title}` }, "Add");
+        const button = h("button", { type: "button", class: "main" });
+        /** @param {string} words */
+        const say = (words) => {
+          button.textContent = words;
+          button.setAttribute("aria-label", `${words} ${title}`);
+        };
+        say("Add");
         button.addEventListener("click", async () => {
           button.disabled = true;
-          button.textContent = "Testing …";
+          say("Testing …");
           const isAdded = await add({ kind: "server", baseUrl }, title).catch(() => false);
           button.disabled = false;
-          button.textContent = isAdded ? "Added" : "Add";
+          say(isAdded ? "Added" : "Add");
         });
         const about = `${baseUrl}, ${models.length === 1 ? "1 model" : `${models.length} models`}`;
         return h("li", {}, h("b", {}, title), h("span", { class: "quiet" }, about), button);

@@ -12,7 +12,6 @@ export const RECORDING = {
   settings: { console: { record: {} } },
 };
 
-
 export const USAGE = {
   words: "Record usage",
   title: "Record usage",
@@ -27,7 +26,6 @@ export const EDITING = {
   settings: { console: { edit: true } },
 };
 
-
 /** @type {import("./turn_on.js").Switch} */
 export const STORED_KEYS = {
   words: "Create keys here",
@@ -40,4 +38,3 @@ export const STORED_KEYS = {
     copied(`${command} keys create me --operator`, "The command that creates your key"),
   ],
 };
-

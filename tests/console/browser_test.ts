@@ -9,6 +9,7 @@ import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
+import { setupCases } from "./setup_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
 import { upstreamCases } from "./upstreams_in_browser.ts";
 
@@ -33,6 +34,7 @@ const cases: Case[] = [
   ...playgroundCases,
   ...inspectCases,
   ...sessionCases,
+  ...setupCases,
   ...upstreamCases,
 ];
 

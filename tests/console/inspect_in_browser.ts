@@ -251,7 +251,10 @@ async function rounds(desk: Desk): Promise<void> {
 async function nothingKept(desk: Desk): Promise<void> {
   await logIn(desk);
   await desk.page.getByRole("link", { name: "Inspect" }).click();
-  await desk.page.getByText('add "console": { "record": {} } to the configuration').waitFor();
+  await desk.page.getByText("Nothing is recorded. With recording on").waitFor();
+  await desk.page.getByRole("button", { name: "Record requests …" }).click();
+  // This gateway got its configuration from a program, so the setting is there to be copied.
+  await desk.page.getByRole("dialog").getByText('"record": {}').waitFor();
 }
 
 export const inspectCases: Case[] = [
