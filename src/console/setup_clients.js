@@ -87,7 +87,7 @@ function cardOf({ id, title, isConnected }, target) {
   const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
-  const told = h("div", { role: "status" }, steps);
+  const report = h("div", { role: "status" }, steps);
   const problem = h("div", { role: "alert" });
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
@@ -136,7 +136,7 @@ function cardOf({ id, title, isConnected }, target) {
     state,
     h("span", { class: "bar" }, show, connect, undo),
     shown,
-    told,
+    report,
     problem,
   );
 }
