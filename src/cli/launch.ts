@@ -105,6 +105,8 @@ async function launch(): Promise<number> {
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
   const flags = command === "connect"
     ? await flagsToConnect()
+    : command === "init"
+    ? (await import("../programs/init/permissions.ts")).initFlags(Deno.args, file)
     : flagsOf(await forCommand(permissionsOf(place), merged, listen));
   const start = { flags, main, own, orphaned, handOver, store: keeperStore(place) };
   try {
