@@ -11,7 +11,16 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it uses the configuration that its environment names.
  */
-import { catalogs, drivers, fidelityTables, protocols, providers, searchBackends, stages } from "../plugins/mod.ts";
+import {
+  catalogs,
+  drivers,
+  fidelityTables,
+  hub,
+  protocols,
+  providers,
+  searchBackends,
+  stages,
+} from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
@@ -123,7 +132,7 @@ export interface App {
 }
 
 /** The default plugins of a gateway. */
-export const builtIn: Plugins = { protocols, drivers, providers, catalogs, searchBackends, stages };
+export const builtIn: Plugins = { protocols, drivers, providers, hub, catalogs, searchBackends, stages };
 
 /** A gateway for this configuration. It makes no calls before the first request. */
 export function createApp(options: AppOptions): App {

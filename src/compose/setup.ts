@@ -6,7 +6,7 @@ import type { SetupFacts, SetupProvider } from "../context/setup.ts";
 import type { World } from "./world.ts";
 
 export function setupFactsOf(world: World): SetupFacts {
-  const { config: { upstreams, lanes }, plugins: { providers } } = world;
+  const { config: { upstreams, lanes }, plugins: { providers, hub } } = world;
   return {
     upstreams() {
       const lacking = reasonsOf(world);
@@ -26,6 +26,7 @@ export function setupFactsOf(world: World): SetupFacts {
         })
       );
     },
+    hub,
     providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),
   };
 }

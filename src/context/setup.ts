@@ -36,6 +36,8 @@ export interface SetupFacts {
   upstreams(): SetupUpstream[];
   models(): SetupModel[];
   providers(): SetupProvider[];
+  /** The hub of the built-in configuration. */
+  hub?: { title: string; keysAt: string };
 }
 
 /** One command that the launcher runs, as `init` and `connect` take it. */

@@ -31,6 +31,7 @@ export async function readSetup(context: RequestContext): Promise<Response> {
     upstreams: setup.upstreams().map((one) => ({ ...one, ...one.reason && { reason: hide(one.reason) } })),
     models: setup.models().map((one) => ({ ...one, name: hide(one.name) })),
     providers: setup.providers(),
+    hub: setup.hub,
   });
 }
 

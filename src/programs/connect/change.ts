@@ -144,7 +144,7 @@ export function takenBack(client: Client, { machine, records }: Desk): { path: s
 const AROUND = 2;
 
 /** The changed lines with `-` or `+` before them, and some unchanged lines around them. */
-function diffOf(path: string, before: string, after: string): string {
+export function diffOf(path: string, before: string, after: string): string {
   const [old, now] = [linesOf(before), linesOf(after)];
   const lines = [before === "" ? `${path} (new)` : path];
   let shown = 0;
