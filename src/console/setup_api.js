@@ -6,12 +6,12 @@ import { textsIn } from "./wires.js";
 
 /**
  * @typedef {import("../programs/init/answers.ts").Source} Source
- * @typedef {import("../programs/init/answers.ts").CheckedSource & { source?: Source }} CheckedSource
+ * @typedef {import("../programs/init/answers.ts").CheckedSource} CheckedSource
  * @typedef {import("../programs/init/answers.ts").ChosenModel} ChosenModel
  * @typedef {import("../programs/init/answers.ts").Found} Found
  * @typedef {import("../programs/init/answers.ts").Plan} Plan
  * @typedef {import("../programs/init/answers.ts").PlannedFile} PlannedFile
- * @typedef {import("../programs/init/answers.ts").Answers & { settings?: import("../canonical/json.ts").JsonObject }} Answers
+ * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
  * @typedef {{ lane: string, name: string, works: boolean, reason?: string }} Model

@@ -179,8 +179,9 @@ function othersOf(setup, add, remove) {
   const look = async () => {
     const name = upstream.value;
     place.replaceChildren(h("p", { class: "busy" }, `Asking ${name} for its models …`));
-    const source = { kind: "upstream", name };
-    const found = await withCode(place, () => act("check", source)).catch((error) => ({ reason: error.message }));
+    const found = await withCode(place, () => act("check", { kind: "upstream", name })).catch((error) => ({
+      reason: error.message,
+    }));
     if (name !== upstream.value) return;
     const models = found.ok ? found.models : [];
     const list = listOf({ upstream: name, title: name, models, remark: found.reason }, add, remove);

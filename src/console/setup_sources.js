@@ -65,7 +65,7 @@ export function sourcesStep(place, setup) {
       problem.replaceChildren(...failureOf(title, found));
       return false;
     }
-    const { upstream, models, remark, source: named = source } = found;
+    const { upstream, models, remark, source: named } = found;
     const others = draft.sources.filter((one) => one.upstream !== upstream);
     draft.sources = [...others, { source: named, title, upstream, models, remark }];
     outcome.textContent = setup.canAct ? `${title} answers${inWords(models.length)}.` : `${title} is added.`;
@@ -107,13 +107,14 @@ export function sourcesStep(place, setup) {
  */
 async function testing(place, { canAct }, source) {
   if (canAct) return await withCode(place, () => act("check", source));
-  return { ok: true, upstream: nameOf(source), models: source.kind === "sandbox" ? ["sandbox"] : [] };
+  return { ok: true, upstream: nameOf(source), models: source.kind === "sandbox" ? ["sandbox"] : [], source };
 }
 
 /** @param {Source} source */
 function nameOf(source) {
   if (source.kind === "provider") return source.name ?? source.provider;
   if (source.kind === "server") return source.name ?? "local";
+  if (source.kind === "upstream") return source.name;
   return source.kind === "hub" ? "router" : source.kind;
 }
 

@@ -195,7 +195,8 @@ function foundOf(servers, add) {
     h(
       "ul",
       { class: "cards" },
-      ...servers.map(({ title, baseUrl, models }) => {
+      ...servers.map(({ title, baseUrl, models, needsSecret }) => {
+        if (needsSecret) return lockedServer(title, baseUrl);
         const button = h("button", { type: "button", class: "main" });
         /** @param {string} words */
         const say = (words) => {
@@ -206,7 +207,7 @@ function foundOf(servers, add) {
         button.addEventListener("click", async () => {
           button.disabled = true;
           say("Testing …");
-          const isAdded = await add({ kind: "server", baseUrl }, title).catch(() => false);
+          const isAdded = await add({ kind: "server", baseUrl, title }, title).catch(() => false);
           button.disabled = false;
           say(isAdded ? "Added" : "Add");
         });
@@ -215,6 +216,15 @@ function foundOf(servers, add) {
       }),
     ),
   ];
+}
+
+/**
+ * @param {string} title
+ * @param {string} baseUrl
+ */
+function lockedServer(title, baseUrl) {
+  const words = `${baseUrl} wants a key: enter both under “At another address”.`;
+  return h("li", {}, h("b", {}, title), h("span", { class: "quiet" }, words));
 }
 
 /** @param {Adding} adding */
