@@ -19,10 +19,10 @@ export function setupFactsOf(world: World): SetupFacts {
     models() {
       const lacking = reasonsOf(world);
       return Object.entries(lanes).flatMap(([lane, { models }]) =>
-        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, { targets }]) => {
+        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, { task, targets }]) => {
           const reasons = targets.map(({ upstream }) => lacking.get(upstream));
           const works = reasons.includes(undefined);
-          return { lane, name, works, ...!works && { reason: reasons[0]! } };
+          return { lane, name, task, works, ...!works && { reason: reasons[0]! } };
         })
       );
     },

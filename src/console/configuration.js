@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
 import { withEndsOf } from "./diff.js";
-import { ask, count, h, order } from "./dom.js";
+import { ask, count, h, LoginNeeded, order } from "./dom.js";
 import { empty, go } from "./empty.js";
 import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
@@ -86,7 +86,7 @@ export const configuration = {
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = file?.source ?? "";
       drawWhy(why, file);
-      whole.hidden = file !== undefined && file.text === undefined;
+      whole.hidden = file?.text === undefined;
       former.hidden = file?.former === undefined;
       undo.disabled = !isChanged();
       const isRight = checked !== undefined && !("problems" in checked);
@@ -124,7 +124,11 @@ export const configuration = {
     };
     const refresh = async () => {
       /** @type {File} */
-      const now = await ask("configuration");
+      const now = await ask("configuration").catch((error) => {
+        // A program may have given the gateway its configuration.
+        if (error instanceof LoginNeeded) throw error;
+        return { source: "", why: error.message };
+      });
       const isFirst = file === undefined;
       if (draft && draft.of.version !== now.version) {
         problem.textContent =

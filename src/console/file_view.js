@@ -60,7 +60,9 @@ export function fileView({ path, text, before, isSecret }) {
     { class: "file", "aria-label": name },
     h("h2", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
     name === path ? undefined : h("p", { class: "quiet" }, path),
-    before === undefined
+    isSecret
+      ? h("p", {}, "Your key or token. It is not shown here.")
+      : before === undefined
       ? h("pre", { class: "code", tabindex: 0, "aria-label": `Text of ${name}` }, ...coloured(text))
       : diffOf(before, text),
   );

@@ -82,6 +82,7 @@ export const live = {
       h("label", {}, "Filter", filter),
       h("label", { class: "check" }, onlyErrors, "Errors only"),
       pause,
+      go("#setup?client", "Connect a client"),
     );
     main.append(
       h("h1", {}, "Live"),

@@ -93,7 +93,8 @@ export const playground = {
       h(
         "p",
         { class: "quiet" },
-        "Prompts sent here go to the models with your key, and count like any other request.",
+        "Prompts sent here go to the models with your key, and count like any other request. ",
+        h("a", { href: "#setup?models" }, "Add model"),
       ),
       hint,
       models,

@@ -25,15 +25,16 @@ const MOST_TURNS = 120;
  * @param {{ onWritten(): void }} options
  */
 export async function review(place, setup, answers, { onWritten }) {
+  const again = () => review(place, setup, answers, { onWritten });
   place.replaceChildren(h("p", { class: "busy", role: "status" }, "Preparing the files …"));
   /** @type {Planned} */
   let plan;
   try {
     plan = await withCode(place, () => act("plan", answers));
   } catch (error) {
-    return place.replaceChildren(...failed(error, () => review(place, setup, answers, { onWritten })));
+    return place.replaceChildren(...failed(error, again));
   }
-  if (!plan.ok) return place.replaceChildren(...problemsOf(plan.problems));
+  if (!plan.ok) return place.replaceChildren(...problemsOf(plan.problems), tryAgain(again));
   const { files, version, restart } = plan;
   if (files.length === 0) {
     place.replaceChildren(h("p", { role: "status" }, "The files already say all of that: nothing has to be written."));
@@ -47,7 +48,7 @@ export async function review(place, setup, answers, { onWritten }) {
     write.textContent = restart === undefined ? "Writing …" : "Writing, and restarting the gateway …";
     try {
       const written = await writing(place, answers, version);
-      if (!written) return await review(place, setup, answers, { onWritten });
+      if (!written) return await again();
       if (written.ok) {
         if (written.outcome === "restarted") {
           place.replaceChildren(h("p", { class: "busy", role: "status" }, "Written. Waiting for the gateway …"));
@@ -97,12 +98,9 @@ async function writing(place, answers, version) {
  */
 async function awaitGateway(before) {
   for (let turn = 0; turn < MOST_TURNS; turn++) {
-    /** @type {Setup | undefined} */
-    const now = await readSetup().catch((error) => {
-      if (error instanceof LoginNeeded) throw error;
-      return undefined;
-    });
-    if (now && !(before?.isFresh && now.isFresh)) return;
+    // A gateway that now requires a key answers as well.
+    const now = await readSetup().catch((error) => error instanceof LoginNeeded ? {} : undefined);
+    if (now && !("isFresh" in now && now.isFresh && before?.isFresh)) return;
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
   throw new Error("The gateway does not answer after its restart: look at the terminal where it runs");
@@ -203,6 +201,11 @@ function failed(error, again) {
   if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
   return [
     h("p", { class: "error", role: "alert" }, /** @type {Error} */ (error).message),
-    h("button", { type: "button", click: again }, "Try again"),
+    tryAgain(again),
   ];
+}
+
+/** @param {() => void} again */
+function tryAgain(again) {
+  return h("div", { class: "bar" }, h("button", { type: "button", click: again }, "Try again"));
 }

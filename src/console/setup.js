@@ -12,10 +12,10 @@ import { sourcesStep } from "./setup_sources.js";
 
 /** @typedef {import("./setup_api.js").Setup} Setup */
 /**
- * @typedef {{ title: string, name: string, hint: string, isPassive?: true,
+ * @typedef {{ title: string, question?: string, name: string, hint: string, isPassive?: true,
  *   open(place: HTMLElement, setup: Setup): { refresh?(setup: Setup): void | Promise<void>, everyMs?: number } }} Step
  *
- * `isPassive`: it starts and writes nothing, so it needs no code.
+ * `question`: the title for those who have nothing yet. `isPassive`: it starts and writes nothing, so it needs no code.
  *
  * @type {Record<string, Step>}
  */
@@ -23,14 +23,16 @@ const STEPS = {
   upstream: {
     name: "Upstream",
     title: "Add upstream",
-    hint: "Where do your models come from? You can add several. Each is tested before it is used.",
+    question: "Where do your models come from?",
+    hint:
+      "An upstream is a service or a server that runs models. You can add several; each is tested before it is used.",
     open: sourcesStep,
   },
   models: {
     name: "Models",
     title: "Add model",
-    hint:
-      "Choose the models that clients may use, the names they ask for, and the one that answers for all other names.",
+    question: "Which models do you want to use?",
+    hint: "Clients ask for models by the names in this list. You can change the names.",
     open: modelsStep,
   },
   files: {
@@ -67,11 +69,12 @@ export const setup = {
     const key = Object.hasOwn(STEPS, asked) ? asked : "upstream";
     const step = /** @type {Step} */ (STEPS[key]);
     const intro = h("p", { class: "intro", hidden: true });
+    const title = h("h1", {}, step.title);
     const place = h("div", { class: "guide" });
     main.append(
       intro,
       stepsAt(key),
-      h("h1", {}, step.title),
+      title,
       h("p", { class: "quiet" }, step.hint),
       place,
     );
@@ -85,6 +88,7 @@ export const setup = {
         /** @type {Setup} */
         const now = await readSetup();
         intro.hidden = !now.isFresh;
+        title.textContent = now.isFresh ? step.question ?? step.title : step.title;
         if (now.isFresh && intro.childElementCount === 0) intro.append(...introOf());
         if (!opened) opened = await begin(place, step, now, code);
         await opened.refresh?.(now);

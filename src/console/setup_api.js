@@ -14,7 +14,7 @@ import { textsIn } from "./wires.js";
  * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
- * @typedef {{ lane: string, name: string, works: boolean, reason?: string }} Model
+ * @typedef {{ lane: string, name: string, task: string, works: boolean, reason?: string }} Model
  * @typedef {{ id: string, title: string, settings?: string[] }} OtherClient
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, command: string,
@@ -38,8 +38,23 @@ const nothing = () => ({ sources: [], models: [], default: undefined });
 /** The choices that are not written yet. */
 export let draft = nothing();
 
+/** The default that was written last: pages propose it first. */
+let written = "";
+
 export function forgetDraft() {
+  written = draft.default ?? written;
   draft = nothing();
+}
+
+/**
+ * The chat models that work, and the best to propose first.
+ * @param {Setup} setup
+ */
+export function workingModels({ models }) {
+  const working = models.filter(({ works, task }) => works && task === "chat");
+  const rank = (/** @type {Model} */ { lane, name }) =>
+    lane === "oss" && name === written ? 0 : /sandbox/.test(name) ? 2 : 1;
+  return working.toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** @returns {Answers} */
@@ -81,7 +96,7 @@ export async function act(path, body) {
 
 /**
  * The steps of a client's connection, as they come.
- * @param {{ client: string, model?: string, lane?: string, undo?: boolean, print?: boolean }} body
+ * @param {{ client: string, model?: string, lane?: string, key?: string, undo?: boolean, print?: boolean }} body
  */
 export async function* connecting(body) {
   const response = await post("connect", body);

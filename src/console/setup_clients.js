@@ -3,7 +3,7 @@
 /** The step that connects clients: those on this machine, and those on others. */
 import { h, LoginNeeded } from "./dom.js";
 import { copied, fileView } from "./file_view.js";
-import { act, connecting } from "./setup_api.js";
+import { act, connecting, workingModels } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
 /**
@@ -21,15 +21,16 @@ export const here = () => new URL("../", location.href).href.replace(/\/$/, "");
  */
 export function clientStep(place, setup) {
   const found = h("div");
-  const working = setup.models.filter(({ works }) => works);
+  const working = workingModels(setup);
   const model = h(
     "select",
     {},
     ...working.map(({ lane, name }) => h("option", { value: `${lane}/${name}` }, `${lane}/${name}`)),
   );
+  const key = h("input", { type: "password", autocomplete: "off", size: 40 });
   const target = () => {
     const [lane, ...rest] = model.value.split("/");
-    return { lane, model: rest.join("/") };
+    return { lane, model: rest.join("/"), ...key.value.trim() !== "" && { key: key.value.trim() } };
   };
   const none = h(
     "p",
@@ -41,6 +42,21 @@ export function clientStep(place, setup) {
   const next = h("a", { class: "button main", href: "#setup?first" }, "Send your first request");
   place.append(
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
+    // Without keys nobody needs one.
+    setup.canAct && !setup.needsCode && working.length > 0
+      ? h(
+        "div",
+        {},
+        h("label", { class: "field" }, "Key for the client", key),
+        h(
+          "p",
+          { class: "quiet" },
+          "This gateway requires keys. ",
+          h("a", { href: "#keys" }, "Create one"),
+          " if you have none.",
+        ),
+      )
+      : "",
     found,
     onOtherMachines(setup, target),
     h("div", { class: "bar next" }, next),
@@ -51,13 +67,15 @@ export function clientStep(place, setup) {
 
 /**
  * @param {HTMLElement} found
- * @param {() => { lane: string | undefined, model: string }} target
+ * @param {() => { lane: string | undefined, model: string, key?: string }} target
  */
 async function look(found, target) {
   found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
   try {
     const { clients } = await withCode(found, () => act("find", {}));
-    const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected }) => isInstalled || isConnected);
+    const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected, isByHand }) =>
+      (isInstalled || isConnected) && !isByHand
+    );
     found.replaceChildren(
       h("h2", {}, "Found on this machine"),
       own.length > 0
@@ -81,7 +99,7 @@ async function look(found, target) {
 
 /**
  * @param {Client} client
- * @param {() => { lane: string | undefined, model: string }} target
+ * @param {() => { lane: string | undefined, model: string, key?: string }} target
  */
 function cardOf({ id, title, isConnected }, target) {
   const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
@@ -106,7 +124,10 @@ function cardOf({ id, title, isConnected }, target) {
     shown.replaceChildren();
     for (const button of buttons) button.disabled = true;
     try {
-      const result = await withCode(shown, () => following({ client: id, ...target(), ...how }, steps, shown));
+      const result = await withCode(
+        shown,
+        () => following({ client: id, ...how.undo ? {} : target(), ...how }, steps, shown),
+      );
       if (result?.ok) {
         if (!how.print) draw(!how.undo);
         steps.append(...how.print ? [] : [h("li", { class: "done" }, doneWords(title, how.undo === true, result))]);
@@ -182,7 +203,7 @@ function failureOf(title, result) {
 /**
  * The command and the settings for a client that is not on the gateway's machine.
  * @param {Setup} setup
- * @param {() => { lane: string | undefined, model: string }} target
+ * @param {() => { lane: string | undefined, model: string, key?: string }} target
  */
 function onOtherMachines(setup, target) {
   const settings = h("div");

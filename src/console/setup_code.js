@@ -41,8 +41,9 @@ export function codeForm(onOpen, reason = "") {
       "p",
       { id: "code-help" },
       "These pages write files and start programs on this machine, so they open only for the person who started the " +
-        "gateway. The code is in the terminal where it runs.",
+        "gateway. The code is in the terminal where it runs, in a line such as:",
     ),
+    h("pre", { class: "code" }, "Laneway: set up at /console with the one-time code ABCD-1234"),
     h("div", { class: "bar" }, h("label", {}, "One-time code", input), button),
     problem,
     h(

@@ -6,6 +6,7 @@ import { Entries } from "./entries.js";
 import { factsOf } from "./facts.js";
 import { copied } from "./file_view.js";
 import { RECORDING } from "./switches.js";
+import { workingModels } from "./setup_api.js";
 import { here } from "./setup_clients.js";
 import { turnOn } from "./turn_on.js";
 
@@ -24,8 +25,7 @@ export function firstStep(place, setup) {
   const shown = h("div");
   const earlier = h("div");
   const outcome = h("p", { role: "alert", class: "error" });
-  const model = setup.models.find(({ works, lane }) => works && lane === "oss") ??
-    setup.models.find(({ works }) => works);
+  const [model] = workingModels(setup);
   const send = h("button", { type: "button", disabled: model === undefined }, "Send one from this page");
   send.addEventListener("click", async () => {
     outcome.textContent = "";
@@ -90,7 +90,7 @@ function arrived(entry, isRecorded) {
   return h(
     "section",
     { class: "card", "aria-label": "The request" },
-    h("h2", {}, [entry.client, entry.model, entry.target].filter(Boolean).join(" → ")),
+    h("h2", {}, ["Request", entry.model, entry.target].filter(Boolean).join(" → ")),
     factsOf(entry),
     ...notes.length > 0
       ? [

@@ -96,6 +96,12 @@ export function sourcesStep(place, setup) {
     next,
   );
   draw();
+  // A server that already runs is the shortest way, so the search for it begins at once.
+  const [first] = place.querySelectorAll("input");
+  if (first && setup.canAct && draft.sources.length === 0) {
+    first.checked = true;
+    choose(first.value);
+  }
   return {};
 }
 

@@ -169,7 +169,7 @@ export function serverForm({ setup, place, add }) {
   if (!setup.canAct) return byHand;
   return h(
     "div",
-    { class: "sides" },
+    { class: "pair" },
     h("section", { class: "card" }, h("h2", {}, "Found on this machine"), found, h("div", { class: "bar" }, again)),
     byHand,
   );

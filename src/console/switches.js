@@ -34,7 +34,11 @@ export const STORED_KEYS = {
   settings: { storedKeys: true },
   isMain: true,
   first: ({ command }) => [
-    h("p", {}, "First create a key for yourself, in the folder where the gateway is started, and keep what it prints:"),
+    h(
+      "p",
+      {},
+      "First create a key for yourself, in the folder where the gateway is started. You log in here with what it prints:",
+    ),
     copied(`${command} keys create me --operator`, "The command that creates your key"),
   ],
 };

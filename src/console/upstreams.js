@@ -107,7 +107,12 @@ function rowOf({ name, driver, missingSecret, missingFile, resting, latencyMs, r
     { class: state === "ready" ? "runs" : "bad" },
     h("td", {}, name),
     h("td", {}, driver),
-    h("td", { class: "status" }, state),
+    h(
+      "td",
+      { class: "status" },
+      state,
+      ...state.startsWith("needs") ? [" ", h("a", { href: "#setup?upstream" }, "Enter it")] : [],
+    ),
     h("td", {}, duration(latencyMs)),
     h("td", {}, running ?? ""),
     h("td", {}, waiting ?? ""),

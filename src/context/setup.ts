@@ -14,6 +14,7 @@ export interface SetupUpstream {
 export interface SetupModel {
   lane: string;
   name: string;
+  task: string;
   /** Whether a target can be called. */
   works: boolean;
   /** Why none can. */

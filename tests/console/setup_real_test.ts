@@ -1,0 +1,112 @@
+/** The guide in a browser, before a gateway that its launcher started, with servers that are fakes. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { Page } from "playwright-core";
+import { chatServer, withServer } from "../programs/probed.ts";
+import { type Launched, withFolder, withLaunched } from "../support/process.ts";
+import { browser } from "./desk.ts";
+
+const reason = browser ? "" : " (skipped: no Chromium on this machine)";
+const GOOD_KEY = "a-key-that-is-good";
+
+/** A provider that knows one key. */
+const provider = (request: Request) =>
+  request.headers.get("api-key") === GOOD_KEY
+    ? chatServer({ models: [{ id: "paid-large" }], message: () => ({ content: "from the provider" }) })(request)
+    : Promise.resolve(Response.json({ error: { message: "Invalid API key" } }, { status: 401 }));
+const server = chatServer({ models: [{ id: "qwen3:8b" }], message: () => ({ content: "from the server" }) });
+
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name, exact: true });
+const link = (page: Page, name: string) => page.getByRole("link", { name, exact: true });
+
+async function codeIn({ said }: Launched, from = 0): Promise<string> {
+  const text = await said("one-time code", from);
+  return /one-time code.* ([A-Z0-9]{4}-[A-Z0-9]{4})/.exec(text.slice(from))![1]!;
+}
+
+async function addSources(page: Page, urls: { server: string; provider: string }): Promise<void> {
+  await page.getByLabel("A server on this machine").check();
+  await page.getByLabel("Address", { exact: true }).fill("http://127.0.0.1:1/v1");
+  await button(page, "Test and add").click();
+  await page.getByRole("alert").getByText("was not added").waitFor();
+  await page.getByLabel("Address", { exact: true }).fill(urls.server);
+  await button(page, "Test and add").click();
+  await page.getByText("answers: 1 model").waitFor();
+  await page.getByLabel("A provider's API key").check();
+  await page.getByLabel("Find your provider").fill("azure");
+  await page.getByRole("radio", { name: /^Azure/ }).check();
+  await page.getByLabel(/^Its address/).fill(`${urls.provider}/v1`);
+  await page.getByLabel(/API key$/).last().fill("a-wrong-key");
+  await button(page, "Test and add").click();
+  await page.getByRole("alert").getByText("was not added").waitFor();
+  await page.getByLabel(/API key$/).last().fill(GOOD_KEY);
+  await button(page, "Test and add").click();
+  await page.getByText('upstream "azure": 1 model').waitFor();
+}
+
+async function wholeWay(page: Page, gateway: Launched, folder: string, urls: { server: string; provider: string }) {
+  await page.goto(`${gateway.url}/console`);
+  const first = await codeIn(gateway);
+  const from = gateway.position();
+  await page.getByLabel("One-time code").fill(first);
+  await button(page, "Continue").click();
+  await addSources(page, urls);
+  await link(page, "Choose models").click();
+  await page.getByRole("radio", { name: "paid-large is the default" }).check();
+  await Deno.chmod(folder, 0o555);
+  await link(page, "Review the files").click();
+  await page.getByRole("alert").getByText(`There is no permission to write in ${folder}`).waitFor();
+  await Deno.chmod(folder, 0o755);
+  await button(page, "Try again").click();
+  await button(page, "Write these 2 files").click();
+  await page.getByText("Written.").waitFor();
+  const text = await Deno.readTextFile(`${folder}/gateway.json`);
+  assertStringIncludes(text, "//");
+  assert(!text.includes(GOOD_KEY));
+  const { mode } = await Deno.stat(`${folder}/gateway.azure.secret`);
+  assertEquals(mode! & 0o777, 0o600);
+  await link(page, "Connect a client").click();
+  await page.getByText("Found on this machine").waitFor();
+  await link(page, "Send your first request").click();
+  await button(page, "Send one from this page").click();
+  await page.getByText("It works: your request has arrived and was answered.").waitFor();
+
+  const other = await page.context().newPage();
+  await other.goto(`${gateway.url}/console/#setup?upstream`);
+  await other.getByLabel("One-time code").fill(first);
+  await button(other, "Continue").click();
+  await other.getByRole("alert").getByText(/./).waitFor();
+  await other.getByLabel("One-time code").fill(await codeIn(gateway, from));
+  await button(other, "Continue").click();
+  await other.getByLabel("A server on this machine").waitFor();
+}
+
+Deno.test({
+  name: `console: the guide sets up a real gateway${reason}`,
+  ignore: !browser,
+  // The driver of the browser keeps what it opened until the process ends.
+  sanitizeOps: false,
+  sanitizeResources: false,
+  fn: () =>
+    withFolder((folder) =>
+      withServer(server, (serverUrl) =>
+        withServer(provider, async (providerUrl) => {
+          const { chromium } = await import("playwright-core");
+          const opened = await chromium.launch({ executablePath: browser, headless: true });
+          const env = { HOME: folder, XDG_DATA_HOME: `${folder}/data` };
+          await Deno.mkdir(`${folder}/work`);
+          await Deno.mkdir(`${folder}/.config/opencode`, { recursive: true });
+          try {
+            await withLaunched([], { cwd: `${folder}/work`, env }, async (gateway) => {
+              const page = await (await opened.newContext()).newPage();
+              const urls = { server: `${serverUrl}/v1`, provider: providerUrl };
+              await wholeWay(page, gateway, `${folder}/work`, urls).catch(async (error) => {
+                await page.screenshot({ path: "/tmp/w3g/real.png", fullPage: true });
+                throw error;
+              });
+            });
+          } finally {
+            await opened.close();
+          }
+        }))
+    ),
+});
