@@ -80,7 +80,8 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
   return `${before}${eol}${lines.join(eol!)}${comma ? "," : ""}${isOpen ? rest : `${eol}${outer}${rest.trimStart()}`}`;
 }
 
-const COMMENT = /\/\*[^]*?\*\/|\/\/[^\r\n]*/.source;
+/** A comment, whole: a comma inside of it is none. */
+const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
 const COMMA_AHEAD = new RegExp(`^(?:\\s|${COMMENT})*,`);
 const REST_OF_LINE = new RegExp(`^(?:[ \\t]*(?:${COMMENT}))*`);
 
