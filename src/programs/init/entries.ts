@@ -237,11 +237,17 @@ function laneFor(name: string, source: ServerSource, { whole }: Standing, { kind
   return [{ at: ["lanes", name], value: { upstreams }, comment: "All models of this server, by its own names" }];
 }
 
-/** A server of this machine has the gateway's own port, so that the gateway needs another one. */
-function portBeside(baseUrl: string, { whole }: Standing): Setting[] {
+/** The gateway gets another port if a server of this machine has its usual one. */
+function portBeside(baseUrl: string, { own: written, whole }: Standing): Setting[] {
   const { hostname, port } = new URL(baseUrl);
   const own = Number(at(whole, "listen", "port") ?? 8000);
   if (!isLoopback(hostname) || Number(port) !== own) return [];
+  if (at(written, "listen", "port") !== undefined) {
+    throw new AnswerError(
+      "baseUrl",
+      `The configuration gives port ${own} to the gateway itself: change one of the two`,
+    );
+  }
   return [{ at: ["listen", "port"], value: own + 1, comment: `Port ${own} is that of a model server` }];
 }
 
