@@ -6,7 +6,8 @@ import { mergeJson, withoutComments, withPresets } from "../../util/config_text.
 import { FormatError } from "../connect/formats/format.ts";
 import type { Answers, ChosenModel, Source } from "./answers.ts";
 import { type Setting, withSetting } from "./document.ts";
-import { AnswerError, at, type Facts, planSource, type SourcePlan, type Standing } from "./entries.ts";
+import { planSource } from "./entries.ts";
+import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./standing.ts";
 
 /** The lane that gets the models. */
 const LANE = "oss";

@@ -8,7 +8,7 @@ import { maskText } from "../../config/mask_text.ts";
 import { runUnsliced } from "../../util/sliced_work.ts";
 import type { Program } from "../program.ts";
 import type { Answers, Plan, Written } from "./answers.ts";
-import type { Facts } from "./entries.ts";
+import type { Facts } from "./standing.ts";
 import { FileError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
 import { planFiles, type PlannedText, type Problem } from "./plan.ts";
 

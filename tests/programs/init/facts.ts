@@ -7,7 +7,7 @@ import type { Config } from "../../../src/config/schema.ts";
 import { loadConfig } from "../../../src/config/load.ts";
 import { PLACEHOLDER_SECRET } from "../../../src/config/secrets.ts";
 import type { Answers } from "../../../src/programs/init/answers.ts";
-import type { Facts } from "../../../src/programs/init/entries.ts";
+import type { Facts } from "../../../src/programs/init/standing.ts";
 import { planFiles, type PlannedText } from "../../../src/programs/init/plan.ts";
 
 export const FACTS: Facts = {
