@@ -1,5 +1,5 @@
 /** The settings and secrets that a source needs in the configuration. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ServerKind } from "../../contract/probing.ts";
 import type { Provider, Providers } from "../../contract/provider.ts";
 import { laneNameSchema } from "../../config/lane_schema.ts";
