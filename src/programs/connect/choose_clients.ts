@@ -16,9 +16,13 @@ export async function clientsFor(options: Options, desk: Desk, asking: Prompter)
   if (installed.length === 0) {
     throw new UsageError(`No client was found on this machine: name one from ${program} connect --list`);
   }
+  if (asking.chooseClients && !options.json) {
+    const names = await asking.chooseClients(installed.map(({ name, title }) => ({ name, title }))) ?? [];
+    if (names.length === 0) throw new UsageError("No client was chosen, and nothing was changed");
+    return names.map(named);
+  }
   print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
-  const chosen = await asking.chooseClients?.(installed.map(({ name, title }) => ({ name, title })));
-  const answer = chosen?.join(" ") ?? asking.ask("Which ones do you want to connect? Names or all:");
+  const answer = asking.ask("Which ones do you want to connect? Names or all:");
   const names = answer?.split(/[\s,]+/).filter((name) => name !== "") ?? [];
   if (names.length === 0) throw new UsageError(`Name a client: ${program} connect <client>`);
   return names.join() === "all" ? installed : [...new Set(names)].map(named);

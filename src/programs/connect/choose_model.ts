@@ -29,6 +29,9 @@ export async function chooseModel(
   const names = proposed.map(({ id }) => id);
   const question = `Which model? One of ${names.join(", ")}. Default: ${first.id}. Yours:`;
   const answer = asking.chooseModel ? await asking.chooseModel(names) : asking.ask(question)?.trim();
+  if (asking.chooseModel && answer === undefined) {
+    throw new ConnectError("No model was chosen, and nothing was changed");
+  }
   return answer ? await usable(answer, keep, models, gateway) : first;
 }
 

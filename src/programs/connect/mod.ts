@@ -6,6 +6,7 @@ import { shown } from "../../util/printable.ts";
 import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
+import { openDialog } from "../dialog/mod.ts";
 import type { Desk } from "./change.ts";
 import { clientsFor } from "./choose_clients.ts";
 import { foundClients } from "./found_clients.ts";
@@ -25,7 +26,7 @@ const PATIENCE_MS = 120_000;
 export async function connect(
   args: readonly string[],
   program: Program,
-  asking: Prompter = terminal(),
+  asking: Prompter = terminal(program),
   patienceMs = PATIENCE_MS,
 ): Promise<number> {
   const { platform, streams: { print } } = program;
@@ -77,10 +78,21 @@ function deskFor({ json }: Options, program: Program, patienceMs: number): Desk 
   };
 }
 
-function terminal(): Prompter {
+function terminal(program: Program): Prompter {
+  const readAll = () => builtin("node:fs").readFileSync(0, "utf8");
+  if (!program.platform.isTerminal("stdin")) return { ask: () => undefined, readAll };
+  const choices = (names: readonly string[]) => names.map((value) => ({ value, label: value }));
   return {
-    ask: (question) => Deno.stdin.isTerminal() ? prompt(shown(question)) ?? undefined : undefined,
-    readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
+    ask: (question) => prompt(shown(question)) ?? undefined,
+    readAll,
+    async chooseModel(names) {
+      return await (await openDialog(program)).choose("Which model?", choices(names), names[0]);
+    },
+    async chooseClients(found) {
+      const dialog = await openDialog(program);
+      const all = found.map(({ name, title }) => ({ value: name, label: title, hint: name }));
+      return await dialog.chooseSeveral("Which clients do you want to connect?", all, found.map(({ name }) => name));
+    },
   };
 }
 
