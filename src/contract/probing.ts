@@ -58,6 +58,8 @@ export interface ProbeFinding {
 
 /** How a service says whether a token is valid, without running a model. */
 export interface TokenCheck {
+  /** The service's name for people. */
+  title: string;
   /** A path that answers only to a valid token. */
   path: string;
   /** The page on which its users create a token. */

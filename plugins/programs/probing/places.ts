@@ -36,6 +36,7 @@ const CALLS_MODELS = "inference.serverless.write";
 
 /** How the hub says whether a token is valid, and what it may do. */
 export const hubToken: TokenCheck = {
+  title: "Hugging Face",
   path: "api/whoami-v2",
   keysAt: "https://huggingface.co/settings/tokens",
   lacks(body) {

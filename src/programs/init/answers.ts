@@ -49,7 +49,7 @@ export interface Answers {
 /** A model server that was found on this machine. */
 export interface FoundServer {
   baseUrl: string;
-  /** The name and version by which it identifies itself, such as "Ollama 0.14". */
+  /** The name and version by which it identifies itself. */
   title: string;
   models: string[];
   /** Whether it answers only with a secret. */

@@ -32,6 +32,10 @@ export function withSetting(text: string, setting: Setting): string {
   while (depth > 0 && !findNodeAtLocation(root, at.slice(0, depth))) depth--;
   const around = findNodeAtLocation(root, at.slice(0, depth))!;
   const [name, ...inner] = at.slice(depth);
+  // A comment needs the objects around it first.
+  if (comment !== undefined && inner.length > 0) {
+    return withSetting(withSetting(text, { at: at.slice(0, -1), value: {} }), setting);
+  }
   const nested = inner.reduceRight<JsonValue>((rest, step) => ({ [step]: rest }), isFirst ? [value] : value);
   // A null that removes something of the default becomes an object again.
   if (around.type !== "object") return withSetting(text, { at: at.slice(0, depth), value: { [name!]: nested } });
@@ -80,7 +84,8 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
   return `${before}${eol}${lines.join(eol!)}${comma ? "," : ""}${isOpen ? rest : `${eol}${outer}${rest.trimStart()}`}`;
 }
 
-const COMMENT = /\/\*[^]*?\*\/|\/\/[^\r\n]*/.source;
+/** A comment, whole: a comma inside of it is none. */
+const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
 const COMMA_AHEAD = new RegExp(`^(?:\\s|${COMMENT})*,`);
 const REST_OF_LINE = new RegExp(`^(?:[ \\t]*(?:${COMMENT}))*`);
 

@@ -1,55 +1,15 @@
 /** The settings and secrets that a source needs in the configuration. */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ServerKind } from "../../contract/probing.ts";
 import type { Provider, Providers } from "../../contract/provider.ts";
 import { laneNameSchema } from "../../config/lane_schema.ts";
-import { isVariableName } from "../../config/fields.ts";
 import { hint } from "../../config/hint.ts";
 import { isLoopback } from "../../util/urls_and_headers.ts";
 import type { ServerSource, Source } from "./answers.ts";
 import type { Setting } from "./document.ts";
+import { secretPlace, secretSettings } from "./secret_place.ts";
+import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./standing.ts";
 import { providerTitled, sameAddress, serverName } from "./names.ts";
-
-/** The data that a plan is made from, besides the files. */
-export interface Facts {
-  providers: Providers;
-  kinds: readonly ServerKind[];
-  /** The built-in configuration. */
-  builtIn: JsonObject;
-  /** The tasks of each driver. */
-  drivers: Readonly<Record<string, { tasks: readonly string[] }>>;
-  likelyTask(model: string): string;
-  /** Whether an environment variable is set. */
-  isSet(variable: string): boolean;
-}
-
-/** The configuration that is there. */
-export interface Standing {
-  /** The folder of the file, with the slash behind it. Empty for the working folder. */
-  folder: string;
-  /** As it is written. */
-  own: JsonObject;
-  /** With what it extends. */
-  whole: JsonObject;
-}
-
-export interface SourcePlan {
-  /** The name of its upstream for models. */
-  upstream: string;
-  settings: Setting[];
-  /** The file for its secret. */
-  secret?: { path: string; value: string };
-}
-
-/** An answer that cannot be used. The message is for people. */
-export class AnswerError extends Error {
-  readonly path: string;
-
-  constructor(path: string, message: string) {
-    super(message);
-    this.path = path;
-  }
-}
 
 /** Throws `AnswerError`, with a path inside the source. */
 export function planSource(source: Source, standing: Standing, facts: Facts): SourcePlan {
@@ -66,13 +26,6 @@ export function planSource(source: Source, standing: Standing, facts: Facts): So
       if (at(standing.whole, "upstreams", source.name) !== undefined) return { upstream: source.name, settings: [] };
       throw new AnswerError("name", `Cannot find upstream "${source.name}"`);
   }
-}
-
-export function at(value: unknown, ...path: string[]): JsonValue | undefined {
-  return path.reduce<unknown>(
-    (found, step) => isJsonObject(found) && Object.hasOwn(found, step) ? found[step] : undefined,
-    value,
-  ) as JsonValue | undefined;
 }
 
 /** The upstreams and catalogs of the built-in configuration that need a secret: they are all the hub's. */
@@ -240,11 +193,17 @@ function laneFor(name: string, source: ServerSource, { whole }: Standing, { kind
   return [{ at: ["lanes", name], value: { upstreams }, comment: "All models of this server, by its own names" }];
 }
 
-/** A server of this machine has the gateway's own port, so that the gateway needs another one. */
-function portBeside(baseUrl: string, { whole }: Standing): Setting[] {
+/** The gateway gets another port if a server of this machine has its usual one. */
+function portBeside(baseUrl: string, { own: written, whole }: Standing): Setting[] {
   const { hostname, port } = new URL(baseUrl);
   const own = Number(at(whole, "listen", "port") ?? 8000);
   if (!isLoopback(hostname) || Number(port) !== own) return [];
+  if (at(written, "listen", "port") !== undefined) {
+    throw new AnswerError(
+      "baseUrl",
+      `The configuration gives port ${own} to the gateway itself: change one of the two`,
+    );
+  }
   return [{ at: ["listen", "port"], value: own + 1, comment: `Port ${own} is that of a model server` }];
 }
 
@@ -256,45 +215,4 @@ function checkUpstreamName(name: string): void {
 
 function taken(name: string): AnswerError {
   return new AnswerError("name", `There is an upstream "${name}" with other settings: give this one another name`);
-}
-
-interface SecretPlan {
-  reference: { env?: string; file?: string };
-  file?: { path: string; value: string };
-}
-
-/** Where the secret is from now on. Absent if there is none. */
-function secretPlace(
-  { secret, secretEnv }: { secret?: string; secretEnv?: string },
-  name: string,
-  { folder }: Standing,
-): SecretPlan | undefined {
-  const value = secret?.trim();
-  if (value) {
-    if (!/^[\x21-\x7e]+$/.test(value)) {
-      throw new AnswerError("secret", "Expected a key of one line without spaces");
-    }
-    const path = `${folder}gateway.${name}.secret`;
-    return { reference: { file: path }, file: { path, value } };
-  }
-  if (secretEnv === undefined || secretEnv === "") return undefined;
-  if (!isVariableName(secretEnv)) throw new AnswerError("secretEnv", `"${secretEnv}" is not a variable name`);
-  return { reference: { env: secretEnv } };
-}
-
-/** Puts the secret's place into an entry that is there. The header in which it is sent stays. */
-function secretSettings(
-  path: string[],
-  { env, file }: SecretPlan["reference"],
-  { own, whole }: Standing,
-  comment?: string,
-): Setting[] {
-  const [place, instead, value] = file === undefined ? ["env", "file", env!] : ["file", "env", file];
-  if (at(whole, ...path, "secret", place) === value) return [];
-  const written = at(own, ...path, "secret");
-  if (isJsonObject(written)) return [{ at: [...path, "secret", place], value, instead }];
-  const isThere = at(own, ...path) !== undefined;
-  return isThere
-    ? [{ at: [...path, "secret"], value: { [place]: value } }]
-    : [{ at: path, value: { secret: { [place]: value } }, comment }];
 }

@@ -1,13 +1,11 @@
 /** Finds model servers and clients on this machine. */
-import { clients } from "../../../plugins/programs/clients/mod.ts";
 import { listing, usualAddresses } from "../../../plugins/programs/probing/mod.ts";
 import type { SecretHeader } from "../../contract/call.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { builtin } from "../../util/builtin.ts";
-import { dataFolder, isInstalled, machineOf, receiptPath } from "../connect/machine.ts";
+import { foundClients } from "../connect/found_clients.ts";
 import { findKind } from "../probe/examine.ts";
 import { modelsIn, openProbe, ProbeError } from "../probe/probe_call.ts";
-import type { Found, FoundClient, FoundServer } from "./answers.ts";
+import type { Found, FoundServer } from "./answers.ts";
 
 /** How long a server may take for one answer, in milliseconds. All are asked at once. */
 const PATIENCE_MS = 500;
@@ -17,22 +15,6 @@ const KIND_PATIENCE_MS = 1_500;
 export async function find(platform: Platform, addresses: readonly string[] = usualAddresses): Promise<Found> {
   const servers = await Promise.all(addresses.map((baseUrl) => serverAt(baseUrl, platform)));
   return { servers: servers.filter((server) => server !== undefined), clients: foundClients(platform) };
-}
-
-/** The clients that `connect` knows: those that are installed first. */
-export function foundClients(platform: Pick<Platform, "os" | "env">): FoundClient[] {
-  const { existsSync } = builtin("node:fs");
-  const machine = machineOf(platform.os, platform.env, existsSync);
-  const folder = dataFolder(platform);
-  const found = clients.map((client) => ({
-    id: client.name,
-    title: client.title,
-    isInstalled: machine !== undefined && isInstalled(client, machine),
-    isConnected: folder !== undefined && existsSync(receiptPath(folder, client.name, platform.os)),
-    isByHand: client.files === undefined,
-  }));
-  const rank = ({ isInstalled, isByHand }: FoundClient) => isInstalled ? 0 : isByHand ? 2 : 1;
-  return found.sort((one, other) => rank(one) - rank(other));
 }
 
 /** How a gateway of this kind identifies itself. It is no source of models for another one. */

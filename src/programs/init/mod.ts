@@ -1,5 +1,7 @@
 /** The command `init`: sets up where models come from, by questions, by options, or for the console's guide by JSON. */
 import { z } from "zod";
+import { usualAddresses } from "../../../plugins/programs/probing/mod.ts";
+import { builtIn } from "../../app.ts";
 import { TASKS } from "../../canonical/models.ts";
 import { builtin } from "../../util/builtin.ts";
 import { invocation } from "../invocation.ts";
@@ -8,7 +10,7 @@ import { type Program, UsageError } from "../program.ts";
 import type { Answers, Source } from "./answers.ts";
 import { checkSource } from "./check_source.ts";
 import { find } from "./find.ts";
-import { help, type Options, parseOptions, type Step } from "./options.ts";
+import { type Example, help, type Options, parseOptions, type Step } from "./options.ts";
 import { failure, nameOf, problemsIn, showFiles } from "./show.ts";
 import { type Place, placeOf, plan, type World, write } from "./work.ts";
 
@@ -22,7 +24,7 @@ export async function init(
   const { platform, streams: { print } } = program;
   const options = parseOptions(args);
   if (options.help) {
-    print(help(invocation(platform)).trimEnd());
+    print(help(invocation(platform), exampleFor(program)).trimEnd());
     return 0;
   }
   const place = placeOf(options.config ?? config, program);
@@ -36,6 +38,12 @@ export async function init(
   }
   const { converse } = await import("./converse.ts");
   return await converse(place, program, world);
+}
+
+function exampleFor({ plugins }: Program): Example {
+  const providers = Object.entries(plugins.providers ?? builtIn.providers);
+  const [provider, { model, secret }] = providers.find(([, { secret }]) => secret?.env !== undefined)!;
+  return { provider, model, variable: secret!.env!, address: usualAddresses[0]! };
 }
 
 function terminal(): World {
@@ -102,16 +110,32 @@ async function byOptions(options: Options, place: Place, program: Program, world
   if (!sources) return 1;
   const answers: Answers = { sources, models: options.models, default: options.default };
   const planned = plan(answers, place);
-  if (options.json && (options.print || !planned.ok)) print(JSON.stringify(planned));
-  else if (!planned.ok) say(problemsIn(planned));
-  else if (!options.json) print(showFiles(planned.files));
-  if (!planned.ok) return 1;
-  if (options.print || planned.files.length === 0) return 0;
+  if (!planned.ok) {
+    if (options.json) print(JSON.stringify(planned));
+    else say(problemsIn(planned));
+    return 1;
+  }
+  const isDone = options.print || planned.files.length === 0;
+  if (!options.json) print(showFiles(planned.files));
+  else if (isDone) print(JSON.stringify(planned));
+  return isDone ? 0 : writeAgreed(answers, planned.version, { options, place, program, world });
+}
+
+interface Writing {
+  options: Options;
+  place: Place;
+  program: Program;
+  world: World;
+}
+
+/** Returns the exit code. */
+function writeAgreed(answers: Answers, version: string, { options, place, program, world }: Writing): number {
+  const { streams: { print, say } } = program;
   if (!options.yes && !/^y(es)?$/i.test(world.ask("Write? [y/N]")?.trim() ?? "")) {
     say("Nothing was written. Add --yes to write without being asked");
     return 2;
   }
-  const written = write(answers, planned.version, place);
+  const written = write(answers, version, place);
   if (options.json) print(JSON.stringify(written));
   else say(written.ok ? `Written: ${written.files.join(", ")}` : written.reason);
   return written.ok ? 0 : 1;

@@ -4,7 +4,15 @@ import { UsageError } from "../program.ts";
 import type { ChosenModel, Source } from "./answers.ts";
 import { modelName } from "./names.ts";
 
-export const help = (program: string) =>
+/** The values of the examples. */
+export interface Example {
+  provider: string;
+  variable: string;
+  model: string;
+  address: string;
+}
+
+export const help = (program: string, { provider, variable, model, address }: Example) =>
   `Usage: ${program} init [options]
        ${program} init find|check|plan|write --json
 
@@ -36,9 +44,9 @@ options it asks nothing.
   write --version <v>      writes them, if nothing has changed since that plan
 
 Examples:
-  ${program} init --provider groq --secret-env GROQ_API_KEY \\
-    --model fast=groq/openai/gpt-oss-20b --default fast
-  ${program} init --server http://127.0.0.1:11434/v1 --yes
+  ${program} init --provider ${provider} --secret-env ${variable} \\
+    --model strong=${provider}/${model} --default strong
+  ${program} init --server ${address} --yes
 `;
 
 const OPTIONS = {

@@ -6,7 +6,8 @@ import { mergeJson, withoutComments, withPresets } from "../../util/config_text.
 import { FormatError } from "../connect/formats/format.ts";
 import type { Answers, ChosenModel, Source } from "./answers.ts";
 import { type Setting, withSetting } from "./document.ts";
-import { AnswerError, at, type Facts, planSource, type SourcePlan, type Standing } from "./entries.ts";
+import { planSource } from "./entries.ts";
+import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./standing.ts";
 
 /** The lane that gets the models. */
 const LANE = "oss";
@@ -138,9 +139,15 @@ function modelSettings(chosen: ChosenModel, { whole }: Standing, facts: Facts): 
 /** Puts targets before those of a model that is there. */
 function firstTargets(path: string[], old: readonly JsonObject[], targets: readonly JsonObject[]): Setting[] {
   const place = [...path, "targets"];
-  const rest = old.filter((one) => !targets.some((target) => isSame(one, target)));
-  if (rest.length < old.length) return [{ at: place, value: [...targets, ...rest] }];
-  return [...targets].reverse().map((value) => ({ at: place, value, isFirst: true }));
+  const isAmong = (list: readonly JsonObject[], target: JsonObject) => list.some((one) => isSame(one, target));
+  if (isAmong(old, targets[0]!)) {
+    return [{ at: place, value: [...targets, ...old.filter((one) => !isAmong(targets, one))] }];
+  }
+  return targets.filter((target) => !isAmong(old, target)).reverse().map((value) => ({
+    at: place,
+    value,
+    isFirst: true,
+  }));
 }
 
 function targetsOf(alias: JsonValue | undefined): JsonObject[] {

@@ -6,9 +6,10 @@ import { ConfigError, loadConfig } from "../../config/load.ts";
 import { PLACEHOLDER_SECRET } from "../../config/secrets.ts";
 import { maskText } from "../../config/mask_text.ts";
 import { runUnsliced } from "../../util/sliced_work.ts";
+import type { Dialog } from "../dialog/dialog.ts";
 import type { Program } from "../program.ts";
 import type { Answers, Plan, Written } from "./answers.ts";
-import type { Facts } from "./entries.ts";
+import type { Facts } from "./standing.ts";
 import { FileError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
 import { planFiles, type PlannedText, type Problem } from "./plan.ts";
 
@@ -24,6 +25,8 @@ export interface World {
   readAll(): string;
   /** Asks the user. Absent without a terminal. */
   ask(question: string): string | undefined;
+  /** Asks the questions. By default chosen by the terminal. */
+  dialog?: Dialog;
   /** The base URLs of servers to look for. By default the usual ones. */
   addresses?: readonly string[];
 }
