@@ -95,13 +95,12 @@ function chosenOf(remove, redraw) {
     return h(
       "tr",
       {},
-      h("td", {}, name),
-      h("td", { class: "target" }, h("code", {}, one.model), " ", h("span", { class: "quiet" }, `at ${one.upstream}`)),
+      h("td", {}, name, h("p", { class: "quiet" }, `${one.model} at ${one.upstream}`)),
       h("td", {}, isDefault),
       h("td", {}, button),
     );
   });
-  const heads = ["Name that clients ask for", "Model", "Default", "Actions"];
+  const heads = ["Name that clients ask for", "Default", "Actions"];
   return [
     h(
       "div",

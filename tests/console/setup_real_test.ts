@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
 import { chatServer, withServer } from "../programs/probed.ts";
-import { type Launched, withFolder, withLaunched } from "../support/process.ts";
+import { type Launched, runLaunched, withFolder, withLaunched } from "../support/process.ts";
 import { browser } from "./desk.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
@@ -65,11 +65,23 @@ async function wholeWay(page: Page, gateway: Launched, folder: string, urls: { s
   const { mode } = await Deno.stat(`${folder}/gateway.azure.secret`);
   assertEquals(mode! & 0o777, 0o600);
   await link(page, "Connect a client").click();
-  await page.getByText("Found on this machine").waitFor();
+  await button(page, "Show the change: Continue").click();
+  await page.getByRole("region", { name: "config.yaml" }).getByText("oss/v1").waitFor();
+  await button(page, "Connect: Continue").click();
+  await page.getByText("Continue works with this gateway.").waitFor();
+  const settings = `${folder}/../.continue/config.yaml`;
+  assertStringIncludes(await Deno.readTextFile(settings), "paid-large");
+  await button(page, "Undo: Continue").click();
+  await page.getByText("Continue is as it was before.").waitFor();
   await link(page, "Send your first request").click();
   await button(page, "Send one from this page").click();
   await page.getByText("It works: your request has arrived and was answered.").waitFor();
 
+  await secondTab(page, gateway, { first, from });
+}
+
+/** A code opens one tab. */
+async function secondTab(page: Page, gateway: Launched, { first, from }: { first: string; from: number }) {
   const other = await page.context().newPage();
   await other.goto(`${gateway.url}/console/#setup?upstream`);
   await other.getByLabel("One-time code").fill(first);
@@ -78,35 +90,59 @@ async function wholeWay(page: Page, gateway: Launched, folder: string, urls: { s
   await other.getByLabel("One-time code").fill(await codeIn(gateway, from));
   await button(other, "Continue").click();
   await other.getByLabel("A server on this machine").waitFor();
+  await other.close();
+}
+
+/** From no keys to a key for a team, with a budget. */
+async function teamKey(page: Page, operatorKey: string): Promise<void> {
+  await link(page, "Keys").click();
+  await button(page, "Create keys here …").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText('+   "storedKeys": true').waitFor();
+  await dialog.getByRole("button", { name: "Write this file" }).click();
+  await dialog.getByText("Written.").waitFor();
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await page.getByLabel("Operator key").fill(operatorKey);
+  await button(page, "Log in").click();
+  await button(page, "New key").click();
+  await page.getByLabel("Name", { exact: true }).fill("team");
+  await page.getByLabel("Budget in dollars").fill("5");
+  await button(page, "Create").click();
+  await page.getByLabel(/copy it now/).waitFor();
+}
+
+/** The rest of the way, on a gateway in a folder of its own. */
+async function inFolder(folder: string, urls: { server: string; provider: string }): Promise<void> {
+  const { chromium } = await import("playwright-core");
+  const opened = await chromium.launch({ executablePath: browser, headless: true });
+  const place = { cwd: `${folder}/work`, env: { HOME: folder, XDG_DATA_HOME: `${folder}/data` } };
+  await Deno.mkdir(place.cwd);
+  // A client counts as installed if its folder is there. Its proof then asks the gateway in its place.
+  await Deno.mkdir(`${folder}/.continue`);
+  try {
+    await withLaunched([], place, async (gateway) => {
+      const page = await (await opened.newContext()).newPage();
+      await wholeWay(page, gateway, place.cwd, urls);
+      const made = await runLaunched(["keys", "create", "me", "--operator"], place);
+      await teamKey(page, made.stdout.trim());
+    });
+  } finally {
+    await opened.close();
+  }
 }
 
 Deno.test({
-  name: `console: the guide sets up a real gateway${reason}`,
+  name: `console: the guide sets up a real gateway, connects a client, and makes a key for a team${reason}`,
   ignore: !browser,
   // The driver of the browser keeps what it opened until the process ends.
   sanitizeOps: false,
   sanitizeResources: false,
   fn: () =>
     withFolder((folder) =>
-      withServer(server, (serverUrl) =>
-        withServer(provider, async (providerUrl) => {
-          const { chromium } = await import("playwright-core");
-          const opened = await chromium.launch({ executablePath: browser, headless: true });
-          const env = { HOME: folder, XDG_DATA_HOME: `${folder}/data` };
-          await Deno.mkdir(`${folder}/work`);
-          await Deno.mkdir(`${folder}/.config/opencode`, { recursive: true });
-          try {
-            await withLaunched([], { cwd: `${folder}/work`, env }, async (gateway) => {
-              const page = await (await opened.newContext()).newPage();
-              const urls = { server: `${serverUrl}/v1`, provider: providerUrl };
-              await wholeWay(page, gateway, `${folder}/work`, urls).catch(async (error) => {
-                await page.screenshot({ path: "/tmp/w3g/real.png", fullPage: true });
-                throw error;
-              });
-            });
-          } finally {
-            await opened.close();
-          }
-        }))
+      withServer(
+        server,
+        (serverUrl) =>
+          withServer(provider, (providerUrl) => inFolder(folder, { server: `${serverUrl}/v1`, provider: providerUrl })),
+      )
     ),
 });
