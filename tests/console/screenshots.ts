@@ -8,6 +8,7 @@ import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/
 import { answerStream, frame } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { browser, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
+import { CODES, setupRig } from "./setup_rig.ts";
 
 const IMAGES = new URL("../../docs/images/", import.meta.url);
 const WIDE = { width: 1100, height: 640 };
@@ -199,11 +200,38 @@ async function takeAll(opened: Browser): Promise<void> {
   });
 }
 
+/** The guide, in the order of its steps. */
+async function takeGuide(opened: Browser): Promise<void> {
+  await withDesk(opened, () => setupRig({ needsCode: true }).app, async ({ page, url }) => {
+    await page.setViewportSize(WIDE);
+    await page.goto(`${url}/console/#setup?code=${CODES[0]}`);
+    const add = page.getByRole("button", { name: "Add Ollama 0.14" });
+    await add.click();
+    await page.getByText("Ollama 0.14 answers").waitFor();
+    await page.setViewportSize({ ...WIDE, height: 920 });
+    await take(page, "console-setup-upstream");
+    await page.setViewportSize(WIDE);
+    await page.getByRole("link", { name: "Choose models" }).click();
+    await page.getByLabel("Name of qwen3:8b").waitFor();
+    await page.getByRole("link", { name: "Review the files" }).click();
+    await page.getByRole("button", { name: "Write this file" }).waitFor();
+    await page.setViewportSize({ ...WIDE, height: 760 });
+    await take(page, "console-setup-files");
+    await page.setViewportSize(WIDE);
+    await page.getByRole("button", { name: "Write this file" }).click();
+    await page.getByRole("link", { name: "Connect a client" }).click();
+    await page.getByRole("button", { name: "Connect: Claude Code" }).click();
+    await page.getByText("Claude Code works with this gateway.").waitFor();
+    await take(page, "console-setup-client");
+  });
+}
+
 if (!browser) throw new Error("There is no Chromium on this machine");
 const { chromium } = await import("playwright-core");
 const opened = await chromium.launch({ executablePath: browser, headless: true });
 try {
   await takeAll(opened);
+  await takeGuide(opened);
 } finally {
   await opened.close();
 }
