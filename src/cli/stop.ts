@@ -9,6 +9,8 @@ import type { Terminal } from "./terminal.ts";
 const ABORT_LIMIT_MS = 1_000;
 /** Signals within this time are one, in milliseconds: a key press comes both from the terminal and from the task runner. */
 const SAME_SIGNAL_MS = 250;
+/** How often a good moment to close the port is looked for. */
+const MOST_TRIES = 500;
 /** How often it is checked whether the launcher still runs, in milliseconds. */
 const LOOK_MS = 500;
 
@@ -57,12 +59,25 @@ async function stopAt(signal: Signal | typeof REPLACED, stopping: Stopping): Pro
   );
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
+  if (signal === REPLACED) await untilAllAreAccepted();
   const drained = server.shutdown().then(() => app().settled()).then(() => true);
   const overdue = Promise.race([delayWhileAlive(drainMs), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
   app().abort();
   await Promise.race([drained, delay(ABORT_LIMIT_MS)]);
   return false;
+}
+
+/**
+ * A connection that the system has opened, but that the server has not accepted yet, is reset when the server closes its port. The
+ * server accepts before timers fire. So the best moment is a timer that is not late, because then nothing else was done in between.
+ */
+async function untilAllAreAccepted(): Promise<void> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const before = performance.now();
+    await delay(1);
+    if (performance.now() - before < 2) return;
+  }
 }
 
 /** Must be called before the first client is served, because an unwatched signal ends the process at once. */
