@@ -146,6 +146,7 @@ async function begin(place, step, now, code) {
   const form = codeForm(() => {
     body.replaceChildren();
     opened = step.open(body, now);
+    body.querySelector("input")?.focus();
   }, problem);
   body.replaceChildren(form);
   form.querySelector("input")?.focus();

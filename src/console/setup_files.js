@@ -35,6 +35,7 @@ export function filesStep(place, setup) {
     onWritten() {
       forgetDraft();
       bar.replaceChildren(next, h("a", { class: "button", href: "#setup?upstream" }, "Add another upstream"));
+      next.focus();
     },
   });
   return {};

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** The step that adds upstreams: a hub's token, a provider's key, a server, or the sandbox. */
 import { h, LoginNeeded } from "./dom.js";
+import { freeName } from "./model_names.js";
 import { act, draft } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 import { hubForm, providerForm, sandboxForm, serverForm } from "./source_forms.js";
@@ -57,7 +58,7 @@ export function sourcesStep(place, setup) {
   const add = async (source, title) => {
     outcome.textContent = "";
     problem.replaceChildren();
-    const found = await testing(place, setup, source).catch((error) => {
+    const found = await testingApart(place, setup, source).catch((error) => {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       return { ok: /** @type {const} */ (false), reason: error.message, cure: undefined };
     });
@@ -103,6 +104,26 @@ export function sourcesStep(place, setup) {
     choose(first.value);
   }
   return {};
+}
+
+/**
+ * Tests a source. One that would take the name of another gets a name of its own; the same one with another secret replaces it.
+ * @param {HTMLElement} place
+ * @param {Setup} setup
+ * @param {Source} source
+ */
+async function testingApart(place, setup, source) {
+  const found = await testing(place, setup, source);
+  const isTaken = found.ok &&
+    draft.sources.some((one) => one.upstream === found.upstream && addressOf(one.source) !== addressOf(found.source));
+  if (!isTaken || !("baseUrl" in source)) return found;
+  const name = freeName(found.upstream, draft.sources.map(({ upstream }) => upstream), true);
+  return await testing(place, setup, { ...source, name });
+}
+
+/** @param {Source} source */
+function addressOf(source) {
+  return "baseUrl" in source ? source.baseUrl : undefined;
 }
 
 /**

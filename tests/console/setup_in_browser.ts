@@ -65,7 +65,7 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
 
   await page.getByText("only you can read it (mode 0600)").waitFor();
   const text = await page.getByLabel("Text of gateway.json").innerText();
-  assertStringIncludes(text, "// The names that clients ask for.");
+  assertStringIncludes(text, "// Every name that is not listed");
   assertStringIncludes(text, '"fast": {');
   assert(!(await page.content()).includes(GOOD_KEY), "No secret is on the page");
   await isNarrow(page);
@@ -104,7 +104,7 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
 }
 
 /** A code opens one tab. The other one says where the next code is, and goes on with it. */
-async function secondTab({ page, url }: Desk): Promise<void> {
+async function secondTab({ page, url }: Desk, _: Rig, script: Script): Promise<void> {
   await page.goto(`${url}/console/#setup?code=${CODES[0]}`);
   await page.getByLabel("A server on this machine").waitFor();
   assert(!page.url().includes("code"), "The code leaves the address");
@@ -116,7 +116,13 @@ async function secondTab({ page, url }: Desk): Promise<void> {
   await other.getByText("Each code opens one tab").waitFor();
   await other.getByLabel("One-time code").fill(CODES[1]!);
   await button(other, "Continue").click();
-  await other.getByLabel("A server on this machine").waitFor();
+  await other.getByLabel("Only the sandbox").check();
+  script.isForgetful = true;
+  await button(other, "Use the sandbox").click();
+  await other.getByRole("alert").getByText("Give the one-time code from the terminal first").waitFor();
+  await other.getByLabel("One-time code").fill(CODES[2]!);
+  await button(other, "Continue").click();
+  await other.getByText("Sandbox answers: 1 model.").waitFor();
   await other.close();
 }
 
@@ -221,7 +227,7 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
   await link(page, "Inspect").click();
   await button(page, "Record requests …").click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText('{"console":{"record":{}}}').waitFor();
+  await dialog.getByText('"console": { "record": {} }').waitFor();
   assertEquals(await faultsOf(page), []);
   await dialog.getByRole("button", { name: "Write this file" }).click();
   await dialog.getByText("Written. The gateway uses it now.").waitFor();

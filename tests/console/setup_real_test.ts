@@ -93,6 +93,40 @@ async function secondTab(page: Page, gateway: Launched, { first, from }: { first
   await other.close();
 }
 
+/** The buttons of pages that have nothing to show. */
+async function turnOn(page: Page): Promise<void> {
+  for (
+    const [name, words, change, after] of [
+      ["Inspect", "Record requests …", '"record": {}', "Requests are recorded from now on."],
+      ["Usage", "Record usage …", '"usage": {}', "Nothing was used in this period."],
+      ["Configuration", "Edit it here …", '"edit": true', "Ctrl+Space moves to the suggestions"],
+    ] as const
+  ) {
+    await link(page, name).click();
+    await button(page, words).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(change).last().waitFor();
+    await dialog.getByRole("button", { name: "Write this file" }).click();
+    await dialog.getByText("Written.").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByText(after).waitFor();
+  }
+}
+
+/** A model of an upstream that is there. */
+async function addModel(page: Page): Promise<void> {
+  await link(page, "Upstreams").click();
+  await link(page, "Add model").click();
+  await page.getByLabel("Upstream", { exact: true }).selectOption("azure");
+  await page.getByRole("checkbox", { name: "paid-large" }).check();
+  await page.getByLabel("Name of paid-large").fill("large");
+  await page.keyboard.press("Tab");
+  await link(page, "Review the files").click();
+  await page.getByLabel("Changes, line by line").getByText('"large"').waitFor();
+  await button(page, "Write this file").click();
+  await page.getByText("Written. The gateway uses it now.").waitFor();
+}
+
 /** From no keys to a key for a team, with a budget. */
 async function teamKey(page: Page, operatorKey: string): Promise<void> {
   await link(page, "Keys").click();
@@ -123,6 +157,8 @@ async function inFolder(folder: string, urls: { server: string; provider: string
     await withLaunched([], place, async (gateway) => {
       const page = await (await opened.newContext()).newPage();
       await wholeWay(page, gateway, place.cwd, urls);
+      await addModel(page);
+      await turnOn(page);
       const made = await runLaunched(["keys", "create", "me", "--operator"], place);
       await teamKey(page, made.stdout.trim());
     });

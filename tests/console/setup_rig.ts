@@ -1,12 +1,15 @@
 /** A gateway whose launcher follows a script, for the pages of the guide. */
 import type { SetupDesk, SetupTask, TakenEffect } from "../../src/context/setup.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { deno } from "../../src/platform/deno.ts";
 import type { Answers, CheckedSource, Found, Plan, Source } from "../../src/programs/init/answers.ts";
+import { planFiles } from "../../src/programs/init/plan.ts";
+import { factsFor } from "../../src/programs/init/work.ts";
 import { CONFIG, type ConfigInput, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
 
 /** The codes in the terminal, one after another. */
-export const CODES = ["QUIET-FOX-17", "BRAVE-OWL-42"];
+export const CODES = ["7HTK-93QA", "M4XR-K8WD", "Z2PB-55NE"];
 export const GOOD_KEY = "a-key-that-is-good";
 const MANY = Array.from({ length: 150 }, (_, index) => `lab/model-${index}`);
 const HUB_MODELS = ["sentence/embedding-small", "openai/gpt-oss-120b", "zai-org/GLM-5.3", ...MANY];
@@ -23,6 +26,8 @@ export interface Script {
   servers?: Found["servers"];
   /** Waited for before the steps of a client's proof go on. */
   proof?: Promise<void>;
+  /** Set to have all codes that were given forgotten. */
+  isForgetful?: boolean;
   /** What the proof ends with. */
   failure?: string;
 }
@@ -68,6 +73,8 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
   let opened = 0;
   const needsCode = script.needsCode ?? false;
   const admit = (session: string | undefined) => {
+    if (script.isForgetful) sessions.clear();
+    script.isForgetful = false;
     if (!needsCode || sessions.has(session ?? "")) return;
     throw new GatewayError("permission", "Give the one-time code from the terminal first");
   };
@@ -142,34 +149,18 @@ const BEFORE = `{
   "extends": "default"
 }
 `;
+const FILE = "/home/anna/gateway.json";
+const FACTS = factsFor({ path: FILE, program: { platform: deno, plugins: {} } });
 
-function planned({ sources, models, ...rest }: Answers, { isFresh = true }: Script): Plan {
-  const named = models.map(({ name, upstream, model }) =>
-    `        "${name}": { "task": "chat", "targets": [{ "upstream": "${upstream}", "model": "${model}" }] }`
-  );
-  const more = "settings" in rest
-    ? `  // Turned on in the console.\n  "more": ${JSON.stringify(rest.settings)},\n`
-    : "";
-  const text = `{
-  // The upstreams of this gateway.
-  "extends": "default",
-${more}  "lanes": {
-    "oss": {
-      // The names that clients ask for.
-      "models": {
-${named.join(",\n")}
-      }
-    }
-  }
-}
-`;
-  const file = { path: "/home/anna/gateway.json", text, isSecret: false, ...!isFresh && { before: BEFORE } };
-  const secrets = sources.flatMap((source) =>
-    "secret" in source && source.secret
-      ? [{ path: `/home/anna/gateway.${source.kind}.secret`, text: "…", isSecret: true }]
-      : []
-  );
-  return { ok: true, files: [file, ...secrets], version: "1" };
+/** As the command plans it, for the folder of a user who has no file or the one above. */
+function planned(answers: Answers, { isFresh = true }: Script): Plan {
+  const plan = planFiles(answers, { path: FILE, text: isFresh ? undefined : BEFORE }, FACTS);
+  if ("problems" in plan) return { ok: false, problems: plan.problems };
+  const files = plan.files.map((file) => ({
+    ...file,
+    ...file.isSecret ? { text: "…\n" } : !isFresh && { before: BEFORE },
+  }));
+  return { ok: true, files, version: "1" };
 }
 
 async function* linesOf(task: SetupTask, { proof, failure }: Script): AsyncGenerator<string> {
