@@ -1,5 +1,6 @@
 /** The gateway's side of the launcher's desk, for the console's guide. */
 import type { LoadedConfig } from "../config/load.ts";
+import { editedFiles } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import type { SetupDesk, TakenEffect } from "../context/setup.ts";
 import { isJsonObject } from "../canonical/json.ts";
@@ -72,8 +73,12 @@ function reloaded({ running }: SetupDeskOptions, by: string): TakenEffect {
 }
 
 /** Why the gateway needs a restart for the file as it is, or with this text. */
-function restartFor({ load, platform, running }: SetupDeskOptions, text?: string): string | undefined {
+function restartFor({ file, load, platform, running }: SetupDeskOptions, text?: string): string | undefined {
   const readText = text === undefined ? platform.readText : () => text;
   const next = reload(running.config(), { load: (env) => load(env, readText), platform });
-  return "kept" in next ? next.kept : undefined;
+  if ("kept" in next) return next.kept;
+  // The gateway goes on without it, but the operator has just asked for it.
+  const isEdited = next.config.console !== false && next.config.console?.edit === true && file !== undefined;
+  const mayWrite = (path: string) => platform.isGranted({ name: "write", path });
+  return isEdited && !editedFiles(file).every(mayWrite) ? "Changing the file here needs a restart" : undefined;
 }

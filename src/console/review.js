@@ -67,9 +67,7 @@ export async function review(place, setup, answers, { onWritten }) {
   });
   place.replaceChildren(
     ...files.map(fileView),
-    restart === undefined
-      ? h("p", {}, "The gateway uses it at once, without a restart.")
-      : h("p", {}, `${restart.replace(/\.$/, "")}. Running requests are finished first: none is dropped.`),
+    h("p", {}, effectOf(restart, setup)),
     h("div", { class: "bar" }, write),
     problem,
   );
@@ -104,6 +102,13 @@ async function awaitGateway(before) {
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
   throw new Error("The gateway does not answer after its restart: look at the terminal where it runs");
+}
+
+/** @type {(restart: string | undefined, setup: Setup) => string} */
+function effectOf(restart, { isFresh }) {
+  if (restart === undefined && !isFresh) return "The gateway uses it at once, without a restart.";
+  const why = restart?.replace(/\.$/, "") ?? "The first file needs a restart";
+  return `${why}. Running requests are finished first: none is dropped.`;
 }
 
 /** @param {readonly PlannedFile[]} files */

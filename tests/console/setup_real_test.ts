@@ -117,7 +117,7 @@ async function turnOn(page: Page): Promise<void> {
 async function addModel(page: Page): Promise<void> {
   await link(page, "Upstreams").click();
   await link(page, "Add model").click();
-  await page.getByLabel("Upstream", { exact: true }).selectOption("azure");
+  await page.getByRole("combobox", { name: "Upstream" }).selectOption("azure");
   await page.getByRole("checkbox", { name: "paid-large" }).check();
   await page.getByLabel("Name of paid-large").fill("large");
   await page.keyboard.press("Tab");
