@@ -180,7 +180,8 @@ async function* withResult(
   for await (const line of lines) {
     const one = parsed(line);
     if (!isObject(one)) continue;
-    hasResult ||= one.result !== undefined;
+    // Files that are only shown have no other result.
+    hasResult ||= one.result !== undefined || one.files !== undefined;
     yield line;
   }
   if (hasResult) return;

@@ -143,6 +143,7 @@ function startTask(launcher: string, command: Command, leaving: AbortSignal, run
   const late = setTimeout(() => end(`It took longer than ${patienceMs / 1000} seconds`), patienceMs);
   const left = () => end("The page has left");
   const stop = () => end("The gateway stops");
+  if (!isWhole && leaving.aborted) left();
   if (!isWhole) leaving.addEventListener("abort", left, { once: true });
   running.add(stop);
   void write(child, input);
