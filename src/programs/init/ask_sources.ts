@@ -8,6 +8,7 @@ import type { FoundServer, Source } from "./answers.ts";
 import { checkSource } from "./check_source.ts";
 import { type Asking, given } from "./asking.ts";
 import { checkedUrl, providerUrl } from "./entries.ts";
+import { UNKNOWN_SERVER } from "./names.ts";
 import { failure, nameOf } from "./show.ts";
 import { AnswerError } from "./standing.ts";
 import { factsFor } from "./work.ts";
@@ -57,10 +58,10 @@ function isAt(source: Source, baseUrl: string): boolean {
 
 function choicesFor(servers: readonly FoundServer[]): Choice[] {
   return [
-    ...servers.map(({ baseUrl, title, models }) => ({
+    ...servers.map(({ baseUrl, title, models, needsSecret }) => ({
       value: baseUrl,
       label: `${title} at ${baseUrl}`,
-      hint: models.length === 1 ? models[0]! : `${models.length} models`,
+      hint: needsSecret ? "it needs a key" : models.length === 1 ? models[0]! : counted(models.length),
     })),
     { value: "provider", label: "A provider", hint: "with your key" },
     { value: "hub", label: hubToken.title, hint: "with your token; many open models" },
@@ -87,7 +88,9 @@ async function askDetails(kind: string, servers: readonly FoundServer[], asking:
     default: {
       const found = servers.find(({ baseUrl }) => baseUrl === kind)!;
       const { baseUrl, title, needsSecret } = found;
-      const secret = needsSecret ? await askSecret(`Key for ${title}`, asking) : {};
+      const secret = needsSecret
+        ? await askSecret(`Key for ${title === UNKNOWN_SERVER ? baseUrl : title}`, asking)
+        : {};
       return [{ kind: "server", baseUrl, title, ...secret }];
     }
   }
