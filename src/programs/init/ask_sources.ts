@@ -5,7 +5,7 @@ import { isLoopback } from "../../util/urls_and_headers.ts";
 import type { Choice } from "../dialog/dialog.ts";
 import { withProgress } from "../progress.ts";
 import type { FoundServer, Source } from "./answers.ts";
-import { checkSource } from "./check_source.ts";
+import { asTested, checkSource } from "./check_source.ts";
 import { type Asking, given } from "./asking.ts";
 import { checkedUrl, providerUrl } from "./entries.ts";
 import { UNKNOWN_SERVER } from "./names.ts";
@@ -170,7 +170,7 @@ async function addTested(first: Source, added: Added[], asking: Asking): Promise
       dialog.say(`${name}: it works${models.length > 0 ? ` and has ${counted(models.length)}` : ""}`);
       if (remark !== undefined) dialog.say(`  ${remark}`);
       const at = added.findIndex((one) => one.upstream === upstream);
-      added.splice(at < 0 ? added.length : at, at < 0 ? 0 : 1, { source: checked.source, upstream, models });
+      added.splice(at < 0 ? added.length : at, at < 0 ? 0 : 1, { source: asTested(source, checked), upstream, models });
       return;
     }
     dialog.say(`${name}: ${failure(checked)}`);
