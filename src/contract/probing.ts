@@ -64,6 +64,6 @@ export interface TokenCheck {
   path: string;
   /** The page on which its users create a token. */
   keysAt: string;
-  /** What the token may not do, as a sentence. Absent if it may do everything that the gateway needs. */
+  /** The missing permission, as a sentence. Absent if the token may do everything that the gateway needs. */
   lacks(body: JsonValue): string | undefined;
 }

@@ -91,7 +91,8 @@ function terminal(program: Program): Prompter {
     async chooseClients(found) {
       const dialog = await openDialog(program);
       const all = found.map(({ name, title }) => ({ value: name, label: title, hint: name }));
-      return await dialog.chooseSeveral("Which clients do you want to connect?", all, found.map(({ name }) => name));
+      const first = found.length === 1 ? [found[0]!.name] : [];
+      return await dialog.chooseSeveral("Which clients do you want to connect?", all, first);
     },
   };
 }

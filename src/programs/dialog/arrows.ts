@@ -19,7 +19,7 @@ export function arrowDialog(say: (text: string) => void): Dialog {
     },
     async chooseSeveral(message, choices, first = []) {
       const question = {
-        message: `${message} (space chooses, enter goes on)`,
+        message,
         options: options(choices),
         initialValues: [...first],
         required: false,

@@ -80,7 +80,7 @@ export type CheckedSource =
     /** The name of its upstream, for `ChosenModel`. */
     upstream: string;
     models: string[];
-    /** The source to put into `Answers`: with its name, its title and the address at which it answered. */
+    /** The source for `Answers`: with its name, its title and the address at which it answered, and without its secret. */
     source: Source;
     remark?: string;
   }

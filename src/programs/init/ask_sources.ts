@@ -5,9 +5,10 @@ import { isLoopback } from "../../util/urls_and_headers.ts";
 import type { Choice } from "../dialog/dialog.ts";
 import { withProgress } from "../progress.ts";
 import type { FoundServer, Source } from "./answers.ts";
-import { checkSource } from "./check_source.ts";
+import { asTested, checkSource } from "./check_source.ts";
 import { type Asking, given } from "./asking.ts";
 import { checkedUrl, providerUrl } from "./entries.ts";
+import { UNKNOWN_SERVER } from "./names.ts";
 import { failure, nameOf } from "./show.ts";
 import { AnswerError } from "./standing.ts";
 import { factsFor } from "./work.ts";
@@ -57,10 +58,10 @@ function isAt(source: Source, baseUrl: string): boolean {
 
 function choicesFor(servers: readonly FoundServer[]): Choice[] {
   return [
-    ...servers.map(({ baseUrl, title, models }) => ({
+    ...servers.map(({ baseUrl, title, models, needsSecret }) => ({
       value: baseUrl,
       label: `${title} at ${baseUrl}`,
-      hint: models.length === 1 ? models[0]! : `${models.length} models`,
+      hint: needsSecret ? "it needs a key" : models.length === 1 ? models[0]! : counted(models.length),
     })),
     { value: "provider", label: "A provider", hint: "with your key" },
     { value: "hub", label: hubToken.title, hint: "with your token; many open models" },
@@ -87,7 +88,9 @@ async function askDetails(kind: string, servers: readonly FoundServer[], asking:
     default: {
       const found = servers.find(({ baseUrl }) => baseUrl === kind)!;
       const { baseUrl, title, needsSecret } = found;
-      const secret = needsSecret ? await askSecret(`Key for ${title}`, asking) : {};
+      const secret = needsSecret
+        ? await askSecret(`Key for ${title === UNKNOWN_SERVER ? baseUrl : title}`, asking)
+        : {};
       return [{ kind: "server", baseUrl, title, ...secret }];
     }
   }
@@ -167,7 +170,7 @@ async function addTested(first: Source, added: Added[], asking: Asking): Promise
       dialog.say(`${name}: it works${models.length > 0 ? ` and has ${counted(models.length)}` : ""}`);
       if (remark !== undefined) dialog.say(`  ${remark}`);
       const at = added.findIndex((one) => one.upstream === upstream);
-      added.splice(at < 0 ? added.length : at, at < 0 ? 0 : 1, { source: checked.source, upstream, models });
+      added.splice(at < 0 ? added.length : at, at < 0 ? 0 : 1, { source: asTested(source, checked), upstream, models });
       return;
     }
     dialog.say(`${name}: ${failure(checked)}`);

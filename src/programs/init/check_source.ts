@@ -27,11 +27,19 @@ const LOCAL_PATIENCE_MS = 4_000;
 export async function checkSource(source: Source, place: Place): Promise<CheckedSource> {
   try {
     const checked = await check(source, place);
-    return checked.ok ? { ...checked, models: [...new Set(checked.models)].sort(chatFirst) } : checked;
+    if (!checked.ok) return checked;
+    const models = [...new Set(checked.models)].sort(chatFirst);
+    // A secret is never printed.
+    return { ...checked, models, source: { ...checked.source, secret: undefined } as Source };
   } catch (error) {
     if (error instanceof AnswerError || error instanceof FileError) return { ok: false, reason: error.message };
     throw error;
   }
+}
+
+/** The source as it was found to work, with the secret that was entered. */
+export function asTested(entered: Source, { source }: Extract<CheckedSource, { ok: true }>): Source {
+  return { ...source, ..."secret" in entered && { secret: entered.secret } } as Source;
 }
 
 /** A stable order: the list's own, but with models for chat before all others. */

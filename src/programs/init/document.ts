@@ -78,7 +78,11 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
     ...comment === undefined ? [] : [`${indent}// ${comment}`],
     `${indent}${JSON.stringify(name)}: ${print(value, indent, layout)}`,
   ];
-  const before = last && !comma ? `${text.slice(0, from)},${text.slice(from, place)}` : text.slice(0, place);
+  const start = around.offset + 1;
+  const kept = last && !comma ? `${text.slice(start, from)},${text.slice(from, place)}` : text.slice(start, place);
+  // An object that was on one line gets a line for each property.
+  const isOneLine = last !== undefined && !text.slice(start, end).includes("\n");
+  const before = text.slice(0, start) + (isOneLine ? `${eol}${indent}${kept.trimStart()}` : kept);
   const rest = text.slice(place);
   const isOpen = /^[ \t]*\r?\n/.test(rest);
   return `${before}${eol}${lines.join(eol!)}${comma ? "," : ""}${isOpen ? rest : `${eol}${outer}${rest.trimStart()}`}`;

@@ -6,6 +6,7 @@ import { foundClients } from "../connect/found_clients.ts";
 import { findKind } from "../probe/examine.ts";
 import { modelsIn, openProbe, ProbeError } from "../probe/probe_call.ts";
 import type { Found, FoundServer } from "./answers.ts";
+import { UNKNOWN_SERVER } from "./names.ts";
 
 /** How long a server may take for one answer, in milliseconds. All are asked at once. */
 const PATIENCE_MS = 500;
@@ -28,7 +29,7 @@ async function serverAt(baseUrl: string, platform: Pick<Platform, "fetch">): Pro
   if (!needsSecret && !isList) return undefined;
   const title = await kindAt({ baseUrl }, platform);
   if (title?.startsWith(OWN_TITLE)) return undefined;
-  return { baseUrl, title: title ?? "A server", models: modelsIn(list), needsSecret };
+  return { baseUrl, title: title ?? UNKNOWN_SERVER, models: modelsIn(list), needsSecret };
 }
 
 interface Address {

@@ -8,7 +8,7 @@ import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import type { Answers, Source } from "./answers.ts";
-import { checkSource } from "./check_source.ts";
+import { asTested, checkSource } from "./check_source.ts";
 import { find } from "./find.ts";
 import { type Example, help, type Options, parseOptions, type Step } from "./options.ts";
 import { failure, nameOf, problemsIn, showFiles } from "./show.ts";
@@ -162,7 +162,7 @@ async function checkedSources(
       return undefined;
     }
     if (checked.remark !== undefined) say(`${name}: ${checked.remark}`);
-    sources.push(checked.source);
+    sources.push(asTested(source, checked));
   }
   return sources;
 }

@@ -3,6 +3,9 @@ import type { Providers } from "../../contract/provider.ts";
 import { isLoopback } from "../../util/urls_and_headers.ts";
 import type { ServerSource } from "./answers.ts";
 
+/** The title of a server that does not identify itself. */
+export const UNKNOWN_SERVER = "A server";
+
 /** The provider whose servers call themselves so, on any machine. */
 export function providerTitled(title: string | undefined, providers: Providers): string | undefined {
   const word = title?.split(" ")[0];
@@ -21,7 +24,8 @@ function isLocal(baseUrl: string): boolean {
 /** The name of a server's upstream: its kind, and where it is if that is not the usual place. */
 export function serverName({ baseUrl, title }: ServerSource, providers: Providers): string {
   const provider = providerTitled(title, providers);
-  const kind = provider ?? (slug(title?.split(/ [\dv]/)[0] ?? "") || "server");
+  const own = title === UNKNOWN_SERVER ? "" : slug(title?.split(/ [\dv]/)[0] ?? "");
+  const kind = provider ?? (own || "server");
   const usual = provider && Object.values(providers[provider]!.drivers)[0]!.baseUrl;
   const { hostname, port } = URL.parse(baseUrl) ?? { hostname: "", port: "" };
   if (usual && sameAddress(usual, baseUrl)) return kind;

@@ -119,7 +119,7 @@ function furtherSettings(wanted: JsonValue = {}, own: JsonValue | undefined, pat
   return Object.entries(wanted).flatMap(([name, value]) => furtherSettings(value, own[name], [...path, name]));
 }
 
-function modelSettings(chosen: ChosenModel, { whole }: Standing, facts: Facts): Setting[] {
+function modelSettings(chosen: ChosenModel, { own, whole }: Standing, facts: Facts): Setting[] {
   const { name, upstream, model } = chosen;
   if (name.trim() === "") throw new AnswerError("name", "Expected the name of a model");
   if (at(whole, "upstreams", upstream) === undefined) {
@@ -131,9 +131,21 @@ function modelSettings(chosen: ChosenModel, { whole }: Standing, facts: Facts): 
   const alias = at(whole, ...path);
   const targets = targetsOf(alias);
   if (isSame(targets[0], target)) return [];
-  // A name of the built-in lane keeps what is known about the model.
+  if (at(own, ...path) === undefined && targets.length > 0) {
+    // A server of one's own may have been started with less context.
+    const isShorter = isServer(at(whole, "upstreams", upstream), facts) && at(alias, "contextLength") !== undefined;
+    const value = { targets: [target], ...isShorter && { contextLength: null } };
+    return [{ at: path, value, comment: "In place of the built-in model of this name, whose other settings stay" }];
+  }
   if (targets.length > 0) return firstTargets(path, targets, [target]);
   return [{ at: path, value: { task: taskFor(chosen, whole, facts), targets: [target] } }];
+}
+
+/** Whether the upstream is no paid service. */
+function isServer(upstream: JsonValue | undefined, { providers }: Facts): boolean {
+  const provider = at(upstream, "provider");
+  return typeof provider !== "string" ||
+    providers[provider]?.keysAt === undefined && providers[provider]?.secret === undefined;
 }
 
 /** Puts targets before those of a model that is there. */
