@@ -6,6 +6,7 @@ import type { Command, CommandOption } from "../programs/commands/command.ts";
 import { generalHelp, helpOf } from "../programs/commands/help.ts";
 import { type Listen, readArguments, toPort, toWorkers } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
+import { painter } from "../programs/paint.ts";
 import { printJson } from "../programs/json_output.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
@@ -69,6 +70,7 @@ export function dispatch(program: Program, serve: Serve): number | Promise<numbe
   const wantsHelp = help || rest.includes("--help");
   if (wantsHelp && !row.hasOwnHelp) return print(program, helpOf(row, invocation(program.platform)));
   if (help) own.args.push("--help");
+  program.streams.paintWith?.(painter(program.platform));
   return RUN[command as keyof typeof RUN]({
     args: [...words.slice(1), ...own.args],
     config: own.config ?? config,
@@ -137,7 +139,8 @@ function listenOf({ hostname, port }: { hostname?: string; port?: string }): Lis
   return { ...(hostname !== undefined && { hostname }), ...(port !== undefined && { port: toPort(port) }) };
 }
 
-function print({ streams }: Program, text: string): number {
+function print({ platform, streams }: Program, text: string): number {
+  streams.paintWith?.(painter(platform));
   streams.print(text);
   return 0;
 }

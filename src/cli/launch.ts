@@ -5,6 +5,7 @@
 import {
   ARENAS,
   codeFolder,
+  COLOUR_VARIABLES,
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
@@ -105,7 +106,7 @@ async function launch(): Promise<number> {
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
   const flags = command === "connect"
     ? await flagsToConnect()
-    : flagsOf(await forCommand(permissionsOf(place), merged, listen));
+    : flagsOf(withColours(await forCommand(permissionsOf(place), merged, listen)));
   const start = { flags, main, own, orphaned, handOver, store: keeperStore(place) };
   try {
     if (!await cache(main)) return 1;
@@ -125,6 +126,10 @@ async function forCommand(
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
+}
+
+function withColours(permissions: Permissions): Permissions {
+  return { ...permissions, env: [...permissions.env, ...COLOUR_VARIABLES] };
 }
 
 function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
@@ -189,7 +194,10 @@ async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (isWhole || await isCached(main, worker)) return true;
-  return (await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status).success;
+  say("First start: downloading the packages that Laneway needs, about 3 MB");
+  // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
+  const quiet = Deno.stderr.isTerminal() ? [] : ["--quiet"];
+  return (await new Deno.Command(Deno.execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
 }
 
 /** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */

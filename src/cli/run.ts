@@ -41,14 +41,19 @@ async function main(program: Program): Promise<number> {
     return await perform(program);
   } catch (error) {
     if (!isForUser(error)) throw error;
-    if (program.platform.args.includes("--json")) {
-      const { printFailure } = await import("../programs/json_output.ts");
-      printFailure(program.streams, error.message, error instanceof ConfigError ? { problems: error.problems } : {});
-    } else {program.streams.say(
-        error instanceof UsageError ? `${error.message}; --help lists the options` : error.message,
-      );}
+    await tell(error, program);
     return error instanceof UsageError ? 2 : 1;
   }
+}
+
+async function tell(error: Error, { platform, streams }: Program): Promise<void> {
+  if (platform.args.includes("--json")) {
+    const { printFailure } = await import("../programs/json_output.ts");
+    printFailure(streams, error.message, error instanceof ConfigError ? { problems: error.problems } : {});
+    return;
+  }
+  streams.paintWith?.((await import("../programs/paint.ts")).painter(platform));
+  streams.say(error instanceof UsageError ? `${error.message}; --help lists the options` : error.message, true);
 }
 
 function isForUser(error: unknown): error is Error {

@@ -43,6 +43,9 @@ const OWN_VARIABLES = [
 /** Variables that name the user who runs a command, for the audit log. */
 export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
 
+/** Variables by which users choose whether programs print colours. */
+export const COLOUR_VARIABLES = ["NO_COLOR", "FORCE_COLOR", "TERM"];
+
 /** The variable that tells a worker its place: the folder that the workers share, a slash and the worker's number. */
 export const WORKER_PLACE = "LANEWAY_WORKER";
 
