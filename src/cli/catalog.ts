@@ -2,6 +2,7 @@
 import { builtin } from "../util/builtin.ts";
 import { createApp, pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
+import { withPlaceholders } from "../config/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
 import { isJsonObject } from "../canonical/json.ts";
@@ -26,7 +27,7 @@ export async function writeCatalog(
   if (lane === undefined || more.length > 0) {
     throw new UsageError(`Expected the name of a lane: ${invocation(platform)} catalog <lane> [<file>]`);
   }
-  const { config } = loadConfig({ path: configPath, ...pluginFacts(plugins), env: platform.env });
+  const { config } = loadConfig({ path: configPath, ...pluginFacts(plugins), ...withPlaceholders(platform) });
   const models = await withProgress(
     program,
     `Reading the models of lane "${lane}"`,

@@ -9,7 +9,7 @@ import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
-import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
+import { withPlaceholders } from "../config/secrets.ts";
 import { asJson, format, leftOf, readerOf, type Spending } from "./keys_list.ts";
 import { createKeyring, type Keyring } from "../state/keyring.ts";
 import { invocation } from "../programs/invocation.ts";
@@ -62,8 +62,7 @@ async function manage(args: string[], path: string | undefined, program: Program
   const { env } = platform;
   const command = invocation(platform);
   // The command needs no secrets, and the user who manages keys may have none.
-  const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
-  const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
+  const { config } = loadConfig({ path, ...pluginFacts(plugins), ...withPlaceholders(platform) });
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") throw new KeysStateError(whyNoStore(platform));
   const store = createStore(config, platform, env, Date.now);

@@ -52,6 +52,8 @@ function passedOn(): string[] {
   );
 }
 
+const readText = (path: string) => Deno.readTextFileSync(path);
+
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
   try {
@@ -103,7 +105,7 @@ async function launch(): Promise<number> {
     ? { [FETCHER_URL]: beside.process.url, [FETCHER_TOKEN]: beside.token }
     : {};
   const env = (name: string) => own[name] ?? Deno.env.get(name);
-  const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
+  const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere, readText };
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf(withColours(await forCommand(permissionsOf(place), merged, listen)));

@@ -13,12 +13,12 @@ export function printPermissions(
   args: readonly string[],
   path: string | undefined,
   listen: Listen,
-  { platform: { env, os }, plugins, streams }: Program,
+  { platform: { env, os, readText }, plugins, streams }: Program,
 ): number {
   const { values: { json }, positionals: [word] } = readArguments(args, PERMISSIONS.options);
   if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
-  const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env });
-  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
+  const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env, secretText: readText });
+  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere, readText };
   const permissions = permissionsOf(place);
   const options = flagsOf(permissions);
   if (json) printJson(streams, { permissions, options });

@@ -2,7 +2,7 @@
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
-import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
+import { withPlaceholders } from "../config/secrets.ts";
 import { visible } from "../util/printable.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
@@ -21,8 +21,7 @@ export async function printUsage(args: readonly string[], path: string | undefin
   const { platform, plugins, streams } = program;
   const { env } = platform;
   const { by, csv, json } = optionsIn(args);
-  const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
-  const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
+  const { config } = loadConfig({ path, ...pluginFacts(plugins), ...withPlaceholders(platform) });
   const place = placeOfStore(config.store, platform, env);
   if (!config.usage || place === "memory") {
     throw new UsageError('Usage is not recorded: add "usage": {} to the configuration, with a store other than memory');

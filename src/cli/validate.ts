@@ -1,7 +1,7 @@
 /** The command `validate` checks a configuration without starting a gateway. */
 import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
-import { PLACEHOLDER_SECRET, upstreamsWithoutSecret } from "../config/secrets.ts";
+import { upstreamsWithoutSecret, withPlaceholders } from "../config/secrets.ts";
 import { VALIDATE } from "../programs/commands/mod.ts";
 import { type Listen, readArguments } from "../programs/flags.ts";
 import { printJson } from "../programs/json_output.ts";
@@ -17,13 +17,8 @@ export function validate(
   const { values: { json }, positionals: [file, more] } = readArguments(args, VALIDATE.options);
   if (more !== undefined) throw new UsageError(`Unexpected argument "${more}"`);
   const unset = new Set<string>();
-  const withPlaceholders = (name: string) => {
-    const value = platform.env(name);
-    if (value || name === "LANEWAY_CONFIG") return value;
-    unset.add(name);
-    return PLACEHOLDER_SECRET;
-  };
-  const { config, source } = loadConfig({ path: file ?? path, listen, ...pluginFacts(plugins), env: withPlaceholders });
+  const lookup = withPlaceholders(platform, (name) => unset.add(name));
+  const { config, source } = loadConfig({ path: file ?? path, listen, ...pluginFacts(plugins), ...lookup });
   for (const { variable, file: lacking } of upstreamsWithoutSecret(config, platform)) {
     unset.add(lacking === undefined ? variable! : `a secret in ${lacking}`);
   }

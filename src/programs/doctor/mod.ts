@@ -3,6 +3,7 @@ import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
 import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
 import type { Config } from "../../config/schema.ts";
+import { secretAt } from "../../config/secrets.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors, readableFile } from "../../http/descriptors.ts";
 import { fetchTransport } from "../../platform/fetch_transport.ts";
@@ -94,16 +95,18 @@ async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined)
 }
 
 /** Checks whether the secret of `oidc.console` can be used. The gateway itself finds out at the first login. */
-async function checkConsoleClient({ config: { oidc }, platform: { env } }: Examined): Promise<Finding[]> {
+async function checkConsoleClient({ config: { oidc }, platform }: Examined): Promise<Finding[]> {
   const { authMethod, secret } = oidc?.console ?? {};
   if (!authMethod || !secret) return [];
   const { clientAuthOf } = await import("../../http/oidc_client_auth.ts");
   try {
-    await clientAuthOf(authMethod, env(secret.env) ?? "");
+    await clientAuthOf(authMethod, secretAt(secret, platform) ?? "");
     return [];
   } catch (thrown) {
-    const cure = `Correct ${secret.env} in the gateway's environment: until then, nobody can log in with the provider`;
-    return [problem("error", "oidc-secret-unusable", secret.env, (thrown as Error).message, cure)];
+    const place = secret.file ?? secret.env!;
+    const where = secret.file === undefined ? `${place} in the gateway's environment` : place;
+    const cure = `Correct ${where}: until then, nobody can log in with the provider`;
+    return [problem("error", "oidc-secret-unusable", place, (thrown as Error).message, cure)];
   }
 }
 
