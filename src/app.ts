@@ -87,6 +87,8 @@ export interface AppOptions {
   workers?: Workers;
   /** The configuration file, for operators who change it in the console. */
   configuration?: World["configuration"];
+  /** The launcher, which runs commands for the console's guide. */
+  setup?: World["setup"];
   /** The app that this one replaces. Its counts and its state are carried over. */
   after?: Pick<App, "parts">;
   /** Lists that replace the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
@@ -138,7 +140,7 @@ export function createApp(options: AppOptions): App {
 }
 
 function createWorld(options: AppOptions): World {
-  const { config, platform = deno, env = platform.env, now = Date.now, workers, configuration } = options;
+  const { config, platform = deno, env = platform.env, now = Date.now, workers, configuration, setup } = options;
   const keeper = createPartKeeper(options.after?.parts);
   const { keep } = keeper;
   const monotonic = options.monotonic ?? (() => performance.now());
@@ -178,6 +180,7 @@ function createWorld(options: AppOptions): World {
       renewals: keep("renewals", null, () => ({ count: 0 })),
     },
     configuration,
+    setup,
   };
 }
 

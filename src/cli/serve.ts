@@ -1,34 +1,24 @@
 /** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
-import { type App, createApp, pluginFacts } from "../app.ts";
+import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
-import { placeOfStore, risksOfStore } from "../compose/store.ts";
+import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { metricsAddress } from "../config/permissions.ts";
+import { DESK, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
-import { storeKind } from "../config/store_kinds.ts";
-import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
+import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import type { Listen } from "../programs/flags.ts";
 import type { Program } from "../programs/program.ts";
-import { loadServerKind } from "../state/server_kinds.ts";
-import { collectGarbage } from "../util/collect_garbage.ts";
-import { callWhileAlive } from "../util/idle_timer.ts";
 import { createIdleWatch, type IdleWatch } from "./idle.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
-import { warmUp } from "./warm_up.ts";
 import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
-
-/** When the free descriptors are counted, in milliseconds. Counting takes a while, and must not delay the first client. */
-const COUNT_AFTER_MS = 1_000;
-/** After this many milliseconds without a request, the gateway counts as idle. */
-const IDLE_MS = 1_000;
 
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
@@ -41,7 +31,24 @@ type Load = (
 ) => LoadedConfig;
 
 /** Serves as one of `count` processes, or alone. Returns the exit code. */
-export async function serve(path: string | undefined, listen: Listen, given: Program, count = 1): Promise<number> {
+export async function serve(path: string | undefined, listen: Listen, program: Program, count = 1): Promise<number> {
+  if (variable(TAKES_OVER, program.platform) === undefined) {
+    return await serveUntilStopped(path, listen, program, count);
+  }
+  const { takeOver } = await import("./take_over.ts");
+  return await takeOver(
+    program,
+    (program, onServing) => serveUntilStopped(path, listen, program, count, onServing),
+  );
+}
+
+async function serveUntilStopped(
+  path: string | undefined,
+  listen: Listen,
+  given: Program,
+  count: number,
+  onServing?: () => Promise<void>,
+): Promise<number> {
   const worker = count > 1 ? await (await import("./worker.ts")).joinWorkers(count, given) : undefined;
   const program = worker?.program ?? given;
   const { platform, plugins, streams: { say } } = program;
@@ -60,14 +67,20 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   // If the file is removed, the built-in configuration must not take its place.
   const load: Load = (env, readText = platform.readText, secretText = platform.readText) =>
     loadConfig({ path: file ?? path, listen, ...facts, env, readText, secretText });
-  const running = createRunning(loaded, load, { descriptors, worker }, program);
+  const place: Place = {
+    path,
+    isWorker: worker !== undefined,
+    shared: worker ?? neighborOf(loaded, platform),
+    onReplaced: () => signals.replace(),
+  };
+  const running = createRunning(loaded, load, { descriptors, worker, place }, program);
   // Before the first client is served and the start-up message is printed, so that every later change is noticed.
   const again = () => running.reload();
   const stopReloading = watchConfig({ platform, file, since, terminal, again, look: running.readSecrets });
   const signals = watchSignals(platform, terminal);
   const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
-  const server = await listenAll(loaded, running, { descriptors, idleWatch, worker }, program);
+  const server = await listenAll(loaded, running, { descriptors, idleWatch, worker, place }, program);
   if (!server) {
     stopReloading();
     signals.forget();
@@ -75,9 +88,12 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   }
   const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${placeOf(thrown)}`));
   await worker?.begin(loaded, running);
+  await onServing?.();
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
-  settleIn(loaded, { descriptors, idleWatch, app, worker }, program);
+  void import("./settle_in.ts").then(({ settleIn }) =>
+    settleIn(loaded, { descriptors, idleWatch, app, worker }, program)
+  );
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
@@ -86,35 +102,25 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   return drained ? 0 : 1;
 }
 
-/** The part of the start that can wait until clients are served. */
-async function settleIn(
-  { config }: LoadedConfig,
-  { descriptors, idleWatch, app, worker }: {
-    descriptors: Descriptors;
-    idleWatch: IdleWatch;
-    app: Running["app"];
-    worker?: Worker;
-  },
-  program: Program,
-): Promise<void> {
-  const { streams: { say } } = program;
-  if (storeKind(config.store.kind).isShared) {
-    await (await loadServerKind(config.store))?.loadClient();
-    if (!worker || worker.isFirst) void tellRisks(config, program);
-  }
-  await warmUp(program, idleWatch.begun).catch(() => {}); // the user's own lists of plugins may lack one that this needs
-  callWhileAlive(COUNT_AFTER_MS, async () => {
-    const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
-    if (line !== undefined) say(line);
-    // The start leaves about 16 MB of garbage. Collecting it blocks the process for some 60 ms.
-    if (await idleWatch.begun(IDLE_MS) && app().running() === 0) collectGarbage();
-  });
+/** The place of this process: its command line and its port. */
+interface Place {
+  path: string | undefined;
+  isWorker: boolean;
+  /** Present if another process may serve at the same port. */
+  shared?: { isFirst: boolean };
+  port?: number;
+  onReplaced(): void;
 }
 
-/** Prints the risks of the store. A server that does not answer now is reported by the command `doctor`. */
-async function tellRisks(config: Config, { platform, streams: { say } }: Program): Promise<void> {
-  const risks = await risksOfStore(config, platform, platform.env).catch(() => []);
-  for (const { message, cure } of risks) say(`Store: ${message}. ${cure}`);
+/** The launcher can replace this process by another one, which then serves at the same port. Only Linux can share a port. */
+function neighborOf({ config: { listen: { port } } }: LoadedConfig, platform: Platform): Place["shared"] {
+  if (platform.os !== "linux" || variable(DESK, platform) === undefined) return undefined;
+  return { isFirst: variable(TAKES_OVER, platform) !== String(port) };
+}
+
+/** A variable of the launcher, which other ways to start the gateway do not permit. */
+function variable(name: string, { env, isGranted }: Platform): string | undefined {
+  return isGranted({ name: "env", variable: name }) ? env(name) : undefined;
 }
 
 interface Running {
@@ -129,13 +135,12 @@ interface Running {
 function createRunning(
   loaded: LoadedConfig,
   load: Load,
-  { descriptors, worker }: { descriptors: Descriptors; worker?: Worker },
+  { descriptors, worker, place }: { descriptors: Descriptors; worker?: Worker; place: Place },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const configuration = async () =>
-    (await import("./config_desk.ts")).createConfigDesk({ ...loaded, platform, load, running: self });
   const { areScarce: areDescriptorsScarce } = descriptors;
-  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration };
+  const desks = desksFor(() => self, loaded, load, place, platform);
+  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, ...desks };
   let running = loaded.config;
   const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
@@ -187,6 +192,21 @@ function createRunning(
   return self;
 }
 
+/** The desks for operators, which are loaded with the console. */
+function desksFor(
+  running: () => Running,
+  loaded: LoadedConfig,
+  load: Load,
+  place: Place,
+  platform: Platform,
+): Pick<AppOptions, "configuration" | "setup"> {
+  const common = () => ({ ...loaded, ...place, platform, load, running: running() });
+  return {
+    configuration: async () => (await import("./config_desk.ts")).createConfigDesk(common()),
+    setup: async () => (await import("./setup_desk.ts")).createSetupDesk(common()),
+  };
+}
+
 /** The app, or the reason why there is none: a plugin may refuse options that its schema accepts. */
 function appOrReason(options: Parameters<typeof createApp>[0]): App | string {
   try {
@@ -200,14 +220,14 @@ function appOrReason(options: Parameters<typeof createApp>[0]): App | string {
 async function listenAll(
   loaded: LoadedConfig,
   running: Running,
-  guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
+  guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker; place: Place },
   program: Program,
 ): Promise<Serving | undefined> {
-  const { worker } = guards;
+  const { worker, place: { shared } } = guards;
   const address = metricsAddress(loaded.config.observe.metrics);
   if (!address) return await listenOn(loaded, running, guards, program);
   const { serveMetrics } = await import("./metrics_listener.ts");
-  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared: worker }, program);
+  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared }, program);
   const server = metrics && await listenOn(loaded, running, guards, program);
   if (!server) {
     await metrics?.shutdown();
@@ -226,7 +246,7 @@ async function listenAll(
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
-  { descriptors, idleWatch, worker }: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
+  { descriptors, idleWatch, worker, place }: Parameters<typeof listenAll>[2],
   { platform, streams: { say } }: Program,
 ): Promise<Serving | undefined> {
   const { env } = platform;
@@ -237,12 +257,13 @@ async function listenOn(
     return await platform.serve({
       hostname,
       port,
-      shared: worker,
+      shared: place.shared,
       handler(request, info) {
         idleWatch.broken();
         return app().fetch(request, info);
       },
       onListen(address) {
+        place.port = address.port;
         if (worker && !worker.isFirst) return;
         say(
           startupMessage({ version: manifest.version, config, source, address, secrets: platform, unmasked, store })

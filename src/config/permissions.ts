@@ -56,6 +56,11 @@ export const WORKER_PLACE = "LANEWAY_WORKER";
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
 
+/** The variables for the address of the launcher's desk, for the gateway's token there, and for a port that it takes over. */
+export const DESK = "LANEWAY_DESK";
+export const DESK_TOKEN = "LANEWAY_DESK_TOKEN";
+export const TAKES_OVER = "LANEWAY_TAKES_OVER";
+
 export function permissionsOf(
   { config, file, listen, env, os, code, isThere, readText }: PermissionSource,
 ): Permissions {

@@ -120,7 +120,8 @@ Deno.test("launcher: the command catalog writes the file that it is given, and n
 Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
   const { start, dev, catalog } = manifest.tasks;
   // By the engine options of the gateway: V8 refuses what others have compiled of the modules that both load.
-  const launched = `deno run ${ENGINE} --allow-read --allow-env --allow-run --no-prompt src/cli/launch.ts`;
+  const launched =
+    `deno run ${ENGINE} --allow-read --allow-env --allow-run --allow-net=127.0.0.1:0 --no-prompt src/cli/launch.ts`;
   // OpenTelemetry is for the gateway alone: the launcher would wait for a collector that does not answer.
   const untraced = `LANEWAY_TELEMETRY=$OTEL_DENO OTEL_DENO=false ${launched}`;
   assertEquals([start, dev, catalog], [untraced, "deno task start --watch", "deno task start catalog"]);

@@ -18,6 +18,7 @@ import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
+import { readSetup, setUp } from "./setup.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { understood } from "./understood.ts";
 
@@ -47,6 +48,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  setup: readSetup,
 };
 
 /** The steps of a login at a provider, which need no session. */
@@ -64,6 +66,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
   "upstreams/forget": forgetRefusals,
+  "setup/open": setUp("open"),
+  "setup/find": setUp("find"),
+  "setup/check": setUp("check"),
+  "setup/plan": setUp("plan"),
+  "setup/write": setUp("write"),
+  "setup/connect": setUp("connect"),
 };
 
 /** The longest possible key, in bytes. */
