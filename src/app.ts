@@ -238,7 +238,7 @@ export function parseConfig(
   value: unknown,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
 ): Config {
-  return parse(value, "the given object", { ...pluginFacts(plugins), env });
+  return parse(value, "the given object", { ...pluginFacts(plugins), env, secretText: platform.readText });
 }
 
 /**
@@ -249,7 +249,8 @@ export function readConfig(
   path?: string,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
 ): Config {
-  return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText }).config;
+  return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText, secretText: platform.readText })
+    .config;
 }
 
 /** An app that a host runs, such as `deno serve`. */

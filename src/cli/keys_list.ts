@@ -3,6 +3,7 @@ import { allBudgets } from "../compose/budgets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Budget, BudgetView } from "../state/budget/budget.ts";
 import type { StoredKey } from "../state/keyring.ts";
+import { table } from "../programs/table.ts";
 import type { Store } from "../state/store.ts";
 
 /** The budgets of teams, and a function that reads what is left of budgets. */
@@ -37,9 +38,15 @@ export function format(keys: readonly StoredKey[], leftOf: (budget: string) => s
     leftOf(`key:${name}`),
     team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
   ]);
-  const width = Math.max(...keys.map(({ name }) => name.length));
-  return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)
-    .join("\n");
+  return table(rows.map(([name, ...facts]) => [name!, facts.filter((fact) => fact !== "").join("; ")])).join("\n");
+}
+
+/** A key without its secret and the digest. */
+export function asJson(key: StoredKey, leftOf: (budget: string) => string) {
+  const { name, created, expires, lanes, models, operator, quota, budget, team } = key;
+  const [left, teamLeft] = [leftOf(`key:${name}`), leftOf(`team:${team}`)];
+  const facts = { name, created, expires, lanes, models, operator, quota, budget, team };
+  return { ...facts, ...(left !== "" && { left }), ...(teamLeft !== "" && { teamLeft }) };
 }
 
 const PATIENCE_MS = 10_000;

@@ -4,6 +4,7 @@
  */
 import {
   codeFolder,
+  COLOUR_VARIABLES,
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
@@ -21,6 +22,8 @@ import type { Generation } from "./gateways.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { FORWARDED, outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
+
+const readText = (path: string) => Deno.readTextFileSync(path);
 
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
@@ -83,13 +86,13 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
     : {};
   const own = { ...variables, ...fetcher };
   const env = (name: string) => own[name] ?? world.env(name);
-  const place = { config, file: configFile(), listen, env, os: Deno.build.os, code: codeFolder(), isThere };
+  const place = { config, file: configFile(), listen, env, os: Deno.build.os, code: codeFolder(), isThere, readText };
   const { net: hosts, env: names, ...files } = await forCommand(permissionsOf(place), config, listen);
   const flags = command === "connect"
     ? await flagsToConnect()
     : command === "init"
     ? (await import("../programs/init/permissions.ts")).initFlags(Deno.args, configFile())
-    : flagsOf({ net: [...hosts, ...net], env: [...names, ...Object.keys(variables)], ...files });
+    : flagsOf({ net: [...hosts, ...net], env: [...names, ...COLOUR_VARIABLES, ...Object.keys(variables)], ...files });
   return {
     flags,
     main: option("main") ?? BUILT_IN,
@@ -242,7 +245,10 @@ async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (isWhole || await isCached(main, worker)) return true;
-  return (await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status).success;
+  say("First start: downloading the packages that Laneway needs, about 3 MB");
+  // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
+  const quiet = Deno.stderr.isTerminal() ? [] : ["--quiet"];
+  return (await new Deno.Command(Deno.execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
 }
 
 /** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */

@@ -6,7 +6,7 @@ import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { DESK, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import { secretsInFiles } from "../config/secrets.ts";
+import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
@@ -24,7 +24,11 @@ const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
   "Deno does so unless OTEL_DENO_TRACING=false";
 
-type Load = (env: Platform["env"], readText?: Platform["readText"]) => LoadedConfig;
+type Load = (
+  env: Platform["env"],
+  readText?: Platform["readText"],
+  secretText?: Platform["readText"],
+) => LoadedConfig;
 
 /** Serves as one of `count` processes, or alone. Returns the exit code. */
 export async function serve(path: string | undefined, listen: Listen, program: Program, count = 1): Promise<number> {
@@ -54,14 +58,15 @@ async function serveUntilStopped(
     since = modifiedAt(file, platform);
     return platform.readText(file);
   };
-  const loaded = worker?.loaded ?? loadConfig({ path, listen, ...facts, env: platform.env, readText });
+  const loaded = worker?.loaded ??
+    loadConfig({ path, listen, ...facts, env: platform.env, readText, secretText: platform.readText });
   worker?.check(loaded);
   const { file } = loaded;
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
   // If the file is removed, the built-in configuration must not take its place.
-  const load: Load = (env, readText = platform.readText) =>
-    loadConfig({ path: file ?? path, listen, ...facts, env, readText });
+  const load: Load = (env, readText = platform.readText, secretText = platform.readText) =>
+    loadConfig({ path: file ?? path, listen, ...facts, env, readText, secretText });
   const place: Place = {
     path,
     isWorker: worker !== undefined,
@@ -170,13 +175,16 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       worker?.keep({ ...loaded, config: running });
-      say(
-        ["Serving with the new configuration", ...unmaskedLines(unmaskedSecrets(running, platform))].join("\n")
-          .trimEnd(),
-      );
+      const unmasked = unmaskedLines(unmaskedSecrets(running, platform));
+      say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
     readSecrets() {
-      if (!held.isNew(secretsInFiles(running, platform)) || !use(running)) return;
+      const secrets = secretsInFiles(running, platform);
+      if (!held.isNew(secrets)) return;
+      held.use(secrets);
+      const lacking = fileWithoutSecret(running, platform);
+      if (lacking !== undefined) return keep(`${lacking} holds no secret`);
+      if (!use(running)) return;
       app.audit?.write({ event: "secrets changed" });
       say("Serving with the new secrets");
     },

@@ -1,6 +1,6 @@
 import { isPattern } from "../canonical/models.ts";
 import { describePlace, type StorePlace } from "../compose/store.ts";
-import { type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
+import { type SecretReference, type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
 
@@ -118,6 +118,13 @@ function keyLines({ keys, storedKeys, oidc }: Config): string[] {
     : [`Keys: one is required (${firstFew(names, "keys", WIDTH - 25)})`];
 }
 
+/** The secret as a shell inserts it. */
+function inShell({ env, file }: SecretReference): string {
+  return file === undefined
+    ? `$${env}`
+    : `$(cat ${/^[\w@%+=:,./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`})`;
+}
+
 /** Two calls to copy, for a model that needs no secret and no network. */
 function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, url: string): string[] {
   for (const [lane, { models }] of Object.entries(lanes)) {
@@ -125,7 +132,7 @@ function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, ur
       if (isPattern(model) || task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
       const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
       if (!key && (keys.length > 0 || storedKeys || oidc)) continue;
-      const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";
+      const header = key ? ` -H "authorization: Bearer ${inShell(key.secret)}"` : "";
       const call = (options: string, fields: object) =>
         `  curl ${options}${url}/${lane}/v1/chat/completions${header} -H 'content-type: application/json' ` +
         `-d '${
