@@ -39,6 +39,7 @@ const WAITING = [
   "tests/platform/transport_test.ts",
   "tests/docs/commands_test.ts",
   "tests/console/browser_test.ts",
+  "tests/site/browser_test.ts",
   "tests/cli/npx_test.ts",
   "tests/sockets/unread_test.ts",
   "tests/cli/workers_test.ts",
