@@ -47,7 +47,7 @@ for (const block of programs) {
       const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, app.fetch);
       try {
         await withFolder(async (folder) => {
-          const out = await runProgram(block, `http://127.0.0.1:${server.addr.port}`, folder);
+          const out = await runProgram(block, [`http://127.0.0.1:${server.addr.port}`], folder);
           assertEquals(out.trim() === "", false, "It printed nothing");
         });
       } finally {

@@ -1,5 +1,6 @@
 /** Runs the programs of the documents as they stand there, in TypeScript and in Python. */
 import { assert } from "@std/assert";
+import { dirname } from "node:path";
 import { type Block, ROOT } from "./documents.ts";
 
 /** The names under which the tests have the packages. */
@@ -28,24 +29,54 @@ export function obstacleTo(block: Block): string | undefined {
   }
 }
 
-/** The output of the program, which must succeed, against the gateway at `url`. */
-export async function runProgram(block: Block, url: string, folder: string): Promise<string> {
-  const code = block.code.replaceAll("http://127.0.0.1:8000", url);
-  const isPython = block.language === "python";
-  const file = `${folder}/program.${isPython ? "py" : "ts"}`;
-  await Deno.writeTextFile(
-    file,
-    isPython ? code : code.replace(/from "([^"]+)"/g, (all, name) => PACKAGES[name] ? `from "${PACKAGES[name]}"` : all),
-  );
-  const config = new URL("tests/deno.json", ROOT).pathname;
-  const args = isPython ? [file] : ["run", "--config", config, "--allow-all", "--no-check", file];
-  const { success, stdout, stderr } = await new Deno.Command(isPython ? PYTHON : Deno.execPath(), {
+/** The code with the addresses of the gateways that run here in place of those in the text. */
+function placed(code: string, urls: readonly string[]): string {
+  return urls.reduce((text, url, at) => text.replaceAll(`http://127.0.0.1:${8000 + at}`, url), code);
+}
+
+async function outputOf(program: string, args: string[], block: Block, cwd: string, env = {}): Promise<string> {
+  const PATH = `${dirname(Deno.execPath())}:${Deno.env.get("PATH")}`;
+  const { success, stdout, stderr } = await new Deno.Command(program, {
     args,
-    cwd: folder,
-    env: { NO_COLOR: "1", NO_PROXY: "127.0.0.1" },
+    cwd,
+    env: { PATH, NO_COLOR: "1", NO_PROXY: "127.0.0.1", ...env },
     stdin: "null",
   }).output();
   const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  assert(success, `${block.path}\n${code}\n${err}`);
+  assert(success, `${block.path}\n${block.code}\n${out}\n${err}`);
   return out!;
+}
+
+/** The output of the program, which must succeed, against the gateways at `urls`. */
+export async function runProgram(
+  block: Block,
+  urls: readonly string[],
+  folder: string,
+  env?: Record<string, string>,
+): Promise<string> {
+  const code = placed(block.code, urls);
+  const isPython = block.language === "python";
+  const file = `${folder}/program.${isPython ? "py" : "ts"}`;
+  const named = code.replace(/from "([^"]+)"/g, (all, name) => PACKAGES[name] ? `from "${PACKAGES[name]}"` : all);
+  await Deno.writeTextFile(file, isPython ? code : named);
+  if (isPython) return await outputOf(PYTHON, [file], block, folder, env);
+  const config = new URL("tests/deno.json", ROOT).pathname;
+  return await outputOf(
+    Deno.execPath(),
+    ["run", "--config", config, "--allow-all", "--no-check", file],
+    block,
+    folder,
+    env,
+  );
+}
+
+/** The output of the block's commands; the first that fails ends them. */
+export async function runCommands(
+  block: Block,
+  urls: readonly string[],
+  folder: string,
+  env?: Record<string, string>,
+): Promise<string> {
+  const script = placed(block.code, urls).replaceAll("curl ", "curl -fsS ");
+  return await outputOf("sh", ["-e", "-c", script], block, folder, env);
 }
