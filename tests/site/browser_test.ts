@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { BrowserContext, Page } from "playwright-core";
 import { browser, faultsOf } from "../console/desk.ts";
+import { ROOT } from "../docs/documents.ts";
 import { withFolder } from "../support/process.ts";
 import { buildSite } from "./build.ts";
 import { sitePages } from "./pages.ts";
@@ -67,6 +68,24 @@ const STEPS: Record<string, Step> = {
     await page.getByRole("button", { name: "Menu" }).click();
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Clients", exact: true }).click();
     await page.waitForURL(/clients\.html$/);
+  },
+  "the recording shows one scene after the other, and the lines of each in their turn": async (page) => {
+    await page.goto(new URL("docs/images/first-start.svg", ROOT).href);
+    const at = (part: number) =>
+      page.evaluate(`(() => {
+        for (const one of document.getAnimations()) {
+          one.pause();
+          one.currentTime = ${part} * one.effect.getTiming().duration;
+        }
+        return [...document.querySelectorAll(".s")].map((scene) => [
+          getComputedStyle(scene).opacity,
+          [...scene.querySelectorAll(".r")].filter((row) => getComputedStyle(row).visibility === "visible").length,
+        ]);
+      })()`) as Promise<[opacity: string, rows: number][]>;
+    const [start, middle, end] = [await at(0.03), await at(0.5), await at(0.99)];
+    assertEquals([start, middle, end].map((scenes) => scenes.filter(([opacity]) => opacity === "1").length), [1, 1, 1]);
+    assertEquals([start[0]![0], end.at(-1)![0]], ["1", "1"]);
+    assertEquals([start[0]![1] < 3, end.at(-1)![1] > 10], [true, true]);
   },
   "print has the text without the navigation": async (page, at) => {
     await page.emulateMedia({ media: "print", colorScheme: "dark" });

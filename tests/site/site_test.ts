@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { parseHTML } from "linkedom";
 import { dirname, join, normalize } from "node:path/posix";
-import { documents } from "../docs/documents.ts";
+import { documents, readDocument } from "../docs/documents.ts";
 import { withFolder } from "../support/process.ts";
 import { buildSite } from "./build.ts";
 import { placeOf } from "./links.ts";
@@ -118,4 +118,14 @@ Deno.test("site: a link leads to the page of a document, and to a copy of any ot
   assertEquals(to("https://example.com/a.md", "README.md"), "https://example.com/a.md");
   assertEquals(to("../../LICENSE", "docs/decisions/README.md"), "../files/LICENSE");
   assertEquals([...places.files], ["LICENSE"]);
+});
+
+Deno.test("recording: it is small, asks nobody, and its commands are the README's", () => {
+  const [svg, readme] = ["docs/images/first-start.svg", "README.md"].map(readDocument) as [string, string];
+  assert(svg.length < 100_000);
+  assert(!/https?:\/\/(?!127\.0\.0\.1|www\.w3\.org)/.test(svg) && !/<script|<image|@import/.test(svg));
+  const typed = [...svg.matchAll(/<text class="r t"[^>]*>(?:\$|&gt;) ([^<]*)</g)].map(([, line]) => line!.trim());
+  assertEquals(typed.length, 4);
+  for (const line of typed.slice(0, 3)) assert(readme.includes(line), line);
+  assertMatch(typed[3]!, /task start connect claude-code /);
 });
