@@ -13,6 +13,9 @@ export function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
+/** A diagram that is drawn smaller than this, in pixels, cannot be read: a phone scrolls it. */
+const LEAST = 640;
+
 /** A diagram in the colours of the page. The library's font would be asked from another host. */
 function diagram(source: string, at: number): string {
   const marks = /marker id="|url\(#/g;
@@ -21,11 +24,11 @@ function diagram(source: string, at: number): string {
     .replace(
       /<svg [^>]*?viewBox="([^"]+)" width="([\d.]+)"[^>]*>/,
       (_, box, width) =>
-        `<svg viewBox="${box}" style="max-width:${Math.ceil(width)}px" role="img" aria-label="${
-          escapeHtml(labelOf(source))
-        }">`,
+        `<svg viewBox="${box}" style="max-width:${Math.ceil(width)}px;min-width:${
+          Math.min(Math.ceil(width), LEAST)
+        }px" role="img" aria-label="${escapeHtml(labelOf(source))}">`,
     );
-  return `<div class="diagram">${svg}</div>\n`;
+  return `<div class="diagram" tabindex="0" role="group" aria-label="Diagram">${svg}</div>\n`;
 }
 
 /** The words of a diagram, for those who do not see it. */
@@ -71,6 +74,11 @@ export function render(page: SitePage, places: Places): string {
       const around = [tokens[at - 1], tokens[at + 1]];
       if (type !== "inline" || content !== "" || around[0]?.type !== "th_open") continue;
       for (const token of around) token!.tag = "td";
+    }
+  });
+  md.core.ruler.push("boxes to tick", ({ tokens }) => {
+    for (const { children } of tokens) {
+      if (children?.[0]?.content.startsWith("[ ] ")) children[0].content = `☐ ${children[0].content.slice(4)}`;
     }
   });
   md.core.ruler.push("places", ({ tokens }) => {

@@ -86,6 +86,7 @@ Deno.test("site: diagrams are drawn, code is highlighted, and no fence is left",
     assertMatch(svg!.textContent, /lane \/oss/);
     assert(elements("clients.html", ".hljs-attr").length > 5);
     assert(!read("clients.html").includes("```"));
+    assert(read("deployment.html").includes("☐ Configure") && !read("deployment.html").includes("[ ]"));
   });
 });
 
