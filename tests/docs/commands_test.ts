@@ -158,7 +158,8 @@ async function run(command: string, treatment: Treatment, folder: string): Promi
 for (const { path, commands } of all) {
   const runs = commands.map((command) => ({ command, treatment: treatmentOf(command) }))
     .filter(({ treatment }) => treatment && ["call", "ends", "serves"].includes(treatment.how));
-  if (runs.length === 0) continue;
+  // Its commands build on each other, and on the gateways that it starts.
+  if (runs.length === 0 || path === "docs/tutorial.md") continue;
   const { ignore, why } = path === "README.md" ? { ignore: false, why: "" } : RARELY;
   Deno.test({
     name: `commands: those in ${path} work${why}`,
