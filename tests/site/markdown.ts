@@ -53,18 +53,16 @@ export function render(page: SitePage, places: Places): string {
     const { info, content } = tokens[at]!;
     return info === "mermaid" ? diagram(content, diagrams++) : code(content, info.trim());
   };
+  let anchor = "";
   md.renderer.rules.heading_open = (tokens, at) => {
-    const { anchor } = headings.next().value!;
+    anchor = headings.next().value!.anchor;
     return `<${tokens[at]!.tag} id="${anchor}">`;
   };
   md.renderer.rules.heading_close = (tokens, at) => {
     const { tag } = tokens[at]!;
+    if (tag === "h1") return "</h1>\n";
     const words = tokens[at - 1]!.children!.map(({ content }) => content).join("");
-    const anchor = headingsOf(page.text).find(({ heading }) => heading === words)?.anchor;
-    const mark = tag === "h1" || !anchor
-      ? ""
-      : ` <a class="anchor" href="#${anchor}" aria-label="Link to ${escapeHtml(words)}">#</a>`;
-    return `${mark}</${tag}>\n`;
+    return ` <a class="anchor" href="#${anchor}" aria-label="Link to ${escapeHtml(words)}">#</a></${tag}>\n`;
   };
   md.renderer.rules.table_open = () => '<div class="table" tabindex="0" role="group" aria-label="Table"><table>\n';
   md.renderer.rules.table_close = () => "</table></div>\n";

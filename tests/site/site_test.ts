@@ -108,6 +108,25 @@ Deno.test("site: llms.txt has the known form, and names the source of every page
   });
 });
 
+Deno.test("site: addresses are absolute, and pages name their file in the repository, where these are known", async () => {
+  await withFolder(async (folder) => {
+    const [base, source] = ["https://docs.example/", "https://code.example/laneway/blob/main/"];
+    await buildSite({ out: folder, base, source });
+    const [index, page] = ["llms.txt", "clients.html"].map((name) => Deno.readTextFileSync(`${folder}/${name}`));
+    assertMatch(index!, /\(https:\/\/docs\.example\/clients\.md\)/);
+    assert(page!.includes(`href="${source}docs/clients.md"`));
+  });
+});
+
+Deno.test("site: the mark beside a heading leads to that heading, also where its words stand twice", async () => {
+  await withSite(({ files, elements }) => {
+    for (const page of [...files].filter((file) => file.endsWith(".html"))) {
+      const headings = elements(page, "main h2, main h3, main h4").map(({ id }) => `#${id}`);
+      assertEquals(elements(page, "main a.anchor").map((mark) => mark.getAttribute("href")), headings, page);
+    }
+  });
+});
+
 Deno.test("site: a link leads to the page of a document, and to a copy of any other file", () => {
   const pages = sitePages();
   const places = { pages: new Map(pages.map((page) => [page.source, page])), files: new Set<string>() };
