@@ -71,7 +71,9 @@ export function answersOf({ sources, models, default: first } = draft) {
  * @returns {Promise<Setup>}
  */
 export async function readSetup() {
-  return await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
+  const facts = await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
+  // A gateway inside another program knows neither.
+  return { file: "gateway.json", command: "deno task start", ...facts };
 }
 
 /** @returns {Record<string, string>} */

@@ -106,6 +106,7 @@ function cardOf({ id, title, isConnected }, target) {
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
   const report = h("div", { role: "status" }, steps);
+  const busy = h("p", { class: "busy" }, "Working …");
   const problem = h("div", { role: "alert" });
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
@@ -123,6 +124,7 @@ function cardOf({ id, title, isConnected }, target) {
     problem.replaceChildren();
     shown.replaceChildren();
     for (const button of buttons) button.disabled = true;
+    report.append(busy);
     try {
       const result = await withCode(
         shown,
@@ -136,6 +138,7 @@ function cardOf({ id, title, isConnected }, target) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
     }
+    busy.remove();
     for (const button of buttons) button.disabled = false;
   };
   /** @type {(words: string, how: { undo?: boolean, print?: boolean }, isMain?: boolean) => HTMLButtonElement} */
