@@ -15,11 +15,10 @@ import { textsIn } from "./wires.js";
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
  * @typedef {{ lane: string, name: string, task: string, works: boolean, reason?: string }} Model
- * @typedef {{ id: string, title: string, settings?: string[] }} OtherClient
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, command: string,
  *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
- *   providers: Provider[], hub?: { title: string, keysAt?: string }, clients?: OtherClient[] }} Setup
+ *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
  * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }

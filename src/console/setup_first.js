@@ -7,7 +7,7 @@ import { factsOf } from "./facts.js";
 import { copied } from "./file_view.js";
 import { RECORDING } from "./switches.js";
 import { workingModels } from "./setup_api.js";
-import { here } from "./setup_clients.js";
+import { here } from "./other_clients.js";
 import { turnOn } from "./turn_on.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
