@@ -182,7 +182,7 @@ async function failingClient({ page, url }: Desk, _: Rig, script: Script): Promi
   await button(page, "Connect: Claude Code").click();
   assertEquals(await button(page, "Connect: opencode").count(), 0, "It is not installed");
   await page.getByText("A client on another machine").click();
-  await page.getByLabel("Client").selectOption("opencode");
+  await page.getByRole("combobox", { name: "Client", exact: true }).selectOption("opencode");
   await page.getByText("deno task start connect opencode --url").waitFor();
   await page.getByText("Running the client for one turn").waitFor();
   assert(await button(page, "Connect: Claude Code").isDisabled());
