@@ -148,7 +148,11 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     return 1;
   }
   const gateways = new Gateways(first);
-  passSignals(signals, (signal) => gateways.forward(signal));
+  passSignals(signals, (signal) => {
+    // A gateway waits for its requests, and the page of a command is one of them.
+    if (signal !== "SIGHUP") desk.end();
+    gateways.forward(signal);
+  });
   const code = await gateways.ended;
   desk.end();
   return code;
