@@ -118,10 +118,10 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
       options: ["config", "main"].flatMap((name) => option(name) === undefined ? [] : [`--${name}=${option(name)}`]),
       url: healthUrl({ config: present, listen: { ...LISTEN, port: String(port) }, isFetcher: false }).origin,
     }),
-    async restart(port) {
+    async restart(port, token) {
       if (Deno.build.os !== "linux") return "Only on Linux can two gateways share a port";
       const next = readConfig();
-      const failure = await gateways.restart(() => generationOf(next, port));
+      const failure = await gateways.restart(() => generationOf(next, port), token);
       if (failure !== undefined) return failure;
       present = next;
       desk.setNeedsCode(!hasKeys(next));
@@ -129,7 +129,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
   });
   /** `port`: the one that it takes over. */
   const generationOf = async (config: unknown, port?: number): Promise<Generation> => {
-    const { variables, started, dismiss } = desk.admit();
+    const { token, variables, started, dismiss } = desk.admit();
     const taking: Record<string, string> = port === undefined ? {} : { [TAKES_OVER]: String(port) };
     const free = port !== undefined && isAnyPort(config) ? { port } : {};
     const start = await prepare(config, { variables: { ...variables, ...taking }, net: [desk.address], ...free });
@@ -139,7 +139,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     };
     // Two gateways share a port by an unstable feature of Deno.
     const flags = [...start.flags, "--unstable-net"];
-    return { spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
+    return { token, spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
   };
   desk.setNeedsCode(!hasKeys(config));
   const first = await generationOf(config);

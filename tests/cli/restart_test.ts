@@ -63,7 +63,7 @@ Deno.test({
         assertStringIncludes(plan.restart, "New permissions need a restart: host 127.0.0.1:");
         const written = await post("write", { answers: { text }, version: "1" }, headers);
         assertEquals(written, { status: 200, body: { ok: true, files: ["gateway.json"], outcome: "restarted" } });
-        await said("Restarted: the process before finishes its running requests", from);
+        await said("finishing running requests", from);
         // Until the former process has closed its port, the former lane may be served.
         await until(async () => (await askAgain(`${url}/next/v1/chat/completions`)).status === 200);
         // The lane of these requests is gone in the new gateway.
@@ -120,7 +120,7 @@ Deno.test({
       for (const number of [1, 2]) {
         const from = position();
         assertEquals(await write(withHost(config, number)), "restarted");
-        await said("Restarted: the process before", from);
+        await said("finishing running requests", from);
         await said(`Metrics: http://127.0.0.1:${port}/metrics`, from);
         assertEquals((await askAgain(`http://127.0.0.1:${port}/metrics`, {})).status, 200);
         assertEquals((await respond({ previous_response_id: id })).status, 200, "The store is the same");
