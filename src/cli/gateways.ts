@@ -6,6 +6,8 @@ import { type Child, send } from "./hang_up.ts";
 
 /** One gateway that can be started. */
 export interface Generation {
+  /** Its token for the desk. */
+  token: string;
   spawn(): Child;
   /** Resolves once it says that it serves, or why it does not. */
   started: Promise<string | undefined>;
@@ -47,21 +49,23 @@ export class Gateways {
     for (const { child } of all) send(child, signal);
   }
 
-  /** Starts another gateway, and lets the present one finish. Returns why it failed; then the present one goes on. */
-  async restart(prepare: () => Promise<Generation | string>): Promise<string | undefined> {
+  /**
+   * Starts another gateway, and lets the present one finish. Returns why it failed; then the present one goes on. `token`: that of the
+   * gateway that asks for it, which may be one that was replaced already.
+   */
+  async restart(prepare: () => Promise<Generation>, token: string): Promise<string | undefined> {
     if (this.#isEnding) return STOPPING;
     if (this.#isRestarting) return "The gateway is restarting already";
     this.#isRestarting = true;
     try {
       const generation = await prepare();
-      if (typeof generation === "string") return generation;
       if (this.#isEnding) {
         generation.end();
         return STOPPING;
       }
       const next = this.#start(generation);
       const failure = await startOf(next);
-      if (failure === undefined) this.#replaceBy(next);
+      if (failure === undefined) this.#replaceBy(next, token);
       else send(next.child, "SIGKILL");
       return failure;
     } finally {
@@ -70,11 +74,12 @@ export class Gateways {
     }
   }
 
-  #replaceBy(next: Running): void {
+  #replaceBy(next: Running, token: string): void {
     const former = this.#current;
     this.#current = next;
-    // It was told already, but it may hang.
-    const late = setTimeout(() => send(former.child, "SIGTERM"), NOTICE_MS);
+    // A gateway that has asked finishes by itself, unless it hangs.
+    const noticeMs = former.generation.token === token ? NOTICE_MS : 0;
+    const late = setTimeout(() => send(former.child, "SIGTERM"), noticeMs);
     former.child.status.then(() => clearTimeout(late));
   }
 
