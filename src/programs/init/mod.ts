@@ -27,6 +27,7 @@ export async function init(
     print(help(invocation(platform), exampleFor(program)).trimEnd());
     return 0;
   }
+  if (typeof Deno === "undefined") throw new UsageError("The command init needs Deno");
   const place = placeOf(options.config ?? config, program);
   if (options.step !== undefined) {
     const result = await perform(options.step, options, place, world);
