@@ -178,7 +178,7 @@ law(
     }
     const lines = new Set(after.split(/\r?\n/).map(withoutCommas));
     const beside = text.split(/\r?\n/).filter((line) =>
-      /["}][,\s]+(\/\/ note.*|\/\* note [^*]*\*\/)$/.test(line) && !/secret|env|[{[]\s*"/.test(line)
+      /["}][,\s]+(\/\/ note.*|\/\* note [^*]*\*\/)$/.test(line) && !/secret|env|[{[]\s*"|}\s*[}\]]/.test(line)
     );
     assertEquals(beside.map(withoutCommas).filter((line) => !lines.has(line)), []);
     assertEquals(after.startsWith("\ufeff"), text.startsWith("\ufeff"));
