@@ -23,6 +23,7 @@ Usage: ${program} [options]
        ${program} fetcher
        ${program} health [fetcher]
        ${program} doctor [--json] [--quick]
+       ${program} init [options]
        ${program} connect [<client>] [--undo]
        ${program} probe <base URL>
        ${program} check <base URL> --model <name>
@@ -37,6 +38,8 @@ Usage: ${program} [options]
   health               exits with 0 if the gateway, or the fetcher, is ready
   doctor               checks the configuration, its secrets, this machine, each
                        upstream and each model; see doctor --help
+  init                 asks where models come from, and writes the configuration; see
+                       init --help
   connect              sets up a client for this gateway and tests it; see
                        connect --help
   probe                finds out what a server supports and how to configure it; see
@@ -62,6 +65,7 @@ const COMMANDS = [
   "fetcher",
   "health",
   "doctor",
+  "init",
   "connect",
   "probe",
   "check",
@@ -138,6 +142,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
     case "doctor":
       return import("../programs/doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
+    case "init":
+      return import("../programs/init/mod.ts").then(({ init }) => init(rest, config, program));
     case "connect":
       return import("../programs/connect/mod.ts").then(({ connect }) => connect(rest, program));
     case "probe":

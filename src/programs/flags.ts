@@ -22,7 +22,7 @@ export interface Listen {
 }
 
 /** The commands with options of their own. */
-const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "probe", "check"];
+const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "init", "connect", "probe", "check"];
 
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {
