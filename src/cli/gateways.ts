@@ -23,6 +23,8 @@ interface Running {
 /** How long a gateway may take to start, and how long another one may take to notice that it is replaced, in milliseconds. */
 const [START_MS, NOTICE_MS] = [60_000, 10_000];
 
+/** The most gateways that were replaced and still finish their requests. */
+const MOST_FORMER = 3;
 const STOPPING = "The gateway is stopping";
 
 export class Gateways {
@@ -56,6 +58,7 @@ export class Gateways {
   async restart(prepare: () => Promise<Generation>, token: string): Promise<string | undefined> {
     if (this.#isEnding) return STOPPING;
     if (this.#isRestarting) return "The gateway is restarting already";
+    if (this.#running.size > MOST_FORMER) return "Former gateways still finish their requests: restart it again later";
     this.#isRestarting = true;
     try {
       const generation = await prepare();

@@ -80,6 +80,21 @@ Deno.test("gateways: one that did not ask itself is told at once that it is repl
   assertEquals(await gateways.ended, 0);
 });
 
+Deno.test("gateways: there are no more than four at a time", async () => {
+  const all = Array.from({ length: 5 }, (_, at) => generation(String(at)));
+  const [first, ...others] = all;
+  const gateways = new Gateways(first!.made);
+  const outcomes: unknown[] = [];
+  for (const other of others) {
+    other.serves();
+    outcomes.push(await gateways.restart(() => Promise.resolve(other.made), "0"));
+  }
+  const refusal = "Former gateways still finish their requests: restart it again later";
+  assertEquals(outcomes, [undefined, undefined, undefined, refusal]);
+  for (const one of all) one.end(0);
+  assertEquals(await gateways.ended, 0);
+});
+
 Deno.test("gateways: if the present one breaks while another one starts, nobody notices", async () => {
   const [first, second] = [generation("1"), generation("2")];
   const gateways = new Gateways(first.made);
