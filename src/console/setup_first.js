@@ -132,7 +132,9 @@ function earlierOf(ended, isRecorded) {
 function curlOf(model) {
   const { lane, name } = model ?? { lane: "oss", name: "sandbox" };
   const body = JSON.stringify({ model: name, messages: [{ role: "user", content: "What is a lane?" }] });
-  return `curl ${here()}/${lane}/v1/chat/completions -H 'content-type: application/json' -d '${
+  // A gateway that somebody logs in to has keys.
+  const key = document.getElementById("logout")?.hidden === false ? ` -H "authorization: Bearer $LANEWAY_KEY"` : "";
+  return `curl ${here()}/${lane}/v1/chat/completions${key} -H 'content-type: application/json' -d '${
     body.replaceAll("'", `'\\''`)
   }'`;
 }

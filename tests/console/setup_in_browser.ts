@@ -74,6 +74,7 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
   await button(page, "Write these 2 files").click();
   await page.getByText("Nothing was written. The folder /home/anna cannot be written").waitFor();
   delete script.refusal;
+  await button(page, "look at the files again").click();
   await button(page, "Write these 2 files").click();
   await page.getByText("Written. The gateway has restarted and uses it now.").waitFor();
   const written = tasks.findLast((task) => task.do === "write");
