@@ -43,7 +43,10 @@ function open() {
     ),
   );
   document.title = `${page.title} · Laneway`;
+  // A user who followed a link by keyboard goes on in the page that it opened.
+  const isInside = main.contains(document.activeElement);
   main.replaceChildren();
+  if (isInside) main.focus();
   const opened = page.open(main);
   const again = async () => {
     try {

@@ -59,7 +59,7 @@ export function fileView({ path, text, before, isSecret }) {
     "section",
     { class: "file", "aria-label": name },
     h("h2", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
-    name === path ? undefined : h("p", { class: "quiet" }, path),
+    h("p", { class: "quiet" }, name === path ? "In the folder where the gateway was started." : path),
     isSecret
       ? h("p", {}, "Your key or token. It is not shown here.")
       : before === undefined

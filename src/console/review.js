@@ -57,7 +57,7 @@ export async function review(place, setup, answers, { onWritten }) {
         place.replaceChildren(...outcomeOf(written, files, setup));
         return onWritten();
       }
-      problem.replaceChildren(...refused(written.reason, files));
+      problem.replaceChildren(...refused(written.reason, files, again));
     } catch (error) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
@@ -168,14 +168,22 @@ const removal = (path, { platform }) => platform === "windows" ? `del "${path}"`
 /**
  * @param {string} reason
  * @param {readonly PlannedFile[]} files
+ * @param {() => void} again
  */
-function refused(reason, files) {
+function refused(reason, files, again) {
   return [
     h(
       "div",
       { class: "failure" },
       h("p", {}, h("b", {}, "Nothing was written. "), reason),
-      h("p", {}, "Mend that and try again, or write the files yourself:"),
+      h(
+        "p",
+        {},
+        "Mend that and write again, ",
+        // Another page or an editor may have changed a file.
+        h("button", { type: "button", click: again }, "look at the files again"),
+        ", or write them yourself:",
+      ),
       ...files.filter(({ isSecret }) => !isSecret).map(({ path, text }) =>
         h("details", {}, h("summary", {}, path), copied(text, `Text of ${path}`))
       ),

@@ -132,7 +132,7 @@ function stepsAt(current) {
 async function begin(place, step, now, code) {
   const notice = now.canAct || now.why === undefined || step.isPassive
     ? []
-    : [h("p", { class: "notice" }, `${now.why} The commands and texts below do the same.`)];
+    : [h("p", { class: "notice" }, `${now.why.replace(/\.$/, "")}. The commands and texts below do the same.`)];
   const body = h("div");
   place.replaceChildren(...notice, body);
   let { isOpen } = now;

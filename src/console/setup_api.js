@@ -15,11 +15,10 @@ import { textsIn } from "./wires.js";
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
  * @typedef {{ lane: string, name: string, task: string, works: boolean, reason?: string }} Model
- * @typedef {{ id: string, title: string, settings?: string[] }} OtherClient
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, command: string,
  *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
- *   providers: Provider[], hub?: { title: string, keysAt?: string }, clients?: OtherClient[] }} Setup
+ *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
  * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
@@ -71,7 +70,9 @@ export function answersOf({ sources, models, default: first } = draft) {
  * @returns {Promise<Setup>}
  */
 export async function readSetup() {
-  return await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
+  const facts = await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
+  // A gateway inside another program knows neither.
+  return { file: "gateway.json", command: "deno task start", ...facts };
 }
 
 /** @returns {Record<string, string>} */

@@ -2,7 +2,8 @@
 /// <reference lib="dom" />
 /** The step that connects clients: those on this machine, and those on others. */
 import { h, LoginNeeded } from "./dom.js";
-import { copied, fileView } from "./file_view.js";
+import { fileView } from "./file_view.js";
+import { otherClients } from "./other_clients.js";
 import { act, connecting, workingModels } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
@@ -11,9 +12,6 @@ import { withCode } from "./setup_code.js";
  * @typedef {import("./setup_api.js").Found["clients"][number]} Client
  * @typedef {{ client: string, ok: boolean, reason?: string, changed?: string[], undo?: string }} Result
  */
-
-/** The address of the gateway that serves this page, as clients write it. */
-export const here = () => new URL("../", location.href).href.replace(/\/$/, "");
 
 /**
  * @param {HTMLElement} place
@@ -32,6 +30,7 @@ export function clientStep(place, setup) {
     const [lane, ...rest] = model.value.split("/");
     return { lane, model: rest.join("/"), ...key.value.trim() !== "" && { key: key.value.trim() } };
   };
+  const others = otherClients(setup, target);
   const none = h(
     "p",
     { class: "notice" },
@@ -58,21 +57,24 @@ export function clientStep(place, setup) {
       )
       : "",
     found,
-    onOtherMachines(setup, target),
+    others.element,
     h("div", { class: "bar next" }, next),
   );
-  if (setup.canAct) void look(found, target);
+  model.addEventListener("change", others.draw);
+  if (setup.canAct) void look(found, target, others.offer);
   return {};
 }
 
 /**
  * @param {HTMLElement} found
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
+ * @param {(clients: readonly Client[]) => void} offer
  */
-async function look(found, target) {
+async function look(found, target, offer) {
   found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
   try {
     const { clients } = await withCode(found, () => act("find", {}));
+    offer(clients);
     const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected, isByHand }) =>
       (isInstalled || isConnected) && !isByHand
     );
@@ -84,7 +86,7 @@ async function look(found, target) {
           "p",
           {},
           "No client that Laneway knows is installed here. Install one and ",
-          h("button", { type: "button", click: () => look(found, target) }, "look again"),
+          h("button", { type: "button", click: () => look(found, target, offer) }, "look again"),
           ", or copy the settings below.",
         ),
     );
@@ -92,7 +94,7 @@ async function look(found, target) {
     if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
     found.replaceChildren(
       h("p", { class: "error", role: "alert" }, /** @type {Error} */ (error).message),
-      h("button", { type: "button", click: () => look(found, target) }, "Look again"),
+      h("button", { type: "button", click: () => look(found, target, offer) }, "Look again"),
     );
   }
 }
@@ -106,6 +108,7 @@ function cardOf({ id, title, isConnected }, target) {
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
   const report = h("div", { role: "status" }, steps);
+  const busy = h("p", { class: "busy" }, "Working …");
   const problem = h("div", { role: "alert" });
   /** @type {HTMLButtonElement[]} */
   const buttons = [];
@@ -123,6 +126,7 @@ function cardOf({ id, title, isConnected }, target) {
     problem.replaceChildren();
     shown.replaceChildren();
     for (const button of buttons) button.disabled = true;
+    report.append(busy);
     try {
       const result = await withCode(
         shown,
@@ -136,6 +140,7 @@ function cardOf({ id, title, isConnected }, target) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
     }
+    busy.remove();
     for (const button of buttons) button.disabled = false;
   };
   /** @type {(words: string, how: { undo?: boolean, print?: boolean }, isMain?: boolean) => HTMLButtonElement} */
@@ -198,54 +203,4 @@ function doneWords(title, isUndo, { changed = [] }) {
 function failureOf(title, result) {
   const reason = result?.reason ?? "It ended without saying why: look at the terminal where the gateway runs.";
   return [h("div", { class: "failure" }, h("p", {}, h("b", {}, `${title} was not changed. `), reason))];
-}
-
-/**
- * The command and the settings for a client that is not on the gateway's machine.
- * @param {Setup} setup
- * @param {() => { lane: string | undefined, model: string, key?: string }} target
- */
-function onOtherMachines(setup, target) {
-  const settings = h("div");
-  const clients = setup.clients ?? [];
-  const choice = h("select", {}, ...clients.map(({ id, title }) => h("option", { value: id }, title)));
-  const draw = () => {
-    const client = clients.find(({ id }) => id === choice.value);
-    const { lane = "oss", model } = target();
-    const values = { "Base URL": `${here()}/${lane}/v1`, "Base URL without /v1": `${here()}/${lane}`, Model: model };
-    const command = `${setup.command} connect ${client?.id ?? "<client>"} --url ${here()} --lane ${lane}` +
-      (model === "" ? "" : ` --model '${model}'`);
-    settings.replaceChildren(
-      h("p", {}, "With Laneway on that machine:"),
-      copied(command, "The command that connects it"),
-      h("p", {}, "Or enter these settings:"),
-      ...client?.settings?.length ? [h("ul", {}, ...client.settings.map((line) => h("li", {}, line)))] : [
-        h(
-          "dl",
-          {},
-          ...Object.entries(values).flatMap((
-            [name, value],
-          ) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))]),
-        ),
-      ],
-    );
-  };
-  choice.addEventListener("change", draw);
-  draw();
-  return h(
-    "details",
-    { open: !setup.canAct, class: "card", toggle: draw },
-    h("summary", {}, "A client on another machine, or one that is not in the list"),
-    ...clients.length > 0 ? [h("label", { class: "field" }, "Client", choice)] : [],
-    settings,
-    ...setup.isLocal && /\/\/(127\.|localhost|\[::1)/.test(here())
-      ? [
-        h(
-          "p",
-          { class: "quiet" },
-          "This gateway listens on this machine only. For others, start it with --hostname 0.0.0.0 and create keys first.",
-        ),
-      ]
-      : [],
-  );
 }

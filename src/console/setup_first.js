@@ -7,7 +7,7 @@ import { factsOf } from "./facts.js";
 import { copied } from "./file_view.js";
 import { RECORDING } from "./switches.js";
 import { workingModels } from "./setup_api.js";
-import { here } from "./setup_clients.js";
+import { here } from "./other_clients.js";
 import { turnOn } from "./turn_on.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
@@ -132,7 +132,9 @@ function earlierOf(ended, isRecorded) {
 function curlOf(model) {
   const { lane, name } = model ?? { lane: "oss", name: "sandbox" };
   const body = JSON.stringify({ model: name, messages: [{ role: "user", content: "What is a lane?" }] });
-  return `curl ${here()}/${lane}/v1/chat/completions -H 'content-type: application/json' -d '${
+  // A gateway that somebody logs in to has keys.
+  const key = document.getElementById("logout")?.hidden === false ? ` -H "authorization: Bearer $LANEWAY_KEY"` : "";
+  return `curl ${here()}/${lane}/v1/chat/completions${key} -H 'content-type: application/json' -d '${
     body.replaceAll("'", `'\\''`)
   }'`;
 }

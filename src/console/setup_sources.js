@@ -66,7 +66,9 @@ export function sourcesStep(place, setup) {
       problem.replaceChildren(...failureOf(title, found));
       return false;
     }
-    const { upstream, models, remark, source: named } = found;
+    const { upstream, models, remark } = found;
+    // The answer does not repeat the secret.
+    const named = "secret" in source ? { ...found.source, secret: source.secret } : found.source;
     const others = draft.sources.filter((one) => one.upstream !== upstream);
     draft.sources = [...others, { source: named, title, upstream, models, remark }];
     outcome.textContent = setup.canAct ? `${title} answers${inWords(models.length)}.` : `${title} is added.`;

@@ -74,6 +74,7 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
   await button(page, "Write these 2 files").click();
   await page.getByText("Nothing was written. The folder /home/anna cannot be written").waitFor();
   delete script.refusal;
+  await button(page, "look at the files again").click();
   await button(page, "Write these 2 files").click();
   await page.getByText("Written. The gateway has restarted and uses it now.").waitFor();
   const written = tasks.findLast((task) => task.do === "write");
@@ -169,7 +170,7 @@ async function withoutLauncher({ page, url }: Desk, { tasks }: Rig): Promise<voi
   );
   assertEquals(await faultsOf(page), []);
   await link(page, "Connect a client").click();
-  await page.getByText("deno task start connect").waitFor();
+  await page.getByText("deno task start connect <client> --url").waitFor();
   assertEquals(await faultsOf(page), []);
   assertEquals(tasks, []);
 }
@@ -179,8 +180,11 @@ async function failingClient({ page, url }: Desk, _: Rig, script: Script): Promi
   const held = Promise.withResolvers<void>();
   Object.assign(script, { proof: held.promise, failure: "Claude Code answered with an error: no such model" });
   await page.goto(`${url}/console/#setup?client`);
-  assertEquals(await page.getByText("opencode", { exact: true }).count(), 0);
   await button(page, "Connect: Claude Code").click();
+  assertEquals(await button(page, "Connect: opencode").count(), 0, "It is not installed");
+  await page.getByText("A client on another machine").click();
+  await page.getByRole("combobox", { name: "Client", exact: true }).selectOption("opencode");
+  await page.getByText("deno task start connect opencode --url").waitFor();
   await page.getByText("Running the client for one turn").waitFor();
   assert(await button(page, "Connect: Claude Code").isDisabled());
   held.resolve();

@@ -155,7 +155,10 @@ async function inFolder(folder: string, urls: { server: string; provider: string
   await Deno.mkdir(`${folder}/.continue`);
   try {
     await withLaunched([], place, async (gateway) => {
-      const page = await (await opened.newContext()).newPage();
+      const context = await opened.newContext();
+      // Each command is a process, and other tests run beside this one.
+      context.setDefaultTimeout(60_000);
+      const page = await context.newPage();
       await wholeWay(page, gateway, place.cwd, urls);
       await addModel(page);
       await turnOn(page);

@@ -122,7 +122,10 @@ function answerTo(task: SetupTask, script: Script): object {
     ];
     return { servers: script.servers ?? [SERVER], clients };
   }
-  if (task.do === "check") return checked(task.source as Source);
+  if (task.do === "check") {
+    const found = checked(task.source as Source);
+    return "source" in found ? { ...found, source: { ...found.source as Source, secret: undefined } } : found;
+  }
   if (task.do === "plan") return planned(task.answers as Answers, script);
   if (script.refusal !== undefined) return { ok: false, reason: script.refusal };
   return { ok: true, files: ["/home/anna/gateway.json"] };

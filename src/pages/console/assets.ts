@@ -23,6 +23,7 @@ import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
+import other_clients from "../../console/other_clients.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
 import review from "../../console/review.js" with { type: "text" };
@@ -70,6 +71,7 @@ const SCRIPTS = {
   keys,
   live,
   model_names,
+  other_clients,
   playground,
   replay,
   review,

@@ -19,6 +19,8 @@ export interface Desk {
   /** How the user starts this program. */
   program: string;
   print(text: string): void;
+  /** Waits until everything is written, because a question stops all else. */
+  flush(): Promise<void>;
   /** Shows progress on a terminal while `run` runs. */
   during<T>(text: string, run: () => Promise<T>): Promise<T>;
 }

@@ -8,7 +8,7 @@ import { isInstalled } from "./machine.ts";
 import type { Options } from "./options.ts";
 import type { Prompter } from "./set_up.ts";
 
-/** The clients that the command line names, or those that the user chooses. Throws `UsageError`. */
+/** The clients that the command line names, or those that the user chooses, if any. Throws `UsageError`. */
 export async function clientsFor(options: Options, desk: Desk, asking: Prompter): Promise<Client[]> {
   const { machine, program, print } = desk;
   if (options.clients.length > 0) return options.clients.map(named);
@@ -17,9 +17,7 @@ export async function clientsFor(options: Options, desk: Desk, asking: Prompter)
     throw new UsageError(`No client was found on this machine: name one from ${program} connect --list`);
   }
   if (asking.chooseClients && !options.json) {
-    const names = await asking.chooseClients(installed.map(({ name, title }) => ({ name, title }))) ?? [];
-    if (names.length === 0) throw new UsageError("No client was chosen, and nothing was changed");
-    return names.map(named);
+    return (await asking.chooseClients(installed.map(({ name, title }) => ({ name, title }))) ?? []).map(named);
   }
   print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
   const answer = asking.ask("Which ones do you want to connect? Names or all:");

@@ -21,6 +21,8 @@ export type { Prompter } from "./set_up.ts";
 
 /** How long a client may take for its turn, in milliseconds. */
 const PATIENCE_MS = 120_000;
+/** How long earlier output may take to be written, in milliseconds. */
+const FLUSH_MS = 1_000;
 
 /** Returns the exit code. Throws `UsageError`. */
 export async function connect(
@@ -29,7 +31,7 @@ export async function connect(
   asking: Prompter = terminal(program),
   patienceMs = PATIENCE_MS,
 ): Promise<number> {
-  const { platform, streams: { print } } = program;
+  const { platform, streams: { print, say } } = program;
   const options = parseOptions(args);
   if (options.help) {
     print(help(invocation(platform), clients.map(({ name }) => name)).trimEnd());
@@ -42,6 +44,10 @@ export async function connect(
     return 0;
   }
   const chosen = await clientsFor(options, desk, asking);
+  if (chosen.length === 0) {
+    say("No client was chosen, and nothing was changed");
+    return 2;
+  }
   const { readAll } = asking;
   // Standard input can be read only once.
   let input: string | undefined;
@@ -70,6 +76,7 @@ function deskFor({ json }: Options, program: Program, patienceMs: number): Desk 
     patienceMs,
     program: invocation(platform),
     print: json ? step : print,
+    flush: () => program.streams.flush(FLUSH_MS),
     during(text, run) {
       if (!json) return withProgress(program, text, run);
       step(text);

@@ -76,6 +76,7 @@ export async function setUp(client: Client, options: Options, desk: Desk, asking
   for (const path of openFiles(plan, key)) {
     print(`Warning: ${path} will hold the key, and others on this machine can read it: chmod 600 ${path}`);
   }
+  await desk.flush();
   if (plan.isChange && !isAgreed(options, asking)) {
     return failed("Nothing was changed. Add --yes to make the change without being asked", { code: 2 });
   }

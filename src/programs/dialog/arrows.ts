@@ -1,5 +1,6 @@
 /** Questions on a terminal that knows arrow keys. */
 import * as prompts from "@clack/prompts";
+import { printable } from "../../util/printable.ts";
 import type { Choice, Dialog } from "./dialog.ts";
 
 /** How many choices are shown at once. */
@@ -11,7 +12,9 @@ const LONG = 15;
 export function arrowDialog(say: (text: string) => void): Dialog {
   const answered = <T>(answer: T): Exclude<T, symbol> | undefined =>
     prompts.isCancel(answer) ? undefined : answer as Exclude<T, symbol>;
-  const options = (choices: readonly Choice[]) => choices.map((choice) => ({ ...choice }));
+  // Servers give names, which must not control the terminal.
+  const options = (choices: readonly Choice[]) =>
+    choices.map(({ value, label, hint }) => ({ value, label: printable(label), hint: hint && printable(hint) }));
   return {
     async choose(message, choices, first) {
       const question = { message, options: options(choices), initialValue: first, maxItems: MOST_SHOWN };

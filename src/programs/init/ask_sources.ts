@@ -28,13 +28,14 @@ export async function askSources(
 ): Promise<Added[]> {
   const { dialog } = asking;
   const added = [...before];
-  for (let isFirst = added.length === 0;; isFirst = false) {
+  for (let isNew = true;; isNew = false) {
+    const isFirst = added.length === 0;
     const open = servers.filter(({ baseUrl }) => !added.some(({ source }) => isAt(source, baseUrl)));
     const kinds = given(
       await dialog.chooseSeveral(
         isFirst ? "Where do your models run?" : "Where else do your models run?",
         choicesFor(open),
-        isFirst ? open.map(({ baseUrl }) => baseUrl) : [],
+        isFirst && isNew ? open.map(({ baseUrl }) => baseUrl) : [],
       ),
     );
     for (const kind of kinds) {

@@ -16,9 +16,10 @@ import type { CheckedSource, ServerSource, Source } from "./answers.ts";
 import { checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
 import { AnswerError, at } from "./standing.ts";
 import { FileError } from "./files.ts";
-import { kindAt } from "./find.ts";
+import { isModelName, kindAt } from "./find.ts";
 import { upstreamOf } from "./plan.ts";
-import { factsFor, type Place, presentText } from "./work.ts";
+import { problemsIn } from "./show.ts";
+import { factsFor, type Place, presentText, standingProblems } from "./work.ts";
 
 /** How long a server may take for one answer, in milliseconds: the user waits for it. */
 const PATIENCE_MS = 10_000;
@@ -26,9 +27,13 @@ const LOCAL_PATIENCE_MS = 4_000;
 
 export async function checkSource(source: Source, place: Place): Promise<CheckedSource> {
   try {
+    const [wrong] = standingProblems(place);
+    if (wrong) {
+      return { ok: false, reason: problemsIn({ ok: false, problems: [wrong] }), cure: `Correct ${place.path}` };
+    }
     const checked = await check(source, place);
     if (!checked.ok) return checked;
-    const models = [...new Set(checked.models)].sort(chatFirst);
+    const models = [...new Set(checked.models)].filter(isModelName).sort(chatFirst);
     // A secret is never printed.
     return { ...checked, models, source: { ...checked.source, secret: undefined } as Source };
   } catch (error) {
@@ -92,12 +97,7 @@ function secretOf(
 function standingEntry(section: string, name: string, place: Place): JsonValue | undefined {
   const { builtIn, providers } = factsFor(place);
   const text = presentText(place.path) ?? '{ "extends": "default" }';
-  let own: unknown;
-  try {
-    own = JSON.parse(withoutComments(text.replace(/^\ufeff/, "")));
-  } catch {
-    return undefined; // reported with the plan
-  }
+  const own: unknown = JSON.parse(withoutComments(text.replace(/^\ufeff/, "")));
   const written = withPresets(own, () => providers);
   return at(at(own, "extends") === "default" ? mergeJson(builtIn, written) : written, section, name);
 }
@@ -196,6 +196,7 @@ async function checkUpstream(
 
 async function checkServer(source: ServerSource, place: Place): Promise<CheckedSource> {
   const given = checkedUrl(source.baseUrl.trim());
+  const name = nameOf({ ...source, baseUrl: given }, place);
   const secret = secretOf(source, [], place);
   if (source.secretEnv && secret === undefined) return { ok: false, reason: missing(source.secretEnv, "key") };
   const { baseUrl: plain, query } = splitBaseUrl(given);
@@ -213,8 +214,7 @@ async function checkServer(source: ServerSource, place: Place): Promise<CheckedS
     const remark = baseUrl === plain ? undefined : `Its address is ${baseUrl}`;
     return judged(found, { upstream, models: found.models, source: { ...whole, name: upstream }, remark });
   }
-  const upstream = nameOf({ ...source, baseUrl: given }, place);
-  return judged(first!, { upstream, models: [], source: { ...source, baseUrl: given, name: upstream } });
+  return judged(first!, { upstream: name, models: [], source: { ...source, baseUrl: given, name } });
 }
 
 /** The address itself, and where such servers have their API if that is only the beginning of its address. */

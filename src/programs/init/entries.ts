@@ -43,7 +43,7 @@ export function hubUpstream(facts: Facts): string {
 
 function planHub(source: Extract<Source, { kind: "hub" }>, standing: Standing, facts: Facts): SourcePlan {
   const upstream = hubUpstream(facts);
-  const place = secretPlace(source, "hub", standing);
+  const place = secretPlace(source, "hub", standing, facts);
   const settings = hubServices(facts).flatMap((path): Setting[] => {
     const name = path.join(".");
     const isThere = at(standing.whole, ...path) !== undefined;
@@ -71,8 +71,9 @@ function planSandbox({ whole }: Standing, { builtIn }: Facts): SourcePlan {
 function planProvider(
   source: Extract<Source, { kind: "provider" }>,
   standing: Standing,
-  { providers }: Facts,
+  facts: Facts,
 ): SourcePlan {
+  const { providers } = facts;
   const { provider: id, name = id } = source;
   if (!Object.hasOwn(providers, id)) {
     throw new AnswerError("provider", `Cannot find provider "${id}"${hint(id, Object.keys(providers))}`);
@@ -80,7 +81,7 @@ function planProvider(
   const provider = providers[id]!;
   checkUpstreamName(name);
   const baseUrl = providerUrl(source, provider);
-  const place = secretPlace(source, name, standing);
+  const place = secretPlace(source, name, standing, facts);
   const path = ["upstreams", name];
   const there = at(standing.whole, ...path);
   if (there !== undefined) {
@@ -135,7 +136,7 @@ function planServer(source: ServerSource, standing: Standing, facts: Facts): Sou
   const name = source.name ?? serverName({ ...source, baseUrl }, providers);
   checkUpstreamName(name);
   const path = ["upstreams", name];
-  const place = secretPlace(source, name, standing);
+  const place = secretPlace(source, name, standing, facts);
   const there = at(standing.whole, ...path);
   if (there !== undefined) {
     const written = at(there, "baseUrl") ?? usualUrl(at(there, "provider"), providers);

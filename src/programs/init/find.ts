@@ -2,6 +2,7 @@
 import { listing, usualAddresses } from "../../../plugins/programs/probing/mod.ts";
 import type { SecretHeader } from "../../contract/call.ts";
 import type { Platform } from "../../platform/platform.ts";
+import { printable } from "../../util/printable.ts";
 import { foundClients } from "../connect/found_clients.ts";
 import { findKind } from "../probe/examine.ts";
 import { modelsIn, openProbe, ProbeError } from "../probe/probe_call.ts";
@@ -29,7 +30,19 @@ async function serverAt(baseUrl: string, platform: Pick<Platform, "fetch">): Pro
   if (!needsSecret && !isList) return undefined;
   const title = await kindAt({ baseUrl }, platform);
   if (title?.startsWith(OWN_TITLE)) return undefined;
-  return { baseUrl, title: title ?? UNKNOWN_SERVER, models: modelsIn(list), needsSecret };
+  return {
+    baseUrl,
+    title: printable(title ?? UNKNOWN_SERVER),
+    models: modelsIn(list).filter(isModelName),
+    needsSecret,
+  };
+}
+
+const LONGEST_NAME = 512;
+
+/** Names with control characters are no names: they would change the terminal. */
+export function isModelName(text: string): boolean {
+  return text.length <= LONGEST_NAME && !/\p{Cc}/u.test(text);
 }
 
 interface Address {

@@ -14,6 +14,9 @@ import { type Example, help, type Options, parseOptions, type Step } from "./opt
 import { failure, nameOf, problemsIn, showFiles } from "./show.ts";
 import { type Place, placeOf, plan, type World, write } from "./work.ts";
 
+/** How long earlier output may take to be written, in milliseconds. */
+const FLUSH_MS = 1_000;
+
 /** Returns the exit code. Throws `UsageError`. */
 export async function init(
   args: readonly string[],
@@ -27,6 +30,7 @@ export async function init(
     print(help(invocation(platform), exampleFor(program)).trimEnd());
     return 0;
   }
+  if (typeof Deno === "undefined") throw new UsageError("The command init needs Deno");
   const place = placeOf(options.config ?? config, program);
   if (options.step !== undefined) {
     const result = await perform(options.step, options, place, world);
@@ -118,7 +122,7 @@ async function byOptions(options: Options, place: Place, program: Program, world
   const isDone = options.print || planned.files.length === 0;
   if (!options.json) print(showFiles(planned.files));
   else if (isDone) print(JSON.stringify(planned));
-  return isDone ? 0 : writeAgreed(answers, planned.version, { options, place, program, world });
+  return isDone ? 0 : await writeAgreed(answers, planned.version, { options, place, program, world });
 }
 
 interface Writing {
@@ -129,8 +133,14 @@ interface Writing {
 }
 
 /** Returns the exit code. */
-function writeAgreed(answers: Answers, version: string, { options, place, program, world }: Writing): number {
-  const { streams: { print, say } } = program;
+async function writeAgreed(
+  answers: Answers,
+  version: string,
+  { options, place, program, world }: Writing,
+): Promise<number> {
+  const { streams: { print, say, flush } } = program;
+  // A question stops all else, and so the files have to be on the screen before.
+  await flush(FLUSH_MS);
   if (!options.yes && !/^y(es)?$/i.test(world.ask("Write? [y/N]")?.trim() ?? "")) {
     say("Nothing was written. Add --yes to write without being asked");
     return 2;

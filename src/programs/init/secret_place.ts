@@ -2,7 +2,7 @@
 import { isJsonObject } from "../../canonical/json.ts";
 import { isVariableName } from "../../config/fields.ts";
 import type { Setting } from "./document.ts";
-import { AnswerError, at, type Standing } from "./standing.ts";
+import { AnswerError, at, type Facts, type Standing } from "./standing.ts";
 
 interface SecretPlan {
   reference: { env?: string; file?: string };
@@ -14,6 +14,7 @@ export function secretPlace(
   { secret, secretEnv }: { secret?: string; secretEnv?: string },
   name: string,
   { folder }: Standing,
+  { isSet }: Pick<Facts, "isSet">,
 ): SecretPlan | undefined {
   const value = secret?.trim();
   if (value) {
@@ -24,7 +25,10 @@ export function secretPlace(
     return { reference: { file: path }, file: { path, value } };
   }
   if (secretEnv === undefined || secretEnv === "") return undefined;
-  if (!isVariableName(secretEnv)) throw new AnswerError("secretEnv", `"${secretEnv}" is not a variable name`);
+  // A key that was entered in the wrong place must be repeated nowhere.
+  if (!isVariableName(secretEnv) || (looksLikeKey(secretEnv) && !isSet(secretEnv))) {
+    throw new AnswerError("secretEnv", "Expected the name of a variable, not the key itself");
+  }
   return { reference: { env: secretEnv } };
 }
 
@@ -43,4 +47,9 @@ export function secretSettings(
   return isThere
     ? [{ at: [...path, "secret"], value: { [place]: value } }]
     : [{ at: path, value: { secret: { [place]: value } }, comment }];
+}
+
+/** Names of variables are in capitals, and keys are long and have digits. */
+function looksLikeKey(text: string): boolean {
+  return text.length >= 16 && /[a-z]/.test(text) && /\d/.test(text);
 }

@@ -48,15 +48,19 @@ type Outcome = { files: PlannedText[]; version: string } | { problems: Problem[]
 function planned(answers: Answers, place: Place): Outcome {
   const { path } = place;
   const text = presentText(path);
-  const wrong = text === undefined ? [] : problemsOf(text, place);
-  if (wrong.length > 0) {
-    const mend = (message: string) => `The file that is there is not valid: ${message}`;
-    return { problems: wrong.map(({ path, message }) => ({ path, message: mend(message) })) };
-  }
+  const wrong = standingProblems(place);
+  if (wrong.length > 0) return { problems: wrong };
   const plan = planFiles(answers, { path, text }, factsFor(place));
   if ("problems" in plan) return plan;
   const problems = problemsOf(plan.files.at(-1)!.text, place);
   return problems.length > 0 ? { problems } : { ...plan, version: versionOf(plan.files) };
+}
+
+/** The mistakes in the file that is there. Throws `FileError`. */
+export function standingProblems(place: Place): Problem[] {
+  const text = presentText(place.path);
+  const problems = text === undefined ? [] : problemsOf(text, place);
+  return problems.map(({ path, message }) => ({ path, message: `The file that is there is not valid: ${message}` }));
 }
 
 /** A file without anything in it counts as absent. */

@@ -204,3 +204,42 @@ Deno.test("init check: the sandbox needs nothing", async () => {
   const checked = await check({ kind: "sandbox" });
   assertEquals([checked.ok, checked.ok && checked.models], [true, ["sandbox"]]);
 });
+
+Deno.test("init check: a key that was entered as the name of a variable is repeated nowhere", async () => {
+  const fetch: typeof globalThis.fetch = () => Promise.reject(new TypeError("Nothing may be asked"));
+  for (const secretEnv of ["sk-proj-abc123def456", "gsk_abcdefghij1234567890", "hf_AbCdEfGh12345678", "a=b"]) {
+    for (
+      const source of [
+        { kind: "hub" as const },
+        { kind: "provider" as const, provider: "groq" },
+        { kind: "server" as const, baseUrl: "http://127.0.0.1:9/v1" },
+      ]
+    ) {
+      const checked = await check({ ...source, secretEnv }, { fetch });
+      assertFails(checked, /^Expected the name of a variable, not the key itself$/, /^$/);
+    }
+  }
+  const named = await check({ kind: "hub", secretEnv: "my_token_number_12" }, {
+    fetch: hub(),
+    env: { my_token_number_12: TOKEN },
+  });
+  assert(named.ok, "a variable that is set may have any name");
+});
+
+Deno.test("init check: names with control characters are left out", async () => {
+  const server = fakeOllama({ models: ["good", "bad\x1b[2J", "also\nbad", "x".repeat(600)] });
+  try {
+    const checked = await check({ kind: "server", baseUrl: server.url });
+    assertEquals(checked.ok && checked.models, ["good"]);
+  } finally {
+    await server.stop();
+  }
+});
+
+Deno.test("init check: a configuration that is not valid is told first", async () => {
+  for (const text of ["{ nonsense", '{ "extends": "default", "lanes": [] }', "[]"]) {
+    const checked = await check({ kind: "sandbox" }, { text });
+    assertFails(checked, /The file that is there is not valid/, /^Correct .*gateway\.json$/);
+  }
+  assert((await check({ kind: "sandbox" }, { text: " \n" })).ok, "an empty file is none");
+});

@@ -151,6 +151,8 @@ function lostValues(one: JsonValue, other: JsonValue | undefined, path: string):
   return JSON.stringify(one) === JSON.stringify(other) ? [] : [path];
 }
 
+/** A line with a whole value, or with the end of one, and a comment behind it. */
+const BESIDE = /^\s*(?:\}|"[\w-]+": "[^"]*"),?\s+(?:\/\/ note[^/]*|\/\* note [^*]*\*\/)$/;
 const withoutCommas = (line: string) => line.replace(/,(?=\s*(\/[/*].*)?$)/, "").trim();
 
 law(
@@ -177,9 +179,7 @@ law(
       from = found + comment.length;
     }
     const lines = new Set(after.split(/\r?\n/).map(withoutCommas));
-    const beside = text.split(/\r?\n/).filter((line) =>
-      /"[,\s]+\/[/*] note/.test(line) && !/secret|env|[{\[]"/.test(line)
-    );
+    const beside = text.split(/\r?\n/).filter((line) => BESIDE.test(line) && !/secret|env/.test(line));
     assertEquals(beside.map(withoutCommas).filter((line) => !lines.has(line)), []);
     assertEquals(after.startsWith("\ufeff"), text.startsWith("\ufeff"));
     assert(!after.includes(SECRET), after);
