@@ -13,7 +13,7 @@ import type { Finding } from "../doctor/finding.ts";
 import { whyUnreached } from "../doctor/reach.ts";
 import { type Visit, visit, type Visited } from "../doctor/upstreams.ts";
 import type { CheckedSource, ServerSource, Source } from "./answers.ts";
-import { checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
+import { asWhole, checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
 import { AnswerError, at } from "./standing.ts";
 import { FileError } from "./files.ts";
 import { isModelName, kindAt } from "./find.ts";
@@ -209,7 +209,11 @@ async function checkServer(source: ServerSource, place: Place): Promise<CheckedS
     if (isUnreached(found)) break;
     if (found.models === undefined) continue;
     const title = await kindAt({ baseUrl, query, secret }, place.program.platform) ?? source.title;
-    const whole: ServerSource = { ...source, baseUrl: `${baseUrl}${rest}`, ...title !== undefined && { title } };
+    const whole: ServerSource = {
+      ...source,
+      baseUrl: asWhole(`${baseUrl}${rest}`),
+      ...title !== undefined && { title },
+    };
     const upstream = source.name ?? nameOf(whole, place);
     const remark = baseUrl === plain ? undefined : `Its address is ${baseUrl}`;
     return judged(found, { upstream, models: found.models, source: { ...whole, name: upstream }, remark });
