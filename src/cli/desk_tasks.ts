@@ -179,7 +179,7 @@ function signal(child: Deno.ChildProcess, signal: Deno.Signal): void {
   }
 }
 
-async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
+async function tailOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
   let text = "";
   for await (const piece of stream.pipeThrough(new TextDecoderStream())) {
     text = (text + piece).slice(-LONGEST_COMPLAINT);
@@ -189,7 +189,7 @@ async function tailOf(stream: ReadableStream<Uint8Array>): Promise<string> {
 
 /** The lines, until the process has ended. */
 async function* linesOf(
-  stdout: ReadableStream<Uint8Array>,
+  stdout: ReadableStream<Uint8Array<ArrayBuffer>>,
   over: Promise<void>,
   tooMuch: () => void,
 ): AsyncGenerator<string> {

@@ -23,6 +23,7 @@ type Run = (line: Line) => number | Promise<number>;
 
 /** The code of each command, which is loaded when it is needed. */
 const RUN: Record<Exclude<CommandName, `keys ${string}`>, Run> = {
+  init: async ({ args, config, program }) => (await import("../programs/init/mod.ts")).init(args, config, program),
   connect: async ({ args, program }) => (await import("../programs/connect/mod.ts")).connect(args, program),
   probe: async ({ args, config, program }) => (await import("../programs/probe/mod.ts")).probe(args, config, program),
   keys: async ({ args, config, program }) => (await import("./keys.ts")).manageKeys(args, config, program),

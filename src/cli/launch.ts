@@ -90,6 +90,8 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
   const { net: hosts, env: names, ...files } = await forCommand(permissionsOf(place), config, listen);
   const flags = command === "connect"
     ? await flagsToConnect()
+    : command === "init"
+    ? (await import("../programs/init/permissions.ts")).initFlags(Deno.args, configFile())
     : flagsOf({ net: [...hosts, ...net], env: [...names, ...COLOUR_VARIABLES, ...Object.keys(variables)], ...files });
   return {
     flags,

@@ -108,26 +108,31 @@ export class SocketMemoryWatch {
 
   /** Must be called when the first socket has opened. */
   start(): void {
+    if (this.isShort) return; // the memory of earlier sockets is not free yet
     this.#base = this.#facts.unmanaged();
     this.#stopLooking = repeat(LOOK_MS, () => this.#look());
   }
 
   /** Must be called when the last socket has closed. */
   stop(): void {
-    this.#judge(this.#facts.unmanaged());
-    this.#stopLooking();
-    this.#nextLook?.cancel();
+    this.#look();
   }
 
   #look(): void {
     const unmanaged = this.#facts.unmanaged();
+    this.#base = Math.min(this.#base, unmanaged);
     const room = this.#roomBytes(unmanaged);
+    const arrived = unmanaged - this.#base;
     // On a busy machine sockets close late, and the other callers' may meanwhile take as much again.
     const isWorse = this.#ended !== undefined && unmanaged > this.#ended.before + room;
-    if (this.#isFreeing() && !isWorse) return this.#lookSoon();
+    if (this.#isFreeing(arrived > room * FILLING) && !isWorse) return this.#lookSoon();
     const isAgain = this.isShort;
     this.#judge(unmanaged);
-    const arrived = unmanaged - this.#base;
+    if (this.#sockets.size === 0) {
+      this.#stopLooking();
+      this.#nextLook?.cancel();
+      return;
+    }
     if (arrived <= room) {
       if (arrived > room * FILLING) this.#lookSoon();
       return;
@@ -163,8 +168,10 @@ export class SocketMemoryWatch {
     this.#nextLook = new TimeLimit(SHORT_LOOK_MS, () => this.#look());
   }
 
-  #isFreeing(): boolean {
+  /** `isMuchLeft`: whether sockets seem to hold much memory. Some of it is freed only after the last socket has closed. */
+  #isFreeing(isMuchLeft: boolean): boolean {
     if (!this.#ended || performance.now() - this.#ended.at > FREE_MS) return false;
+    if (this.#sockets.size === 0) return isMuchLeft;
     return this.#ended.sockets.some((socket) => this.#sockets.has(socket));
   }
 

@@ -255,6 +255,25 @@ test("what something else takes ends sockets once, not again and again", async (
   assertEquals(dropped(after), 0);
 });
 
+test(
+  "memory that is freed after the last socket has closed is not taken for that of something else",
+  async (rig, pass) => {
+    const [one] = rig.add("one");
+    rig.other = 600;
+    await pass(100);
+    assert(one!.isDropped);
+    const relieved = rig.sockets.relieved("other", CAPACITY).then(() => rig.add("other"));
+    await pass(200);
+    assertEquals(rig.sockets.size, 0);
+    rig.other = 100;
+    await pass(100);
+    const [other] = await relieved;
+    other!.arrived = 450;
+    await pass(200);
+    assert(other!.isDropped);
+  },
+);
+
 test("the room is smaller when all else leaves little, and is never none", async (rig, pass) => {
   rig.heap = 1_202;
   const [socket] = rig.add("a");

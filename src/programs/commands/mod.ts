@@ -23,12 +23,41 @@ export const SERVE = command({
   examples: ["--port 8080", "--config team.json"],
 });
 
+export const INIT = command({
+  name: "init",
+  group: "Set up",
+  summary: "asks where models come from, and writes the configuration",
+  operands: "[find|check|plan|write]",
+  about: "Sets up where models come from: asks, tests each source, shows the files and writes them.",
+  options: {
+    hub: { type: "boolean", help: "the hub of the built-in configuration" },
+    provider: { type: "string", multiple: true, value: "<name>", help: "a provider", words: "provider" },
+    server: { type: "string", multiple: true, value: "<URL>", help: "a model server" },
+    sandbox: { type: "boolean", help: "the built-in sandbox, which needs no key" },
+    "base-url": { type: "string", value: "<URL>", help: "the address at a provider that has one for each user" },
+    name: { type: "string", value: "<name>", help: "the name of the upstream" },
+    "secret-env": { type: "string", value: "<name>", help: "the variable that holds the key" },
+    secret: { type: "string", value: "-", help: "read the key from standard input" },
+    model: { type: "string", multiple: true, value: "<spec>", help: "a model for clients: name=upstream/model" },
+    default: { type: "string", value: "<name>", help: "the model that answers for every other name" },
+    version: { type: "string", value: "<version>", help: "the version that plan printed" },
+    print: { type: "boolean", help: "print the files without writing them" },
+    yes: { type: "boolean", help: "do not ask before writing" },
+    "no-check": { type: "boolean", help: "do not test the sources" },
+    ...CONFIG,
+    ...JSON_OUTPUT,
+  },
+  examples: ["init", "init --hub --yes"],
+  words: ["find", "check", "plan", "write"],
+  hasOwnHelp: true,
+});
+
 export const CONNECT = command({
   name: "connect",
   group: "Set up",
-  summary: "sets up a client for this gateway and tests it",
-  operands: "[<client>]",
-  about: "Changes a client's settings so that it calls this gateway, and tests it.",
+  summary: "sets up clients for this gateway and tests them",
+  operands: "[<client> ...]",
+  about: "Changes clients' settings so that they call this gateway, and tests it.",
   options: {
     list: { type: "boolean", help: "print the clients" },
     url: { type: "string", value: "<address>", help: "the gateway" },
@@ -40,6 +69,7 @@ export const CONNECT = command({
     yes: { type: "boolean", help: "do not ask" },
     keep: { type: "boolean", help: "keep the change if the test fails" },
     undo: { type: "boolean", help: "undo the change" },
+    json: { type: "boolean", help: "print JSON: a line for each step, and one for the result" },
   },
   examples: ["connect", "connect --list"],
   hasOwnHelp: true,
@@ -223,6 +253,7 @@ export const VERSION = command({
 
 /** In the order of the general help. */
 export const commands = [
+  INIT,
   CONNECT,
   PROBE,
   ...KEY_COMMANDS,

@@ -200,14 +200,15 @@ function refused({ status }: ProbeReply, secret: ProbeOptions["secret"]): string
 }
 
 /** The kind that the server identifies itself as. */
-interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
+export interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
   /** The name with its version. Absent if the server does not identify itself. */
   title?: string;
   /** Its only model. */
   model?: string;
 }
 
-async function findKind(ask: ProbeCall, list: ProbeReply): Promise<FoundKind> {
+/** Asks for the endpoints that only some kinds of servers have. */
+export async function findKind(ask: ProbeCall, list: ProbeReply): Promise<FoundKind> {
   const replies = new Map<string, ProbeReply>();
   const at = async (path: string) => {
     const reply = replies.get(path) ?? await ask(path);

@@ -15,6 +15,8 @@ export interface ProbeOptions {
   patienceMs: number;
   /** Called before each request. */
   onAsk?(): void;
+  /** By default the global one. */
+  fetch?: typeof globalThis.fetch;
 }
 
 /** How much of an answer is read, in characters. */
@@ -27,7 +29,9 @@ export class ProbeError extends Error {}
 const MOST_SILENT = 2;
 
 /** The returned function throws `ProbeError` if the server has stopped answering. */
-export function openProbe({ baseUrl, query, access, patienceMs, onAsk }: ProbeOptions): ProbeCall {
+export function openProbe(
+  { baseUrl, query, access, patienceMs, onAsk, fetch = globalThis.fetch }: ProbeOptions,
+): ProbeCall {
   let silent = 0;
   const { value = "", place } = access ?? {};
   const auth: Record<string, string> = place

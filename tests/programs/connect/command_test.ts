@@ -215,7 +215,7 @@ Deno.test("connect: what is wrong with the command line, the gateway or the lane
     for (
       const [args, message] of [
         [["nobody"], 'Unknown client "nobody"'],
-        [["claude-code", "codex"], "name one client"],
+        [["claude-code", "nobody"], 'Unknown client "nobody"'],
         [["claude-code", "--key", "literal"], "Everybody on the machine can see"],
         [["claude-code", "--key", "-", "--key-env", "A"], "not both"],
         [["claude-code", "--key-env", "not a name"], "is not a variable name"],
