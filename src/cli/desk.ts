@@ -14,8 +14,8 @@ export interface DeskOptions {
   say(text: string): void;
   /** `port`: the one on which the gateway listens. */
   place(port: number): CommandPlace;
-  /** Returns why it failed. `undefined` if another gateway serves now. */
-  restart(port: number): Promise<string | undefined>;
+  /** `token`: that of the gateway that asks. Returns why it failed. `undefined` if another gateway serves now. */
+  restart(port: number, token: string): Promise<string | undefined>;
 }
 
 export interface Desk {
@@ -30,6 +30,7 @@ export interface Desk {
 }
 
 export interface Admitted {
+  token: string;
   /** The environment variables by which the gateway finds the desk. */
   variables: Record<string, string>;
   /** Resolves once the gateway says that it serves, or why it does not. */
@@ -87,6 +88,7 @@ class ListeningDesk implements Desk {
     const gateway = { token: newSession(), started: started.resolve };
     this.#gateways.add(gateway);
     return {
+      token: gateway.token,
       variables: { [DESK]: this.address, [DESK_TOKEN]: gateway.token },
       started: started.promise,
       dismiss: () => void this.#gateways.delete(gateway),
@@ -148,7 +150,7 @@ class ListeningDesk implements Desk {
     if (ask !== "restart" || !isPort(port)) {
       return { code: "invalid_request", reason: "The launcher does not know this question" };
     }
-    const reason = await this.#options.restart(port);
+    const reason = await this.#options.restart(port, gateway.token);
     return { body: reason === undefined ? { outcome: "restarted" } : { outcome: "failed", reason } };
   }
 

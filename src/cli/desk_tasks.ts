@@ -103,7 +103,7 @@ export interface Running {
 export interface Tasks {
   /** Starts a command, or tells why not. It is ended when `leaving` is aborted. */
   start(command: Command, leaving: AbortSignal): Running | string;
-  /** Ends all. */
+  /** Ends all, except those whose work is to be whole. */
   end(): void;
 }
 
@@ -142,7 +142,7 @@ function startTask(launcher: string, command: Command, leaving: AbortSignal, run
   let ending: ReturnType<typeof setTimeout> | undefined;
   const late = setTimeout(() => end(`It took longer than ${patienceMs / 1000} seconds`), patienceMs);
   const left = () => end("The page has left");
-  const stop = () => end("The gateway stops");
+  const stop = () => isWhole ? undefined : end("The gateway stops");
   if (!isWhole && leaving.aborted) left();
   if (!isWhole) leaving.addEventListener("abort", left, { once: true });
   running.add(stop);

@@ -6,6 +6,8 @@ import { type Child, send } from "./hang_up.ts";
 
 /** One gateway that can be started. */
 export interface Generation {
+  /** Its token for the desk. */
+  token: string;
   spawn(): Child;
   /** Resolves once it says that it serves, or why it does not. */
   started: Promise<string | undefined>;
@@ -21,6 +23,8 @@ interface Running {
 /** How long a gateway may take to start, and how long another one may take to notice that it is replaced, in milliseconds. */
 const [START_MS, NOTICE_MS] = [60_000, 10_000];
 
+/** The most gateways that were replaced and still finish their requests. */
+const MOST_FORMER = 3;
 const STOPPING = "The gateway is stopping";
 
 export class Gateways {
@@ -47,21 +51,24 @@ export class Gateways {
     for (const { child } of all) send(child, signal);
   }
 
-  /** Starts another gateway, and lets the present one finish. Returns why it failed; then the present one goes on. */
-  async restart(prepare: () => Promise<Generation | string>): Promise<string | undefined> {
+  /**
+   * Starts another gateway, and lets the present one finish. Returns why it failed; then the present one goes on. `token`: that of the
+   * gateway that asks for it, which may be one that was replaced already.
+   */
+  async restart(prepare: () => Promise<Generation>, token: string): Promise<string | undefined> {
     if (this.#isEnding) return STOPPING;
     if (this.#isRestarting) return "The gateway is restarting already";
+    if (this.#running.size > MOST_FORMER) return "Former gateways still finish their requests: restart it again later";
     this.#isRestarting = true;
     try {
       const generation = await prepare();
-      if (typeof generation === "string") return generation;
       if (this.#isEnding) {
         generation.end();
         return STOPPING;
       }
       const next = this.#start(generation);
       const failure = await startOf(next);
-      if (failure === undefined) this.#replaceBy(next);
+      if (failure === undefined) this.#replaceBy(next, token);
       else send(next.child, "SIGKILL");
       return failure;
     } finally {
@@ -70,11 +77,12 @@ export class Gateways {
     }
   }
 
-  #replaceBy(next: Running): void {
+  #replaceBy(next: Running, token: string): void {
     const former = this.#current;
     this.#current = next;
-    // It was told already, but it may hang.
-    const late = setTimeout(() => send(former.child, "SIGTERM"), NOTICE_MS);
+    // A gateway that has asked finishes by itself, unless it hangs.
+    const noticeMs = former.generation.token === token ? NOTICE_MS : 0;
+    const late = setTimeout(() => send(former.child, "SIGTERM"), noticeMs);
     former.child.status.then(() => clearTimeout(late));
   }
 

@@ -123,10 +123,10 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
       options: ["config", "main"].flatMap((name) => option(name) === undefined ? [] : [`--${name}=${option(name)}`]),
       url: healthUrl({ config: present, listen: { ...LISTEN, port: String(port) }, isFetcher: false }).origin,
     }),
-    async restart(port) {
+    async restart(port, token) {
       if (Deno.build.os !== "linux") return "Only on Linux can two gateways share a port";
       const next = readConfig();
-      const failure = await gateways.restart(() => generationOf(next, port));
+      const failure = await gateways.restart(() => generationOf(next, port), token);
       if (failure !== undefined) return failure;
       present = next;
       desk.setNeedsCode(!hasKeys(next));
@@ -134,7 +134,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
   });
   /** `port`: the one that it takes over. */
   const generationOf = async (config: unknown, port?: number): Promise<Generation> => {
-    const { variables, started, dismiss } = desk.admit();
+    const { token, variables, started, dismiss } = desk.admit();
     const taking: Record<string, string> = port === undefined ? {} : { [TAKES_OVER]: String(port) };
     const free = port !== undefined && isAnyPort(config) ? { port } : {};
     const start = await prepare(config, { variables: { ...variables, ...taking }, net: [desk.address], ...free });
@@ -144,7 +144,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     };
     // Two gateways share a port by an unstable feature of Deno.
     const flags = [...start.flags, "--unstable-net"];
-    return { spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
+    return { token, spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
   };
   desk.setNeedsCode(!hasKeys(config));
   const first = await generationOf(config);
@@ -153,7 +153,11 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     return 1;
   }
   const gateways = new Gateways(first);
-  passSignals(signals, (signal) => gateways.forward(signal));
+  passSignals(signals, (signal) => {
+    // A gateway waits for its requests, and the page of a command is one of them.
+    if (signal !== "SIGHUP") desk.end();
+    gateways.forward(signal);
+  });
   const code = await gateways.ended;
   desk.end();
   return code;

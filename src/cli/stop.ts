@@ -54,7 +54,7 @@ async function stopAt(signal: Signal | typeof REPLACED, stopping: Stopping): Pro
   onStop();
   say(
     signal === REPLACED
-      ? "Restarted: the process before finishes its running requests"
+      ? "Restarted: finishing running requests in the process before"
       : `${signal}: finishing running requests; send it again to abort them`,
   );
   app().drain();

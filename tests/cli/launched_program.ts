@@ -42,14 +42,17 @@ if (Deno.args[0] === "init" || Deno.args[0] === "connect") {
 }
 `;
 
+// deno-lint-ignore no-explicit-any -- tests name the fields that they expect
+type Answer = any;
+
 export interface Guided extends Launched {
   /** The latest one-time code. */
   code(): Promise<string>;
   /** Posts to the guide, and returns the status and the JSON. */
-  post(step: string, body?: object, headers?: Record<string, string>): Promise<{ status: number; body: any }>;
+  post(step: string, body?: object, headers?: Record<string, string>): Promise<{ status: number; body: Answer }>;
   /** Exchanges the latest code for a session's header. */
   open(): Promise<Record<string, string>>;
-  facts(headers?: Record<string, string>): Promise<any>;
+  facts(headers?: Record<string, string>): Promise<Answer>;
 }
 
 const CODE =
