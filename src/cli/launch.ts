@@ -249,7 +249,7 @@ async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (isWhole || await isCached(main, worker)) return true;
-  say("First start: downloading the packages that Laneway needs, about 3 MB");
+  say("Downloading Laneway's packages (3 MB); later starts need no network");
   // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
   const quiet = Deno.stderr.isTerminal() ? [] : ["--quiet"];
   return (await new Deno.Command(Deno.execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;

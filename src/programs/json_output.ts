@@ -7,5 +7,6 @@ export function printJson({ print }: Pick<StandardStreams, "print">, fields: obj
 
 /** Prints why a command failed. */
 export function printFailure(streams: Pick<StandardStreams, "print">, reason: string, more: object = {}): void {
-  printJson(streams, { ok: false, reason, ...more });
+  // In one line, as it may be the last one of several.
+  streams.print(JSON.stringify({ ok: false, reason, ...more }));
 }

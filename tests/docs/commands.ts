@@ -38,6 +38,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
 
   [/^(npx -y deno@\S+|deno) task start$/, { how: "by", test: "tests/cli/npx_test.ts" }],
   [/^OTEL_DENO=true \S+ deno task start$/, { how: "by", test: "tests/observe/traces_test.ts" }],
+  [/^umask 077; .* && mv \S+\.new \S+$/, { how: "by", test: "tests/providers/renewed_token_test.ts" }],
   [/^npx -y deno@\S+ task test$/, { how: "by", test: ".ci/run" }],
   [/^deno task (check|test|test:clients)$/, { how: "by", test: ".ci/run" }],
   [/^npm install --global deno@[\d.]+$/, { how: "not", because: "it installs a program for everybody on the machine" }],

@@ -4,7 +4,7 @@ import { checkedWires } from "../../plugins/programs/conformance/mod.ts";
 import { dispatch } from "../../src/cli/dispatch.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Command, CommandOption } from "../../src/programs/commands/command.ts";
-import { CHECK, commands, CONNECT } from "../../src/programs/commands/mod.ts";
+import { CHECK, commands } from "../../src/programs/commands/mod.ts";
 import { type Program, UsageError } from "../../src/programs/program.ts";
 import { gatewayArgs } from "../support/gateway_process.ts";
 import { withFolder } from "../support/process.ts";
@@ -72,13 +72,15 @@ Deno.test("commands: the general help is short, and lists every command once", a
   }
 });
 
-Deno.test("commands: the help of connect has the options that the table completes", async () => {
-  const { stdout } = await run(["connect", "--help"]);
-  const printed = [...stdout.matchAll(/^ {2}--([\w-]+)/gm)].map(([, name]) => name!);
-  const known = Object.keys(CONNECT.options);
-  assertEquals(printed.filter((name) => !known.includes(name) && name !== "help"), []);
-  assertEquals(known.filter((name) => !printed.includes(name)), []);
-});
+for (const row of (commands as readonly Command[]).filter(({ hasOwnHelp }) => hasOwnHelp)) {
+  Deno.test(`commands: the help of ${row.name} has the options that the table completes`, async () => {
+    const { stdout } = await run([row.name, "--help"]);
+    const printed = [...stdout.matchAll(/^ {2}(?:\w+ )?--([\w-]+)/gm)].map(([, name]) => name!);
+    const known = Object.keys(row.options);
+    assertEquals(printed.filter((name) => !known.includes(name) && name !== "help"), []);
+    assertEquals(known.filter((name) => !printed.includes(name)), []);
+  });
+}
 
 Deno.test("commands: the wires that check completes are the ones that it knows", () => {
   const { words }: CommandOption = CHECK.options.wire;

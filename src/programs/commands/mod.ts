@@ -28,7 +28,7 @@ export const INIT = command({
   group: "Set up",
   summary: "asks where models come from, and writes the configuration",
   operands: "[find|check|plan|write]",
-  about: "Asks where models come from, tests each source and writes the configuration.",
+  about: "Sets up where models come from: asks, tests each source, shows the files and writes them.",
   options: {
     hub: { type: "boolean", help: "the hub of the built-in configuration" },
     provider: { type: "string", multiple: true, value: "<name>", help: "a provider", words: "provider" },
@@ -40,16 +40,16 @@ export const INIT = command({
     secret: { type: "string", value: "-", help: "read the key from standard input" },
     model: { type: "string", multiple: true, value: "<spec>", help: "a model for clients: name=upstream/model" },
     default: { type: "string", value: "<name>", help: "the model that answers for every other name" },
-    config: { type: "string", value: "<file>", help: "the configuration", words: "file" },
-    version: { type: "string", value: "<version>", help: "the plan that is written" },
+    version: { type: "string", value: "<version>", help: "the version that plan printed" },
     print: { type: "boolean", help: "print the files without writing them" },
     yes: { type: "boolean", help: "do not ask before writing" },
     "no-check": { type: "boolean", help: "do not test the sources" },
+    ...CONFIG,
     ...JSON_OUTPUT,
   },
-  examples: ["init", "init --server http://127.0.0.1:8080/v1 --yes"],
-  hasOwnHelp: true,
+  examples: ["init", "init --hub --yes"],
   words: ["find", "check", "plan", "write"],
+  hasOwnHelp: true,
 });
 
 export const CONNECT = command({
@@ -57,7 +57,7 @@ export const CONNECT = command({
   group: "Set up",
   summary: "sets up clients for this gateway and tests them",
   operands: "[<client> ...]",
-  about: "Changes clients' settings so that they call this gateway, and tests them.",
+  about: "Changes clients' settings so that they call this gateway, and tests it.",
   options: {
     list: { type: "boolean", help: "print the clients" },
     url: { type: "string", value: "<address>", help: "the gateway" },
@@ -69,7 +69,7 @@ export const CONNECT = command({
     yes: { type: "boolean", help: "do not ask" },
     keep: { type: "boolean", help: "keep the change if the test fails" },
     undo: { type: "boolean", help: "undo the change" },
-    ...JSON_OUTPUT,
+    json: { type: "boolean", help: "print JSON: a line for each step, and one for the result" },
   },
   examples: ["connect", "connect --list"],
   hasOwnHelp: true,
