@@ -10,7 +10,7 @@ const PAGE = "docs/tutorial.md";
 const blocks = blocksOf({ path: PAGE, text: readDocument(PAGE) });
 
 /** What starts a gateway, changes the machine, or has a test of its own for another reason than that this one runs it. */
-function runsElsewhere(command: string): boolean {
+function isLeftOut(command: string): boolean {
   const treatment = treatmentOf(command);
   if (treatment?.how === "not") return true;
   return treatment?.how === "by" && treatment.test !== "tests/docs/tutorial_test.ts" && !/ usage --by /.test(command);
@@ -18,7 +18,7 @@ function runsElsewhere(command: string): boolean {
 
 function scriptOf(block: Block): string {
   const commands = commandsOf({ path: PAGE, text: `\`\`\`sh\n${block.code}\`\`\`\n` });
-  return commands.filter((command) => !runsElsewhere(command)).join("\n");
+  return commands.filter((command) => !isLeftOut(command)).join("\n");
 }
 
 /** A shell whose variables last from one block to the next, as in a terminal. */
