@@ -97,7 +97,6 @@ for (
     [["usage", "--config"], "Option '--config <value>' argument missing"],
     [["fetcher", "--config", "x", "--prot"], "Unknown option '--prot'; did you mean --port?"],
     [["completion", "bsh"], 'Unknown shell "bsh"; did you mean "bash"?'],
-    [["keys", "lst"], 'Unknown command "lst"; did you mean "list"?'],
     [["--json"], "The gateway itself has no option --json"],
   ] as const
 ) {
