@@ -56,9 +56,11 @@ export function standardLines({ platform }: Pick<Program, "platform">): Lines {
   };
   return {
     read: () => Promise.resolve(nextLine()),
-    readHidden() {
-      if (!platform.isTerminal("stdin")) return Promise.resolve(nextLine());
-      return Promise.resolve(hiddenLine((text) => writeSync(1, text)));
+    readHidden(text) {
+      const write = (text: string) => void writeSync(1, text);
+      if (platform.isTerminal("stdin")) return Promise.resolve(hiddenLine(shown(text), write));
+      write(shown(text));
+      return Promise.resolve(nextLine());
     },
     // At once, as the questions: their order matters.
     print: (text) => void writeSync(1, `${shown(text)}\n`),
@@ -69,13 +71,15 @@ export function standardLines({ platform }: Pick<Program, "platform">): Lines {
 const [CTRL_C, CTRL_D, DELETE, BACKSPACE] = ["\x03", "\x04", "\x7f", "\b"];
 
 /** Reads a line in raw mode, in which the terminal shows nothing and sends no signal. Absent if the user leaves. */
-function hiddenLine(write: (text: string) => void): string | undefined {
+function hiddenLine(question: string, write: (text: string) => void): string | undefined {
   const { readSync } = builtin("node:fs");
   const buffer = new Uint8Array(4_096);
   const decoder = new TextDecoder();
   let line = "";
+  // Before the question, because some answer at once.
   Deno.stdin.setRaw(true);
   try {
+    write(question);
     for (;;) {
       const count = readSync(0, buffer);
       if (count === 0) return undefined;

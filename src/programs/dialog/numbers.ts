@@ -4,8 +4,8 @@ import type { Choice, Dialog } from "./dialog.ts";
 export interface Lines {
   /** The next line of input. Absent at its end. */
   read(): Promise<string | undefined>;
-  /** The next line, which is not shown while it is typed. */
-  readHidden(): Promise<string | undefined>;
+  /** Shows a text and reads the next line, which is not shown while it is typed. */
+  readHidden(text: string): Promise<string | undefined>;
   print(text: string): void;
   /** Shows a text without going to the next line. */
   prompt(text: string): void;
@@ -56,8 +56,7 @@ export function numberDialog({ read, readHidden, print, prompt }: Lines): Dialog
       }
     },
     async enterSecret(question) {
-      prompt(`${question}: `);
-      return (await readHidden())?.trim();
+      return (await readHidden(`${question}: `))?.trim();
     },
     async confirm(question, first) {
       for (;;) {

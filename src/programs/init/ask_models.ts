@@ -17,7 +17,11 @@ export async function askModels(asking: Asking, added: readonly Added[]): Promis
   for (const { source, upstream, models } of added) {
     // Names for these are in the built-in configuration.
     if (source.kind === "hub" || source.kind === "sandbox") continue;
-    for (const model of await askNames(upstream, models, asking)) {
+    const names = await askNames(upstream, models, asking);
+    if (names.length === 0 && source.kind === "provider") {
+      asking.dialog.say(`Clients can use no model of ${upstream} until you add one`);
+    }
+    for (const model of names) {
       chosen.push({ name: freeName(modelName(model), upstream, chosen), upstream, model });
     }
   }

@@ -28,13 +28,14 @@ export async function askSources(
 ): Promise<Added[]> {
   const { dialog } = asking;
   const added = [...before];
-  for (let isFirst = added.length === 0;; isFirst = false) {
+  for (let isNew = true;; isNew = false) {
+    const isFirst = added.length === 0;
     const open = servers.filter(({ baseUrl }) => !added.some(({ source }) => isAt(source, baseUrl)));
     const kinds = given(
       await dialog.chooseSeveral(
         isFirst ? "Where do your models run?" : "Where else do your models run?",
         choicesFor(open),
-        isFirst ? open.map(({ baseUrl }) => baseUrl) : [],
+        isFirst && isNew ? open.map(({ baseUrl }) => baseUrl) : [],
       ),
     );
     for (const kind of kinds) {
@@ -116,7 +117,10 @@ async function askProviders(asking: Asking): Promise<Source[]> {
     const provider = providers[id]!;
     const baseUrl = await askBaseUrl(provider, asking);
     const from = provider.keysAt === undefined ? "" : ` (from ${provider.keysAt})`;
-    const secret = await askSecret(`Key for ${provider.title}${from}`, asking, provider.secret?.env);
+    // Tokens of an hour are in a file that another program renews.
+    const secret = provider.secret?.file === undefined
+      ? await askSecret(`Key for ${provider.title}${from}`, asking, provider.secret?.env)
+      : {};
     sources.push({ kind: "provider", provider: id, ...baseUrl !== undefined && { baseUrl }, ...secret });
   }
   return sources;

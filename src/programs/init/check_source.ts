@@ -13,7 +13,7 @@ import type { Finding } from "../doctor/finding.ts";
 import { whyUnreached } from "../doctor/reach.ts";
 import { type Visit, visit, type Visited } from "../doctor/upstreams.ts";
 import type { CheckedSource, ServerSource, Source } from "./answers.ts";
-import { checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
+import { asWhole, checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
 import { AnswerError, at } from "./standing.ts";
 import { FileError } from "./files.ts";
 import { isModelName, kindAt } from "./find.ts";
@@ -153,7 +153,8 @@ async function checkProvider(source: Extract<Source, { kind: "provider" }>, plac
   const provider = providers[source.provider]!;
   const there = asObject(standingEntry("upstreams", upstream, place));
   const secret = secretOf(source, [there.secret, provider.secret], place);
-  if (provider.secret !== undefined && secret === undefined) {
+  const tokenFile = provider.secret?.file;
+  if (provider.secret !== undefined && secret === undefined && tokenFile === undefined) {
     const { keysAt } = provider;
     return { ok: false, reason: missing(source.secretEnv, "key"), ...keysAt && { cure: `Create a key at ${keysAt}` } };
   }
@@ -161,7 +162,9 @@ async function checkProvider(source: Extract<Source, { kind: "provider" }>, plac
   const entry = completed({ provider: source.provider, ...baseUrl !== undefined && { baseUrl } }, place);
   const whole = { ...source, name: upstream, ...baseUrl !== undefined && { baseUrl } };
   if (provider.listsModels === false) {
-    const remark = "It lists no models, so that the key was not tested: name a model yourself";
+    const remark = tokenFile !== undefined && secret === undefined
+      ? `Its tokens end soon, so another program has to keep a valid one in ${tokenFile}: see docs/providers.md`
+      : "It lists no models, so that the key was not tested: name a model yourself";
     return { ok: true, upstream, models: [], source: whole, remark };
   }
   const found = await visitAs({ name: upstream, entry, secret, provider }, place);
@@ -192,7 +195,11 @@ async function checkServer(source: ServerSource, place: Place): Promise<CheckedS
     if (isUnreached(found)) break;
     if (found.models === undefined) continue;
     const title = await kindAt({ baseUrl, query, secret }, place.program.platform) ?? source.title;
-    const whole: ServerSource = { ...source, baseUrl: `${baseUrl}${rest}`, ...title !== undefined && { title } };
+    const whole: ServerSource = {
+      ...source,
+      baseUrl: asWhole(`${baseUrl}${rest}`),
+      ...title !== undefined && { title },
+    };
     const upstream = source.name ?? nameOf(whole, place);
     const remark = baseUrl === plain ? undefined : `Its address is ${baseUrl}`;
     return judged(found, { upstream, models: found.models, source: { ...whole, name: upstream }, remark });

@@ -10,7 +10,7 @@ import { type Added, askSources } from "./ask_sources.ts";
 import { type Asking, given, LeftError } from "./asking.ts";
 import { find } from "./find.ts";
 import { problemsIn, showFiles } from "./show.ts";
-import { type Place, plan, standingProblems, type World, write } from "./work.ts";
+import { type Place, plan, presentText, standingProblems, type World, write } from "./work.ts";
 
 /** The user's answers so far. */
 interface Draft {
@@ -28,6 +28,7 @@ export async function converse(place: Place, program: Program, world: World): Pr
     program.streams.say(problemsIn({ ok: false, problems }));
     return 1;
   }
+  if (presentText(place.path) !== undefined) dialog.say(`${place.path} is there already: your answers add to it`);
   try {
     const { servers } = await withProgress(
       program,

@@ -129,7 +129,7 @@ export function checkedUrl(text: string): string {
 
 function planServer(source: ServerSource, standing: Standing, facts: Facts): SourcePlan {
   const { providers, kinds } = facts;
-  const baseUrl = checkedUrl(source.baseUrl.trim());
+  const baseUrl = serverUrl(source.baseUrl);
   const name = source.name ?? serverName({ ...source, baseUrl }, providers);
   checkUpstreamName(name);
   const path = ["upstreams", name];
@@ -151,6 +151,19 @@ function planServer(source: ServerSource, standing: Standing, facts: Facts): Sou
     ...portBeside(baseUrl, standing),
   ];
   return { upstream: name, settings, secret: place?.file };
+}
+
+const BARE = /^https?:\/\/[^/?#]+$/;
+
+/** Most servers have their API at /v1. A slash behind the host says that this one has it at its root. */
+export function serverUrl(text: string): string {
+  const given = text.trim();
+  return checkedUrl(BARE.test(given) ? `${given}/v1` : given);
+}
+
+/** The address in the form that `serverUrl` leaves alone. */
+export function asWhole(baseUrl: string): string {
+  return BARE.test(baseUrl) ? `${baseUrl}/` : baseUrl;
 }
 
 function usualUrl(provider: JsonValue | undefined, providers: Providers): string | undefined {

@@ -196,6 +196,10 @@ function defaultSettings(name: string | undefined, { own, whole }: Standing, { i
   const task = at(alias, "task")!;
   return [
     { at: [...path, ANY], value: { task, targets }, comment: "Every name that is not listed" },
-    ...patterns.map((pattern) => ({ at: [...path, pattern], value: null })),
+    ...patterns.map((pattern, at) => ({
+      at: [...path, pattern],
+      value: null,
+      ...at === 0 && { comment: "Built-in patterns, which come before it and whose upstreams have no secret" },
+    })),
   ];
 }

@@ -7,6 +7,7 @@ import { checkSource } from "../../../src/programs/init/check_source.ts";
 import { fakeHub, TOKEN } from "../../support/fake_hub.ts";
 import { withFolder } from "../../support/process.ts";
 import { serve, SERVICES } from "../../plugins/providers/services.ts";
+import { configFor, load } from "./facts.ts";
 import { fakeOllama } from "./servers.ts";
 
 const KEY = "a-key-of-the-user-123";
@@ -242,4 +243,24 @@ Deno.test("init check: a configuration that is not valid is told first", async (
     assertFails(checked, /The file that is there is not valid/, /^Correct .*gateway\.json$/);
   }
   assert((await check({ kind: "sandbox" }, { text: " \n" })).ok, "an empty file is none");
+});
+
+Deno.test("init check: a server with its API at the root, and one at a bare address, are written as they answered", async () => {
+  const list = () => Response.json({ object: "list", data: [{ id: "its-model", object: "model" }] });
+  const at = (path: string): typeof fetch => (input) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : String(input));
+    return Promise.resolve(pathname === path ? list() : new Response("Not Found", { status: 404 }));
+  };
+  const baseUrlOf = (source: Source) => {
+    const text = configFor({ sources: [source] });
+    return Object.values(load(text).upstreams).map(({ baseUrl }) => baseUrl).find((url) =>
+      url?.includes("models.test")
+    );
+  };
+  const source = { kind: "server" as const, baseUrl: "https://models.test" };
+  const root = await check(source, { fetch: at("/models") });
+  const usual = await check(source, { fetch: at("/v1/models") });
+  assert(root.ok && usual.ok, JSON.stringify([root, usual]));
+  assertEquals([baseUrlOf(root.source), baseUrlOf(usual.source)], ["https://models.test", "https://models.test/v1"]);
+  assertEquals(baseUrlOf(source), "https://models.test/v1", "an address that was not tested has the usual path");
 });

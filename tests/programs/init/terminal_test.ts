@@ -89,6 +89,7 @@ Deno.test("init: a wrong key is told, and another one can be entered; none is sh
     await shows("Key");
     await type(`the-right-key-1${KEYS.enter}`);
     await shows("it works");
+    await shows("Add another source?");
     await type(KEYS.enter);
     await shows("Which models of");
     await type(KEYS.enter);
