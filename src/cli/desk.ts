@@ -26,7 +26,9 @@ export interface Desk {
   /** Takes questions from one more gateway. */
   admit(): Admitted;
   /** Ends all commands. */
-  end(): void;
+  endCommands(): void;
+  /** Takes no more questions at all. */
+  close(): void;
 }
 
 export interface Admitted {
@@ -48,8 +50,8 @@ const PAUSE_MS = 100;
 export function openDesk(options: DeskOptions): Desk {
   // An HTTP server would take ten times as long to start.
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const desk = new ListeningDesk(`127.0.0.1:${listener.addr.port}`, options);
-  void desk.takeAll(listener);
+  const desk = new ListeningDesk(listener, options);
+  void desk.takeAll();
   return desk;
 }
 
@@ -64,15 +66,18 @@ type Answer = Refusal | { body: unknown } | { lines: AsyncIterable<string> };
 
 class ListeningDesk implements Desk {
   readonly address: string;
+  readonly #listener: Deno.TcpListener;
   readonly #options: DeskOptions;
   readonly #codes: OneTimeCodes;
   readonly #tasks: Tasks;
   readonly #gateways = new Set<Gateway>();
   #needsCode = false;
+  #isClosed = false;
   #open = 0;
 
-  constructor(address: string, options: DeskOptions) {
-    this.address = address;
+  constructor(listener: Deno.TcpListener, options: DeskOptions) {
+    this.address = `127.0.0.1:${listener.addr.port}`;
+    this.#listener = listener;
     this.#options = options;
     this.#codes = createOneTimeCodes({ say: options.say, now: () => performance.now() });
     this.#tasks = createTasks(options.launcher);
@@ -95,16 +100,22 @@ class ListeningDesk implements Desk {
     };
   }
 
-  end(): void {
+  endCommands(): void {
     this.#tasks.end();
   }
 
-  async takeAll(listener: Deno.TcpListener): Promise<void> {
-    for (;;) {
+  close(): void {
+    this.#isClosed = true;
+    this.#listener.close();
+    this.#tasks.end();
+  }
+
+  async takeAll(): Promise<void> {
+    while (!this.#isClosed) {
       try {
-        void this.#take(await listener.accept());
+        void this.#take(await this.#listener.accept());
       } catch {
-        await delay(PAUSE_MS); // no descriptor is free
+        if (!this.#isClosed) await delay(PAUSE_MS); // no descriptor is free
       }
     }
   }

@@ -155,11 +155,11 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
   const gateways = new Gateways(first);
   passSignals(signals, (signal) => {
     // A gateway waits for its requests, and the page of a command is one of them.
-    if (signal !== "SIGHUP") desk.end();
+    if (signal !== "SIGHUP") desk.endCommands();
     gateways.forward(signal);
   });
   const code = await gateways.ended;
-  desk.end();
+  desk.close();
   return code;
 }
 
