@@ -1,39 +1,18 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
-import { ask, h, LoginNeeded, messageIn, send } from "./dom.js";
-
-/**
- * @typedef {{ open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
- * @typedef {{ title: string, load(): Promise<Page> }} Entry
- */
-
-/** @type {Entry} */
-const LIVE = { title: "Live", load: async () => (await import("./live.js")).live };
-
-/**
- * Each page is loaded when it is opened.
- * @type {Record<string, Entry>}
- */
-const PAGES = {
-  live: LIVE,
-  inspect: { title: "Inspect", load: async () => (await import("./inspect.js")).inspect },
-  upstreams: { title: "Upstreams", load: async () => (await import("./upstreams.js")).upstreams },
-  usage: { title: "Usage", load: async () => (await import("./usage.js")).usage },
-  keys: { title: "Keys", load: async () => (await import("./keys.js")).keys },
-  configuration: { title: "Configuration", load: async () => (await import("./configuration.js")).configuration },
-  playground: { title: "Playground", load: async () => (await import("./playground.js")).playground },
-  fidelity: { title: "Fidelity", load: async () => (await import("./fidelity.js")).fidelity },
-  setup: { title: "Set up", load: async () => (await import("./setup.js")).setup },
-};
+import { Toasts } from "./design/overlays.js";
+import { ask, h, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
+import { pageInAddress, PAGES } from "./frame/pages.js";
+import { Palette } from "./frame/palette.js";
+import { current, Drawer, hasSession, isFresh, Sidebar, Topbar } from "./frame/sidebar.js";
+import { html, render } from "./ui.js";
 
 /** How soon a page that could not be loaded is tried again, in milliseconds. */
 const AGAIN_MS = 1_000;
 
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
-const state = /** @type {HTMLElement} */ (document.getElementById("state"));
-const logout = /** @type {HTMLButtonElement} */ (document.getElementById("logout"));
+const main = placeOf("main");
+const state = placeOf("state");
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
@@ -44,31 +23,39 @@ let failure = "";
 /** Whether the gateway has been asked if there is a session to end, since that may last have changed. */
 let isSessionKnown = false;
 
-function open() {
-  const name = location.hash.slice(1).split("?")[0] ?? "";
-  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? LIVE : LIVE;
-  const mine = ++turn;
+/** @type {import("./frame/pages.js").Opened | undefined} */
+let opened;
+
+/** @param {string} id */
+function placeOf(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+function close() {
   clearTimeout(timer);
-  nav.replaceChildren(
-    ...Object.entries(PAGES).map(([key, { title }]) =>
-      h("a", { href: `#${key}`, "aria-current": PAGES[key] === page ? "page" : undefined }, title)
-    ),
-  );
-  document.title = `${page.title} · Laneway`;
+  opened?.close?.();
+  opened = undefined;
+  main.replaceChildren();
+}
+
+function open() {
+  const name = pageInAddress();
+  const mine = ++turn;
   // A user who followed a link by keyboard goes on in the page that it opened.
   const isInside = main.contains(document.activeElement);
-  main.replaceChildren();
+  close();
   if (isInside) main.focus();
-  /** @type {ReturnType<Page["open"]> | undefined} */
-  let opened;
+  current.value = { name, query: queryInAddress() };
+  showFrame(true);
+  document.title = `${PAGES[name]?.title} · Laneway`;
   const again = async () => {
     try {
       if (!opened) {
-        const loaded = await loading(page);
+        const page = await loading(name);
         if (mine !== turn) return;
-        opened = loaded.open(main);
+        opened = page?.open(main);
       }
-      await opened.refresh();
+      await opened?.refresh();
       if (mine !== turn) return;
       say(failure);
       if (!isSessionKnown) await askWays();
@@ -87,18 +74,26 @@ function open() {
 let wasAway = false;
 
 /**
- * A browser may remember that a file could not be loaded. Then everything is loaded anew.
- * @param {Entry} page
+ * A page's modules. A browser may remember that a file could not be loaded. Then everything is loaded anew.
+ * @param {string} name
  */
-async function loading(page) {
+async function loading(name) {
   try {
-    return await page.load();
+    return await PAGES[name]?.load();
   } catch {
     const isHere = await fetch("ways").then(({ ok }) => ok, () => false);
     if (isHere && wasAway) location.reload();
     wasAway = !isHere;
     throw new Error("The gateway is not responding");
   }
+}
+
+/**
+ * The sidebar leads to pages, which are for those who are logged in.
+ * @param {boolean} isShown
+ */
+function showFrame(isShown) {
+  document.documentElement.toggleAttribute("data-login", !isShown);
 }
 
 /** @param {string} text */
@@ -109,6 +104,8 @@ function say(text) {
 /** @param {string} reason */
 function askForKey(reason) {
   say(failure = "");
+  close();
+  showFrame(hasSession.value);
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   // How programs send a key is nothing for a form.
   const first = reason.startsWith("No API key")
@@ -118,7 +115,7 @@ function askForKey(reason) {
       " creates a key for them.",
     ]
     : [reason];
-  const about = h("p", { class: "quiet" }, ...logout.hidden ? first : ["Your session has ended."]);
+  const about = h("p", { class: "quiet" }, ...!hasSession.value ? first : ["Your session has ended."]);
   const problem = h("p", { class: "error", role: "alert" });
   const readable = "This connection is not encrypted: others on the network can read your key. Use HTTPS.";
   const submit = async (/** @type {Event} */ event) => {
@@ -171,32 +168,46 @@ async function askWays() {
   const ways = await asked.catch(() => undefined);
   if (!ways) return {};
   isSessionKnown = true;
-  logout.hidden = !ways.session;
+  hasSession.value = ways.session === true;
+  if (main.querySelector("form.login")) showFrame(hasSession.value);
   return ways;
 }
 
-logout.addEventListener("click", async () => {
+async function logOut() {
   try {
     const response = await post("logout");
     // An operator who logged in at a provider ends the session there as well.
     if (response.status === 200) return location.assign((await response.json()).next);
     failure = "";
-    logout.hidden = true;
+    hasSession.value = false;
     isSessionKnown = false;
     open();
   } catch (error) {
     say(failure = /** @type {Error} */ (error).message);
   }
-});
+}
+
 addEventListener("hashchange", open);
 // Somebody may have logged in with another tab meanwhile.
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
+// Until now the page showed its name alone.
+placeOf("sidebar").replaceChildren();
+render(html`<${Sidebar} onLogOut=${logOut} />`, placeOf("sidebar"));
+render(html`<${Topbar} />`, placeOf("topbar"));
+render(
+  html`
+    <${Drawer} onLogOut=${logOut} />
+    <${Palette} />
+    <${Toasts} />
+  `,
+  placeOf("overlays"),
+);
 /** Opens the guide first if nobody has set up the gateway. */
 async function begin() {
-  const isFresh = location.hash === "" && await ask("setup").then((now) => now.isFresh, () => false);
-  if (isFresh && location.hash === "") history.replaceState(null, "", "#setup");
+  isFresh.value = await ask("setup").then((now) => now.isFresh === true, () => false);
+  if (isFresh.value && location.hash === "") history.replaceState(null, "", "#setup");
   open();
 }
 begin();

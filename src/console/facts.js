@@ -39,18 +39,23 @@ const FACTS = [
 ];
 
 /**
+ * The facts that are known, by their names.
+ * @param {Partial<Entry>} entry
+ * @returns {[name: string, text: string | number][]}
+ */
+export function factsIn(entry) {
+  return FACTS.flatMap(([name, textOf]) => {
+    const text = textOf(entry);
+    return text === undefined || text === "" ? [] : [[name, text]];
+  });
+}
+
+/**
  * A list of what is known.
  * @param {Partial<Entry>} entry
  */
 export function factsOf(entry) {
-  return h(
-    "dl",
-    {},
-    ...FACTS.flatMap(([name, textOf]) => {
-      const text = textOf(entry);
-      return text === undefined || text === "" ? [] : [h("dt", {}, name), h("dd", {}, text)];
-    }),
-  );
+  return h("dl", {}, ...factsIn(entry).flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
 }
 
 /** @typedef {NonNullable<Entry["usage"]>} Usage */

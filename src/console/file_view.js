@@ -58,7 +58,13 @@ export function fileView({ path, text, before, isSecret }) {
   return h(
     "section",
     { class: "file", "aria-label": name },
-    h("h2", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
+    h(
+      "h2",
+      {},
+      h("code", {}, name),
+      " ",
+      ...tags.map((tag) => h("span", { class: "badge", "data-tone": tag === "new" ? "good" : undefined }, tag)),
+    ),
     h("p", { class: "quiet" }, name === path ? "In the folder where the gateway was started." : path),
     isSecret
       ? h("p", {}, "Your key or token. It is not shown here.")

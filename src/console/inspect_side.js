@@ -150,7 +150,7 @@ export function copyButton(name, text) {
  * @param {string} title
  * @param {string} text
  */
-function showText(title, text) {
+export function showText(title, text) {
   const area = h("textarea", { readonly: true, rows: 16, "aria-label": title });
   area.value = text;
   const state = h("span", { role: "status" });

@@ -1,11 +1,16 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The keys: what each may do and has used, and what an operator does with them. */
-import { ask, count, h, LoginNeeded, order } from "./dom.js";
-import { empty } from "./empty.js";
-import { keyForm } from "./key_form.js";
+import { batch, html, screen, signal, useRef, useState } from "./ui.js";
+import { attempt } from "./actions.js";
+import { Dialog, toast } from "./design/overlays.js";
+import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
+import { DataTable } from "./design/table.js";
+import { ask, count, order } from "./dom.js";
+import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
-import { turnOn } from "./turn_on.js";
+import { TurnOn } from "./turn_on.js";
+import { ago, exactly, inDollars } from "./words.js";
 
 const EVERY_MS = 30_000;
 
@@ -14,225 +19,230 @@ const EVERY_MS = 30_000;
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
  *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
+ * @typedef {{ budget: string, dollars: string, left: string, period: string }} Left
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
- *   budgets: { budget: string, dollars: string, left: string, period: string }[] }} Answer
+ *   budgets: Left[] }} Answer
+ * @typedef {{ kind: "form", key?: Key } | { kind: "revoke", key: Key }} Asked
  */
 
-const HEADS = ["Key", "May use", "Limits", "Team", "Expires", "Requests", "Tokens", "Dollars", "Budget", ""];
-const NUMBERS = ["Requests", "Tokens", "Dollars"];
+const answer = signal(/** @type {Answer | undefined} */ (undefined));
+const pages = signal(1);
+/** The dialog that is open. */
+const asked = signal(/** @type {Asked | undefined} */ (undefined));
+/** A key that was just made. */
+const made = signal(/** @type {{ name: string, key: string } | undefined} */ (undefined));
 
-export const keys = {
-  /** @param {HTMLElement} main */
-  open(main) {
-    const create = h("button", { type: "button", hidden: true }, "New key");
-    const why = h("div");
-    const shown = h("div", { role: "status" });
-    const problem = h("p", { class: "error", role: "alert" });
-    const caption = h("caption");
-    const body = h("tbody");
-    const teams = h("div");
-    const more = h("button", { type: "button", hidden: true }, "Show more");
-    const dialog = h("dialog");
-    const head = HEADS.map((text) =>
-      h("th", { scope: "col", class: NUMBERS.includes(text) ? "number" : undefined }, text || "Actions")
-    );
-    const list = h(
-      "div",
-      { class: "wide", hidden: true },
-      h("table", {}, caption, h("thead", {}, h("tr", {}, ...head)), body),
-    );
-    main.append(
-      h("h1", {}, "Keys"),
-      why,
-      shown,
-      problem,
-      h("div", { class: "bar" }, create),
-      list,
-      h("div", { class: "bar" }, more),
-      teams,
-      dialog,
-    );
-    /** @type {Answer | undefined} */
-    let last;
-    let pages = 1;
-    const refresh = async () => {
-      last = await readPages(pages);
-      const answer = last;
-      drawWhy(why, answer);
-      list.hidden = answer.keys.length === 0;
-      create.hidden = answer.why !== undefined;
-      more.hidden = answer.next === undefined;
-      caption.textContent = `${count(answer.keys.length)} keys${
-        answer.usageDays ? `; requests, tokens and dollars in the last ${answer.usageDays} days` : ""
-      }`;
-      redraw(body, answer.keys.map((key) => rowOf(key, answer, { limit, revoke })));
-      teams.replaceChildren(...teamsOf(answer));
-    };
-    /** @param {() => Promise<void>} work */
-    const doing = async (work) => {
-      problem.textContent = "";
-      try {
-        await work();
-        await refresh();
-      } catch (error) {
-        if (error instanceof LoginNeeded) return dispatchEvent(new HashChangeEvent("hashchange"));
-        problem.textContent = /** @type {Error} */ (error).message;
-      }
-    };
-    /** @param {Key} key */
-    const limit = (key) =>
-      last && keyForm(dialog, last, key, async (facts) => {
-        await order("keys/limit", facts);
-        shown.replaceChildren(h("p", {}, `Key "${facts.name}" was updated.`));
-        await doing(async () => {});
-      });
-    /** @param {Key} key */
-    const revoke = (key) =>
-      confirm(dialog, key.name, () =>
-        doing(async () => {
-          await order("keys/revoke", { name: key.name });
-          shown.replaceChildren(h("p", {}, `Key "${key.name}" is revoked.`));
-        }));
-    create.addEventListener("click", () =>
-      last && keyForm(dialog, last, undefined, async (facts) => {
-        const { name, key } = await order("keys/create", facts);
-        shown.replaceChildren(...secretOf(name, key));
-        // It is made, whether or not the list can be read: the form is done.
-        await doing(async () => {});
-      }));
-    more.addEventListener("click", () => {
-      pages++;
-      void doing(async () => {});
+export const keys = screen({
+  title: "Keys",
+  everyMs: EVERY_MS,
+  open() {
+    batch(() => {
+      pages.value = 1;
+      asked.value = undefined;
+      made.value = undefined;
     });
-    return { everyMs: EVERY_MS, refresh };
+    return { view: html`<${KeysPage} />`, refresh, close: () => made.value = undefined };
   },
-};
+});
 
-/**
- * Says why no key can be made here, with the button that changes it, or that there is none yet. A dialog that is open stays.
- * @param {HTMLElement} place
- * @param {Answer} answer
- */
-function drawWhy(place, { why, keys }) {
-  const is = `${why} ${keys.length > 0}`;
-  if (place.dataset.is === is) return;
-  place.dataset.is = is;
-  if (why === undefined) {
-    const words = "There is no key yet. Each key can have its own models, limits and budget.";
-    return place.replaceChildren(...keys.length > 0 ? [] : [empty(words)]);
-  }
-  const words = keys.length > 0
-    ? "These keys are in the configuration. Keys that you create here can be limited and revoked at any time."
-    : "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget.";
-  place.replaceChildren(empty(words, turnOn(STORED_KEYS)), h("p", { class: "quiet" }, why));
-}
-
-/**
- * @param {number} pages
- * @returns {Promise<Answer>}
- */
-async function readPages(pages) {
+async function refresh() {
   /** @type {Answer} */
   const whole = await ask("keys");
-  for (let page = 1; page < pages && whole.next !== undefined; page++) {
+  for (let page = 1; page < pages.value && whole.next !== undefined; page++) {
     /** @type {Answer} */
     const more = await ask(`keys?from=${whole.next}`);
     whole.keys.push(...more.keys);
     whole.next = more.next;
   }
-  return whole;
+  answer.value = whole;
+}
+
+/** @type {import("./design/table.js").Column<Key>[]} */
+const COLUMNS = [
+  { id: "name", title: "Key", isHead: true, wide: true, hint: ({ name }) => name, view: ({ name }) => name },
+  { id: "uses", title: "May use", isTall: true, view: mayUse },
+  { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
+  { id: "team", title: "Team", roomy: true, view: ({ team }) => team },
+  {
+    id: "expires",
+    title: "Expires",
+    roomy: true,
+    sortBy: ({ expires }) => expires,
+    hint: ({ expires }) => expires && exactly(expires),
+    view: Expiry,
+  },
+  {
+    id: "requests",
+    title: "Requests",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.requests,
+    view: ({ used }) => used && count(used.requests),
+  },
+  {
+    id: "tokens",
+    title: "Tokens",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.tokens,
+    view: ({ used }) => used && count(used.tokens),
+  },
+  {
+    id: "dollars",
+    title: "Cost",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.dollars === undefined ? undefined : Number(used.dollars),
+    hint: ({ used }) => used?.dollars && `$${used.dollars}`,
+    view: ({ used }) => used?.dollars !== undefined && inDollars(used.dollars),
+  },
+  { id: "budget", title: "Budget", view: ({ name }) => html`<${LeftOf} budget=${`key:${name}`} />` },
+  { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
+];
+
+function KeysPage() {
+  const { value } = answer;
+  const isOpen = value !== undefined && value.why === undefined;
+  const create = () => asked.value = { kind: "form" };
+  const actions = isOpen && value.keys.length > 0 &&
+    html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`;
+  const more = async () => {
+    pages.value++;
+    await attempt(refresh);
+  };
+  return html`
+    <${Page} title="Keys" actions=${actions}>
+      ${made.value && html`<${Secret} name=${made.value.name} secret=${made.value.key} />`}
+      ${value && html`
+        ${(value.keys.length === 0 || value.why !== undefined) && html`
+          <${Card}>
+            <${Absent} why=${value.why} isNone=${value.keys.length === 0} onCreate=${create} />
+            <//>
+        `}
+        ${value.keys.length > 0 && html`
+          <${Card} flush>
+            <${DataTable}
+              label="Keys"
+              caption=${captionOf(value)}
+              columns=${COLUMNS}
+              items=${value.keys}
+              keyOf=${(/** @type {Key} */ { name }) => name}
+            />
+            <//>
+        `}
+        ${value.next !== undefined && html`
+          <p>
+            <${Button} onClick=${more}>Show more<//></p>
+        `}
+        <${Teams} ...${value} />
+        ${asked.value?.kind === "form" && html`<${Form} known=${value} own=${asked.value.key} />`}
+        ${asked.value?.kind === "revoke" && html`<${Revoke} own=${asked.value.key} />`}
+      `}
+    <//>
+  `;
 }
 
 /**
- * The only time that it is shown.
- * @param {string} name
- * @param {string} key
+ * Says that there is no key yet, or why none can be made here, with the button that changes it.
+ * @param {{ why?: string, isNone: boolean, onCreate(): void }} props
  */
-function secretOf(name, key) {
-  const field = h("input", { readonly: true, value: key, size: 60, autocomplete: "off", spellcheck: "false" });
-  const copy = h("button", { type: "button" }, "Copy");
-  copy.addEventListener("click", async () => {
-    field.select();
-    await navigator.clipboard?.writeText(key).then(() => copy.textContent = "Copied", () => {});
-  });
-  const done = h("button", { type: "button" }, "Done");
-  const box = h(
-    "div",
-    { class: "bar secret" },
-    h("label", {}, `Key "${name}": copy it now, it will not be shown again`, field),
-    copy,
-    done,
-  );
-  done.addEventListener("click", () => box.remove());
-  return [box];
+function Absent({ why, isNone, onCreate }) {
+  if (why === undefined) {
+    const create = html`<${Button} kind="primary" icon="plus" onClick=${onCreate}>New key<//>`;
+    return html`
+      <${EmptyState} icon="key-round" title="No key yet" action=${create}>
+        There is no key yet. Each key can have its own models, limits and budget.
+      <//>
+    `;
+  }
+  const words = isNone
+    ? "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget."
+    : "These keys are in the configuration. Keys that you create here can be limited and revoked at any time.";
+  const title = isNone ? "No key yet" : "No key can be created here yet";
+  return html`
+    <${EmptyState} icon="key-round" title=${title} action=${html`<${TurnOn} ...${STORED_KEYS} />`}>${words}<//>
+    <p class="quiet">${why}</p>
+  `;
 }
 
-/**
- * @param {HTMLDialogElement} dialog
- * @param {string} name
- * @param {() => void} onYes
- */
-function confirm(dialog, name, onYes) {
-  const yes = h("button", { value: "yes" }, "Revoke");
-  yes.addEventListener("click", onYes);
-  dialog.replaceChildren(
-    h("h2", {}, `Revoke key "${name}"?`),
-    h("p", {}, "Requests with it are refused within a second. This cannot be undone."),
-    h("form", { method: "dialog", class: "bar" }, yes, h("button", { value: "no", autofocus: true }, "Cancel")),
-  );
-  dialog.showModal();
+/** @param {Answer} answer */
+function captionOf({ keys, usageDays }) {
+  const since = usageDays ? `; requests, tokens and dollars in the last ${usageDays} days` : "";
+  return `${count(keys.length)} keys${since}`;
 }
 
-/**
- * Replaces the rows. The focus stays on the button that has it.
- * @param {HTMLElement} body
- * @param {readonly HTMLElement[]} rows
- */
-function redraw(body, rows) {
-  const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.id : undefined;
-  body.replaceChildren(...rows);
-  if (focused === undefined) return;
-  for (const button of body.querySelectorAll("button")) if (button.dataset.id === focused) button.focus();
+/** @param {{ own: Key }} props */
+function Actions({ own }) {
+  if (!own.isStored || answer.value?.why !== undefined) return html`<span class="dim">in the configuration</span>`;
+  const open = (/** @type {Asked} */ one) => () => asked.value = one;
+  return html`
+    <span class="row-actions">
+      <${Button} aria-label=${`Edit key "${own.name}"`} onClick=${open({ kind: "form", key: own })}>Edit<//>
+      <${Button} aria-label=${`Revoke key "${own.name}"`} onClick=${open({ kind: "revoke", key: own })}>Revoke<//>
+    </span>
+  `;
 }
 
-/**
- * @param {Key} key
- * @param {Answer} answer
- * @param {{ limit(key: Key): void, revoke(key: Key): void }} actions
- */
-function rowOf(key, { budgets, why }, { limit, revoke }) {
-  const { name, expires, team, used, quota = {}, operator, isStored } = key;
-  const isOver = expires !== undefined && Date.parse(expires) <= Date.now();
-  const left = budgets.find(({ budget }) => budget === `key:${name}`);
-  const limits = [
-    ...Object.entries(quota).map(([limit, value]) => `${LIMIT_WORDS[limit] ?? limit} ${count(value)}`),
-    ...operator ? ["operator"] : [],
-  ];
-  /** @type {(word: string, act: (key: Key) => void) => HTMLElement} */
-  const button = (word, act) =>
-    h("button", {
-      type: "button",
-      "data-id": `${word} ${name}`,
-      "aria-label": `${word} key "${name}"`,
-      click: () => act(key),
-    }, word);
-  const actions = isStored && why === undefined
-    ? [button("Edit", limit), button("Revoke", revoke)]
-    : ["in the configuration"];
-  return h(
-    "tr",
-    { class: isOver ? "bad" : undefined },
-    h("th", { scope: "row", class: "text" }, name),
-    h("td", { class: "text" }, mayUse(key)),
-    h("td", { class: "text" }, limits.join(", ")),
-    h("td", { class: "text" }, team ?? ""),
-    h("td", { class: "status" }, expires === undefined ? "" : `${isOver ? "expired " : ""}${expires.slice(0, 10)}`),
-    h("td", { class: "number" }, used ? count(used.requests) : ""),
-    h("td", { class: "number" }, used ? count(used.tokens) : ""),
-    h("td", { class: "number" }, used?.dollars ?? ""),
-    h("td", {}, left ? `${left.left} of ${left.dollars} left (${left.period})` : ""),
-    h("td", {}, ...actions),
-  );
+/** @param {{ known: Answer, own?: Key }} props */
+function Form({ known, own }) {
+  const close = () => asked.value = undefined;
+  const submit = async (/** @type {Key} */ facts) => {
+    if (own) {
+      await order("keys/limit", facts);
+      toast(`Key "${facts.name}" was updated.`);
+    } else {
+      made.value = await order("keys/create", facts);
+    }
+    close();
+    // It is done, whether or not the list can be read.
+    await attempt(refresh);
+  };
+  return html`
+    <${Dialog} title=${own ? `Edit key "${own.name}"` : "New key"} kind="roomy" onClose=${close}>
+      <${KeyForm} known=${known} own=${own} onSubmit=${submit} onCancel=${close} />
+      <//>
+  `;
+}
+
+/** @param {{ own: Key }} props */
+function Revoke({ own: { name } }) {
+  const close = () => asked.value = undefined;
+  const revoke = async () => {
+    close();
+    await attempt(async () => {
+      await order("keys/revoke", { name });
+      toast(`Key "${name}" is revoked.`);
+      await refresh();
+    });
+  };
+  const actions = html`
+    <${Button} autofocus onClick=${close}>Cancel<//><${Button} kind="danger" onClick=${revoke}>Revoke<//>
+  `;
+  return html`
+    <${Dialog} title=${`Revoke key "${name}"?`} onClose=${close} actions=${actions}>
+      <p>Requests with it are refused within a second. This cannot be undone.</p>
+      <//>
+  `;
+}
+
+/** The only time that it is shown. @param {{ name: string, secret: string }} props */
+function Secret({ name, secret }) {
+  const [isCopied, setCopied] = useState(false);
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const copy = async () => {
+    field.current?.select();
+    await navigator.clipboard?.writeText(secret).then(() => setCopied(true), () => {});
+  };
+  return html`
+    <div class="bar secret" role="group" aria-label="The new key">
+      <label>
+        Key "${name}": copy it now, it will not be shown again
+        <input ref=${field} readonly value=${secret} size="60" autocomplete="off" spellcheck="false" />
+      </label>
+      <${Button} icon=${isCopied ? "check" : "copy"} onClick=${copy}>${isCopied ? "Copied" : "Copy"}<//>
+      <${Button} onClick=${() => made.value = undefined}>Done<//>
+    </div>
+  `;
 }
 
 /** @type {Record<string, string>} */
@@ -244,47 +254,76 @@ const LIMIT_WORDS = {
 };
 
 /** @param {Key} key */
-function mayUse({ lanes, models }) {
-  if (!lanes && !models) return "everything";
-  return [lanes ? `lanes ${lanes.join(", ")}` : "", models ? `models ${models.join(", ")}` : ""].filter(Boolean).join(
-    "; ",
-  );
+function Limits({ quota = {}, operator }) {
+  const limits = Object.entries(quota).map(([limit, value]) => `${LIMIT_WORDS[limit] ?? limit} ${count(value)}`);
+  return html`${limits.join(", ")} ${operator && html`<${Badge} tone="accent">operator<//>`}`;
 }
 
-/**
- * @param {Answer} answer
- * @returns {HTMLElement[]}
- */
-function teamsOf({ teams, keys, budgets, usageDays }) {
-  if (teams.length === 0) return [];
-  const rows = teams.map((team) => {
+/** @param {Key} key */
+function Expiry({ expires }) {
+  if (expires === undefined) return "";
+  const isOver = Date.parse(expires) <= Date.now();
+  return isOver ? html`<${Badge} tone="bad">expired ${ago(expires)}<//>` : ago(expires);
+}
+
+/** @param {Key} key */
+function mayUse({ lanes, models }) {
+  if (!lanes && !models) return "everything";
+  const parts = [lanes ? `lanes ${lanes.join(", ")}` : "", models ? `models ${models.join(", ")}` : ""];
+  return parts.filter(Boolean).join("; ");
+}
+
+/** @param {{ budget: string }} props */
+function LeftOf({ budget: name }) {
+  const own = answer.value?.budgets.find(({ budget }) => budget === name);
+  if (!own) return undefined;
+  return html`<span title=${`$${own.left} of $${own.dollars}`}>${inDollars(own.left)} of ${
+    inDollars(own.dollars)
+  } left (${own.period})</span>`;
+}
+
+/** @typedef {{ team: string, keys: number, requests: number, tokens: number }} Team */
+
+/** @param {Answer} answer */
+function Teams({ teams, keys, usageDays }) {
+  if (teams.length === 0) return undefined;
+  const items = teams.map((team) => {
     const own = keys.filter((key) => key.team === team);
-    const left = budgets.find(({ budget }) => budget === `team:${team}`);
-    /** @param {"requests" | "tokens"} what */
-    const sum = (what) => usageDays ? count(own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0)) : "";
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row", class: "text" }, team),
-      ...[count(own.length), sum("requests"), sum("tokens")].map((text) => h("td", { class: "number" }, text)),
-      h("td", {}, left ? `${left.left} of ${left.dollars} left (${left.period})` : ""),
-    );
+    const sum = (/** @type {"requests" | "tokens"} */ what) =>
+      own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0);
+    return { team, keys: own.length, requests: sum("requests"), tokens: sum("tokens") };
   });
-  const heads = ["Team", "Keys", "Requests", "Tokens", "Budget"].map((text, index) =>
-    h("th", { scope: "col", class: index > 0 && index < 4 ? "number" : undefined }, text)
-  );
-  return [
-    h("h2", {}, "Teams"),
-    h(
-      "div",
-      { class: "wide" },
-      h(
-        "table",
-        {},
-        h("caption", {}, "Totals of the keys above"),
-        h("thead", {}, h("tr", {}, ...heads)),
-        h("tbody", {}, ...rows),
-      ),
-    ),
+  /** @type {import("./design/table.js").Column<Team>[]} */
+  const columns = [
+    { id: "team", title: "Team", isHead: true, grows: true, sortBy: ({ team }) => team, view: ({ team }) => team },
+    { id: "keys", title: "Keys", isNumber: true, sortBy: ({ keys }) => keys, view: ({ keys }) => count(keys) },
+    {
+      id: "requests",
+      title: "Requests",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ requests }) => requests,
+      view: ({ requests }) => usageDays && count(requests),
+    },
+    {
+      id: "tokens",
+      title: "Tokens",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ tokens }) => tokens,
+      view: ({ tokens }) => usageDays && count(tokens),
+    },
+    { id: "budget", title: "Budget", isTall: true, view: ({ team }) => html`<${LeftOf} budget=${`team:${team}`} />` },
   ];
+  return html`
+    <${Card} title="Teams" flush>
+      <${DataTable}
+        label="Teams"
+        caption="Totals of the keys above"
+        columns=${columns}
+        items=${items}
+        keyOf=${(/** @type {Team} */ { team }) => team}
+      />
+      <//>
+  `;
 }

@@ -41,7 +41,7 @@ export async function review(place, setup, answers, { onWritten }) {
     return onWritten();
   }
   const problem = h("div", { role: "alert" });
-  const write = h("button", { type: "button", class: "main" }, wordsFor(files));
+  const write = h("button", { type: "button", class: "button primary" }, wordsFor(files));
   write.addEventListener("click", async () => {
     problem.replaceChildren();
     write.disabled = true;

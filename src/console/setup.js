@@ -66,35 +66,54 @@ export const setup = {
     // The code opens one tab: nobody should find it in the address later.
     if (code !== undefined) history.replaceState(null, "", "#setup");
     const key = Object.hasOwn(STEPS, asked) ? asked : "upstream";
-    const step = /** @type {Step} */ (STEPS[key]);
-    const intro = h("p", { class: "intro", hidden: true });
-    const title = h("h1", {}, step.title);
-    const place = h("div", { class: "guide" });
-    main.append(
-      intro,
-      stepsAt(key),
-      title,
-      h("p", { class: "quiet" }, step.hint),
-      place,
-    );
-    /** @type {ReturnType<Step["open"]> | undefined} */
-    let opened;
-    return {
-      get everyMs() {
-        return opened?.everyMs ?? EVERY_MS;
-      },
-      async refresh() {
-        /** @type {Setup} */
-        const now = await readSetup();
-        intro.hidden = !now.isFresh;
-        title.textContent = now.isFresh ? step.question ?? step.title : step.title;
-        if (now.isFresh && intro.childElementCount === 0) intro.append(...introOf());
-        if (!opened) opened = await begin(place, step, now, code);
-        await opened.refresh?.(now);
-      },
-    };
+    return openStep(main, /** @type {Step} */ (STEPS[key]), stepsAt(key), code);
   },
 };
+
+/** The step that connects clients, as the page that lists them. */
+export const clients = {
+  /** @param {HTMLElement} main */
+  open: (main) => openStep(main, { .../** @type {Step} */ (STEPS.client), title: "Clients" }),
+};
+
+/**
+ * @param {HTMLElement} main
+ * @param {Step} step
+ * @param {HTMLElement} [steps] the way to the others
+ * @param {string} [code] from the address
+ */
+function openStep(main, step, steps, code) {
+  const intro = h("p", { class: "intro", hidden: true });
+  const title = h("h1", {}, step.title);
+  const place = h("div", { class: "guide" });
+  main.append(
+    h(
+      "div",
+      { class: "page" },
+      ...steps ? [steps] : [],
+      h("header", { class: "page-head" }, h("div", {}, title, h("p", { class: "quiet" }, step.hint))),
+      intro,
+      place,
+    ),
+  );
+  /** @type {ReturnType<Step["open"]> | undefined} */
+  let opened;
+  return {
+    get everyMs() {
+      return opened?.everyMs ?? EVERY_MS;
+    },
+    async refresh() {
+      /** @type {Setup} */
+      const now = await readSetup();
+      const isGuide = now.isFresh && steps !== undefined;
+      intro.hidden = !isGuide;
+      title.textContent = isGuide ? step.question ?? step.title : step.title;
+      if (isGuide && intro.childElementCount === 0) intro.append(...introOf());
+      if (!opened) opened = await begin(place, step, now, code);
+      await opened.refresh?.(now);
+    },
+  };
+}
 
 function introOf() {
   return [

@@ -38,7 +38,7 @@ export function clientStep(place, setup) {
     h("a", { href: "#setup?upstream" }, "Add an upstream first"),
     ".",
   );
-  const next = h("a", { class: "button main", href: "#setup?first" }, "Send your first request");
+  const next = h("a", { class: "button primary", href: "#setup?first" }, "Send your first request");
   place.append(
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
     // Without keys nobody needs one.
@@ -104,7 +104,7 @@ async function look(found, target, offer) {
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
  */
 function cardOf({ id, title, isConnected }, target) {
-  const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
+  const state = h("span", { class: "badge" });
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
   const report = h("div", { role: "status" }, steps);
@@ -115,7 +115,7 @@ function cardOf({ id, title, isConnected }, target) {
   /** @param {boolean} now */
   const draw = (now) => {
     state.textContent = now ? "connected" : "installed";
-    state.className = now ? "tag good" : "tag";
+    state.dataset.tone = now ? "good" : "plain";
     undo.hidden = !now;
     connect.textContent = now ? "Connect again" : "Connect";
     connect.setAttribute("aria-label", `${connect.textContent}: ${title}`);
@@ -146,7 +146,11 @@ function cardOf({ id, title, isConnected }, target) {
   /** @type {(words: string, how: { undo?: boolean, print?: boolean }, isMain?: boolean) => HTMLButtonElement} */
   const button = (words, how, isMain) => {
     const label = `${words}: ${title}`;
-    const one = h("button", { type: "button", "aria-label": label, class: isMain ? "main" : undefined }, words);
+    const one = h(
+      "button",
+      { type: "button", "aria-label": label, class: isMain ? "button primary" : undefined },
+      words,
+    );
     one.addEventListener("click", () => run(how));
     buttons.push(one);
     return one;

@@ -19,7 +19,7 @@ export function codeForm(onOpen, reason = "") {
     "aria-describedby": "code-help",
   });
   const problem = h("p", { class: "error", role: "alert" }, reason);
-  const button = h("button", { type: "submit", class: "main" }, "Continue");
+  const button = h("button", { type: "submit", class: "button primary" }, "Continue");
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     problem.textContent = "";

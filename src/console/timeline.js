@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
-/** When what happened to a request, in words and as bars. */
-import { duration, h } from "./dom.js";
+/** When what happened to a request, in words. */
+import { duration } from "./dom.js";
 
 /**
  * @typedef {{ at: number, headAt?: number, endAt?: number, target: string, reason: string, isFollowUp?: boolean, status?: number,
@@ -42,27 +42,4 @@ export function stepsOf({ calls, events, entry }) {
 export function attemptOf({ reason, isFollowUp }) {
   if (reason !== "first") return reason;
   return isFollowUp ? "follow-up" : "first attempt";
-}
-
-/** @param {readonly Step[]} steps */
-export function timeline(steps) {
-  const end = Math.max(1, ...steps.map(({ from, to }) => to ?? from));
-  return h(
-    "ol",
-    { class: "timeline" },
-    ...steps.map(({ from, to, text, isBad }) => {
-      const bar = h("span", { class: "span", "aria-hidden": "true" });
-      bar.style.marginLeft = `${(from / end) * 100}%`;
-      bar.style.width = `${(((to ?? from) - from) / end) * 100}%`;
-      const when = to === undefined || to === from ? `${from} ms` : `${from}–${to} ms`;
-      return h(
-        "li",
-        { class: isBad ? "bad" : undefined },
-        h("span", { class: "track" }, bar),
-        h("b", {}, when),
-        " ",
-        text,
-      );
-    }),
-  );
 }

@@ -1,11 +1,13 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Buttons that turn a setting on: the change of the file is shown, and then written. */
+import { Button } from "./design/parts.js";
 import { h } from "./dom.js";
 import { copied } from "./file_view.js";
 import { review } from "./review.js";
 import { readSetup } from "./setup_api.js";
 import { codeForm } from "./setup_code.js";
+import { html } from "./ui.js";
 
 /**
  * @typedef {import("../canonical/json.ts").JsonObject} JsonObject
@@ -21,9 +23,17 @@ import { codeForm } from "./setup_code.js";
  */
 export function turnOn(options) {
   const { words, isMain } = options;
-  const button = h("button", { type: "button", class: isMain ? "main" : undefined }, `${words} …`);
+  const button = h("button", { type: "button", class: isMain ? "button primary" : undefined }, `${words} …`);
   button.addEventListener("click", () => void openDialog(options));
   return button;
+}
+
+/** The same button for pages that are drawn by Preact. @param {Switch} options */
+export function TurnOn(options) {
+  const { words, isMain } = options;
+  return html`
+    <${Button} kind=${isMain ? "primary" : "plain"} onClick=${() => void openDialog(options)}>${words} …<//>
+  `;
 }
 
 /** @param {Switch} options */

@@ -13,8 +13,20 @@ const KEYED: ConfigInput = {
   ],
 };
 const [OPS, ANNA] = [ENV.TEAM_KEY!, ENV.GUEST_KEY!];
-const FILES = Array.from(Deno.readDirSync(new URL("../../src/console/", import.meta.url)), ({ name }) => name)
-  .map((name) => name === "index.html" ? "" : name);
+const FILES = [...filesIn("")].map((name) => name === "index.html" ? "" : name);
+
+function* filesIn(folder: string): Generator<string> {
+  for (const { name, isFile } of Deno.readDirSync(new URL(`../../src/console/${folder}`, import.meta.url))) {
+    if (isFile) yield folder + name;
+    else yield* filesIn(`${folder}${name}/`);
+  }
+}
+
+/** The modules that a module of the console loads, as the browser finds them. */
+function importsOf(name: string, text: string): string[] {
+  const found = text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*["']([^"'`]+)["']/g);
+  return [...found].map(([, specifier]) => new URL(specifier!, `http://gateway/console/${name}`).pathname);
+}
 
 const keyed = () => newApp({ config: KEYED, fetch: () => Promise.resolve(answerWhole()) });
 
@@ -31,6 +43,7 @@ async function cookieOf(app: TestApp): Promise<string> {
 Deno.test("console: its files are small, load nothing from elsewhere, and let nothing else run", async () => {
   const app = keyed();
   let bytes = 0;
+  const loaded = new Set<string>();
   for (const name of FILES) {
     const response = await app.get(`/console/${name}`);
     assertEquals(response.status, 200, name);
@@ -40,11 +53,23 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
     }
     assert(!policy.includes("unsafe"));
     const text = await response.text();
-    bytes += bytesOf(text);
+    bytes += await sizeOf(app, name);
+    if (name.endsWith(".js")) importsOf(name, text).forEach((path) => loaded.add(path));
     assert(!/https?:\/\/(?!www\.w3\.org)/.test(text), `${name} names another host`);
-    assert(!/innerHTML|insertAdjacentHTML|document\.write|eval\(/.test(text), name);
+    assert(!/innerHTML|insertAdjacentHTML|document\.write|eval\(/i.test(text), name);
   }
-  assert(bytes < 250_000, `${bytes} bytes`);
+  const libraries = [...loaded].filter((path) => path.startsWith("/console/lib/"));
+  for (const path of libraries) {
+    const text = await (await app.get(path)).text();
+    importsOf(path.slice("/console/".length), text).forEach((found) => loaded.add(found));
+  }
+  for (const path of loaded) {
+    const response = await app.get(path);
+    assertEquals(response.status, 200, path);
+    assert(!/\beval\(|new Function\(|sourceMappingURL/.test(await response.text()), path);
+    if (path.startsWith("/console/lib/")) bytes += await sizeOf(app, path.slice("/console/".length));
+  }
+  assert(bytes < 150_000, `${bytes} bytes are sent for all of it`);
   assertEquals((await app.get("/console")).headers.get("location"), "console/", "Also below a proxy's path");
   for (const path of ["../gateway.default.json", "%2e%2e/gateway.default.json", "__proto__", "constructor"]) {
     assert([401, 404].includes((await app.get(`/console/${path}`)).status), path);
@@ -52,29 +77,59 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
   assertEquals((await app.get("/console/nothing.js")).status, 404);
 });
 
-const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+Deno.test("console: the page names all that its first view needs, so that nothing waits for anything else", async () => {
+  const app = keyed();
+  const page = await (await app.get("/console/")).text();
+  const linked = (kind: string) =>
+    [...page.matchAll(new RegExp(`<link rel="${kind}" href="([^"]+)">`, "g"))].map(([, to]) => to!);
+  const [style, ...others] = linked("stylesheet");
+  assertEquals(others, []);
+  const css = await (await app.get(`/console/${style}`)).text();
+  for (const name of FILES.filter((name) => name.endsWith(".css"))) {
+    assertStringIncludes(css, await (await app.get(`/console/${name}`)).text(), name);
+  }
+  const modules = linked("modulepreload");
+  for (const needed of ["app.js", "live.js", "lib/preact.js"]) assert(modules.includes(needed), needed);
+  for (const name of modules) {
+    const text = await (await app.get(`/console/${name}`)).text();
+    // A module that is imported later is loaded by `import()`.
+    for (const path of importsOf(name, text.replace(/\bimport\s*\(/g, "later("))) {
+      assert(modules.includes(path.slice("/console/".length)), `${name} imports ${path}`);
+    }
+  }
+});
 
-/** The files that are loaded with one of them. */
-function loadedWith(name: string, texts: ReadonlyMap<string, string>): Set<string> {
+Deno.test("console: what each page loads is small", async () => {
+  const app = keyed();
+  const listed = await Deno.readTextFile(new URL("../../src/console/frame/pages.js", import.meta.url));
+  const pages = [...listed.matchAll(/import\("\.\.\/([\w./]+)"\)/g)].map(([, name]) => name!);
+  assertEquals(pages.length, 12);
+  for (const page of pages) {
+    const loaded = new Set(["", "all.css", ...await loadedWith(app, "app.js"), ...await loadedWith(app, page)]);
+    let bytes = 0;
+    for (const name of loaded) bytes += await sizeOf(app, name);
+    assert(bytes < 100_000, `${page} loads ${bytes} bytes`);
+  }
+});
+
+/** The files that are loaded with one of them, itself first. */
+async function loadedWith(app: TestApp, name: string): Promise<Set<string>> {
   const found = new Set([name]);
   for (const one of found) {
-    for (const [, next] of texts.get(one)!.matchAll(/^import .*? from "\.\/([\w.]+)";$/gms)) found.add(next!);
+    const text = await (await app.get(`/console/${one}`)).text();
+    for (const path of importsOf(one, text.replace(/\bimport\s*\(/g, "later("))) {
+      found.add(path.slice("/console/".length));
+    }
   }
   return found;
 }
 
-Deno.test("console: what each page loads is small", () => {
-  const folder = new URL("../../src/console/", import.meta.url);
-  const texts = new Map(FILES.map((name) => [name, Deno.readTextFileSync(new URL(name || "index.html", folder))]));
-  const always = FILES.filter((name) => !name.endsWith(".js"));
-  const pages = [...texts.get("app.js")!.matchAll(/import\("\.\/([\w.]+)"\)/g)].map(([, name]) => name!);
-  assertEquals(pages.length, 9);
-  for (const page of pages) {
-    const loaded = new Set([...always, ...loadedWith("app.js", texts), ...loadedWith(page, texts)]);
-    const bytes = [...loaded].reduce((sum, name) => sum + bytesOf(texts.get(name)!), 0);
-    assert(bytes < 150_000, `${page} loads ${bytes} bytes`);
-  }
-});
+/** What a browser is sent for it, in bytes. */
+async function sizeOf(app: TestApp, name: string): Promise<number> {
+  const response = await app.get(`/console/${name}`, { "accept-encoding": "br" });
+  await response.body?.cancel();
+  return Number(response.headers.get("content-length"));
+}
 
 const AT_ROOT = /^__Host-laneway_console=\w+; Secure; HttpOnly; Max-Age=43200; SameSite=Strict; Path=\/$/;
 const OVER_HTTPS = /^laneway_console=\w+; Secure; HttpOnly; Max-Age=43200; SameSite=Strict$/;

@@ -2,12 +2,16 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
+import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS, withDesk } from "./desk.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
 import { inspectCases } from "./inspect_in_browser.ts";
+import { designCases } from "./design_in_browser.ts";
+import { frameCases } from "./frame_in_browser.ts";
 import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
+import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
+import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { setupCases } from "./setup_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
@@ -27,9 +31,13 @@ const KEYED: ConfigInput = {
 };
 
 const cases: Case[] = [
+  ...photoCases,
+  ...designCases,
+  ...frameCases,
   ...fidelityCases,
   ...configurationCases,
   ...keyCases,
+  ...liveCases,
   ...listCases,
   ...playgroundCases,
   ...inspectCases,
@@ -125,7 +133,7 @@ inBrowser("every page passes axe, light and dark, wide and narrow", answering, a
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     for (const name of PAGES) {
-      await page.getByRole("link", { name }).click();
+      await openPage(page, name);
       await page.getByRole("heading", { name }).waitFor();
       await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
       assertEquals(await faultsOf(page), [], `${name}, ${colorScheme}`);
@@ -133,7 +141,7 @@ inBrowser("every page passes axe, light and dark, wide and narrow", answering, a
   }
   await page.setViewportSize({ width: 360, height: 640 });
   for (const name of PAGES) {
-    await page.getByRole("link", { name }).click();
+    await openPage(page, name);
     await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
     const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     assertEquals(overflow, 0, `${name} is wider than the phone`);
@@ -209,7 +217,7 @@ inBrowser("the usage that is shown is that of the days that were chosen last", a
     if (days === 90) await answered.promise;
     await route.fulfill({ json: { data: [{ ...row, requests: 1_000 + days }] } });
   });
-  await page.getByRole("link", { name: "Usage" }).click();
+  await openPage(page, "Usage");
   const days = page.getByLabel("Period");
   await days.selectOption("90");
   await days.selectOption("1");

@@ -5,7 +5,7 @@ import { createConfigDesk } from "../../src/cli/config_desk.ts";
 import { isThere } from "../../src/config/is_there.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { ENV, newApp } from "../support/app.ts";
-import { type Case, type Desk, faultsOf, lastingStore, logIn } from "./desk.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage } from "./desk.ts";
 
 const CONFIG = {
   console: { edit: true },
@@ -44,7 +44,7 @@ async function showing({ page }: Desk, words: string): Promise<void> {
 }
 
 async function open(desk: Desk) {
-  await desk.page.getByRole("link", { name: "Configuration" }).click();
+  await openPage(desk.page, "Configuration");
   const editor = desk.page.getByLabel("The file, without secrets");
   await showing(desk, "upstream.test");
   return editor;
@@ -70,8 +70,8 @@ async function change(desk: Desk): Promise<void> {
     await page.getByLabel("Changes, line by line").innerText(),
     '+   "retry": { "rounds": 4 },',
   );
-  await page.getByRole("link", { name: "Upstreams" }).click();
-  await page.getByRole("link", { name: "Configuration" }).click();
+  await openPage(page, "Upstreams");
+  await openPage(page, "Configuration");
   await page.getByText("It changes retry.rounds").waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
   assertEquals(await faultsOf(page), []);

@@ -66,6 +66,13 @@ export async function logIn({ page, url }: Desk): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
+/** Opens a page as its reader does: by the sidebar, which is a drawer on a phone. */
+export async function openPage(page: Page, name: string): Promise<void> {
+  const menu = page.getByRole("button", { name: "Open the menu" });
+  if (await menu.isVisible()) await menu.click();
+  await page.getByRole("link", { name, exact: true }).click();
+}
+
 /** What axe finds wrong on the page as it is. */
 export async function faultsOf(page: Page): Promise<string[]> {
   // As a debugger, because the page itself lets no script run but its own.

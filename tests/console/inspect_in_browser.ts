@@ -4,7 +4,7 @@ import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { newHostedRig } from "../support/hosted_rig.ts";
-import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn, openPage, OPS } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const MESSAGES = "/oss/v1/messages";
@@ -28,7 +28,7 @@ async function inspect(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   desk.complaints.length = 0; // that nobody was logged in at first
-  await page.getByRole("link", { name: "Inspect" }).click();
+  await openPage(page, "Inspect");
   await page.getByRole("link", { name: /^Request at/ }).first().click();
   await page.getByRole("heading", { name: "Timeline" }).waitFor();
 }
@@ -53,7 +53,7 @@ async function wholeWay(desk: Desk): Promise<void> {
   await inspect(desk);
   const side = (name: string) => page.getByRole("region", { name });
   assertStringIncludes(await side("The client sent").innerText(), '"max_tokens": 100');
-  assertEquals(await side("The client sent").locator("mark").allInnerTexts(), ['      "name": "web_search"']);
+  assertEquals(await side("The client sent").locator("mark").allInnerTexts(), ['"name": "web_search"']);
   await side("The client sent").getByText("← dropped tool web_search").waitFor();
   const understood = await side("The gateway understood").innerText();
   assertStringIncludes(understood, '"a.b"');
@@ -250,7 +250,7 @@ async function rounds(desk: Desk): Promise<void> {
 
 async function nothingKept(desk: Desk): Promise<void> {
   await logIn(desk);
-  await desk.page.getByRole("link", { name: "Inspect" }).click();
+  await openPage(desk.page, "Inspect");
   await desk.page.getByText("Nothing is recorded. With recording on").waitFor();
   await desk.page.getByRole("button", { name: "Record requests …" }).click();
   // This gateway got its configuration from a program, so the setting is there to be copied.

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { type Case, type Desk, faultsOf, lastingStore, logIn, OPS } from "./desk.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS } from "./desk.ts";
 
 const NAME = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
@@ -25,7 +25,7 @@ const statusWith = async ({ app }: Desk, key: string) => {
 
 async function openKeys(desk: Desk): Promise<void> {
   await logIn(desk);
-  await desk.page.getByRole("link", { name: "Keys" }).click();
+  await openPage(desk.page, "Keys");
   await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
 }
 
@@ -41,7 +41,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Tokens per day").fill("5000");
   await page.getByLabel("Budget in dollars").fill("2.5");
   await page.getByLabel("Budget period").selectOption("week");
-  await page.getByLabel("Team").selectOption("blue");
+  await page.getByLabel("Team", { exact: true }).selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
   const key = await page.getByLabel("copy it now").inputValue();

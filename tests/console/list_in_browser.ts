@@ -80,7 +80,7 @@ async function filtered(desk: Desk): Promise<void> {
   await page.getByLabel("Filter").fill("9");
   assert(await isInSight(page, "model-4699"), "The row that was first is still in sight");
   await page.getByLabel("Filter").fill("8");
-  const rows = await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents();
+  const rows = await page.locator("tbody tr:not(.space) td[data-column=model]").allTextContents();
   const inSight = await Promise.all(rows.map((name) => isInSight(page, name)));
   assert(inSight.includes(true), "Some rows are in sight, though the one that was first is not in the list");
 }
@@ -101,7 +101,10 @@ async function held(desk: Desk): Promise<void> {
   await button.focus();
   goOn();
   await page.getByText("Requests, latest first: 120").waitFor();
-  assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
+  assertEquals(
+    await page.evaluate("document.activeElement.closest('tr')?.querySelector('[data-column=model]').textContent"),
+    "model-39",
+  );
 }
 
 /** One that took long has ended last, and began first. */
@@ -122,7 +125,7 @@ async function ordered(desk: Desk): Promise<void> {
     (route) => route.fulfill({ json: { now: Date.now(), feed: "one", next: 3, running, ended } }),
   );
   await page.getByText("Requests, latest first: 4").waitFor();
-  assertEquals(await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents(), [
+  assertEquals(await page.locator("tbody tr:not(.space) td[data-column=model]").allTextContents(), [
     "runs",
     "began-third",
     "began-second",

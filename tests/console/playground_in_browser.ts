@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { frame } from "../support/chat.ts";
 import { until } from "../support/wait.ts";
-import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn, openPage } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
@@ -26,7 +26,7 @@ async function sideBySide(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
   await logIn(desk);
   complaints.length = 0;
-  await page.getByRole("link", { name: "Playground" }).click();
+  await openPage(page, "Playground");
   await page.getByLabel("Prompt", { exact: true }).fill("Tell me");
   await page.getByText("System prompt, tools, limits").click();
   const tools = page.getByLabel("Tools (a JSON list)");

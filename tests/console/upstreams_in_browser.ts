@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn, openPage, OPS } from "./desk.ts";
 
 const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
 
@@ -28,7 +28,7 @@ async function forgotten(desk: Desk): Promise<void> {
   }
   await logIn(desk);
   complaints.length = 0;
-  await page.getByRole("link", { name: "Upstreams" }).click();
+  await openPage(page, "Upstreams");
   const row = page.getByRole("row", { name: "fake org/model top_k left out one key" });
   await row.waitFor();
   const other = page.getByRole("row", { name: "fake org/model min_p left out one key" });

@@ -1,11 +1,21 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
+import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
 import chat_models from "../../console/chat_models.js" with { type: "text" };
-import charts from "../../console/charts.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
+import chart from "../../console/design/chart.js" with { type: "text" };
+import code from "../../console/design/code.js" with { type: "text" };
+import components from "../../console/design/components.css" with { type: "text" };
+import gallery from "../../console/design/gallery.js" with { type: "text" };
+import icons from "../../console/design/icons.js" with { type: "text" };
+import overlays from "../../console/design/overlays.js" with { type: "text" };
+import parts from "../../console/design/parts.js" with { type: "text" };
+import table from "../../console/design/table.js" with { type: "text" };
+import tokens from "../../console/design/tokens.css" with { type: "text" };
+import waterfall from "../../console/design/waterfall.js" with { type: "text" };
 import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import empty from "../../console/empty.js" with { type: "text" };
@@ -13,21 +23,30 @@ import entries from "../../console/entries.js" with { type: "text" };
 import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import file_view from "../../console/file_view.js" with { type: "text" };
+import filter from "../../console/filter.js" with { type: "text" };
+import choices from "../../console/frame/choices.js" with { type: "text" };
+import frame from "../../console/frame/frame.css" with { type: "text" };
+import pages from "../../console/frame/pages.js" with { type: "text" };
+import palette from "../../console/frame/palette.js" with { type: "text" };
+import sidebar from "../../console/frame/sidebar.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
+import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
+import inspect_request from "../../console/inspect_request.js" with { type: "text" };
 import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
+import live_charts from "../../console/live_charts.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
+import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
 import review from "../../console/review.js" with { type: "text" };
-import rows from "../../console/rows.js" with { type: "text" };
 import setupStyle from "../../console/setup.css" with { type: "text" };
 import setup from "../../console/setup.js" with { type: "text" };
 import setup_api from "../../console/setup_api.js" with { type: "text" };
@@ -42,20 +61,34 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
+import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
+import ui from "../../console/ui.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
+import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
+import words from "../../console/words.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
+import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
+import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 
-const SCRIPTS = {
+const SCRIPTS: Readonly<Record<string, string>> = {
+  actions,
   app,
   by_hand,
-  charts,
   chat_models,
   configuration,
   curl,
+  "design/chart": chart,
+  "design/code": code,
+  "design/gallery": gallery,
+  "design/icons": icons,
+  "design/overlays": overlays,
+  "design/parts": parts,
+  "design/table": table,
+  "design/waterfall": waterfall,
   diff,
   dom,
   empty,
@@ -63,19 +96,27 @@ const SCRIPTS = {
   facts,
   fidelity,
   file_view,
+  filter,
+  "frame/choices": choices,
+  "frame/pages": pages,
+  "frame/palette": palette,
+  "frame/sidebar": sidebar,
   inspect,
+  inspect_parts,
+  inspect_request,
   inspect_side,
   json_lines,
   json_place,
   key_form,
   keys,
   live,
+  live_charts,
   model_names,
+  models,
   other_clients,
   playground,
   replay,
   review,
-  rows,
   setup,
   setup_api,
   setup_clients,
@@ -88,21 +129,44 @@ const SCRIPTS = {
   source_forms,
   suggestions,
   switches,
+  theme,
   timeline,
   turn_on,
+  ui,
   upstreams,
   usage,
+  usage_sums,
   wires,
+  words,
 };
 
+const STYLES: Readonly<Record<string, string>> = {
+  configuration: configurationStyle,
+  "design/components": components,
+  "design/tokens": tokens,
+  "frame/frame": frame,
+  inspect: inspectStyle,
+  setup: setupStyle,
+  style,
+  ...LIBRARY_STYLES,
+};
+
+const MODULES: Readonly<Record<string, string>> = Object.fromEntries([
+  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, text)]),
+  ...Object.entries(LIBRARIES).map(([file, text]) => [file, linked(file, text)]),
+]);
+
+/** The modules of the page that is opened first. */
+const FIRST = ["app.js", "live.js"];
+const first = new Set(FIRST.flatMap((entry) => modulesOf(entry, (file) => MODULES[file] ?? "")));
+
+const CSS = "text/css; charset=utf-8";
 const TEXTS: Readonly<Record<string, { type: string; text: string }>> = {
-  "": { type: "text/html; charset=utf-8", text: page },
-  "style.css": { type: "text/css; charset=utf-8", text: style },
-  "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
-  "setup.css": { type: "text/css; charset=utf-8", text: setupStyle },
-  "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
+  "": { type: "text/html; charset=utf-8", text: wholePage(page, { style: "all.css", modules: [...first] }) },
+  "all.css": { type: CSS, text: wholeStyle(page, (file) => STYLES[file.replace(/\.css$/, "")] ?? "") },
+  ...Object.fromEntries(Object.entries(STYLES).map(([name, text]) => [`${name}.css`, { type: CSS, text }])),
   ...Object.fromEntries(
-    Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),
+    Object.entries(MODULES).map(([file, text]) => [file, { type: "text/javascript; charset=utf-8", text }]),
   ),
 };
 

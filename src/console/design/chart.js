@@ -1,0 +1,229 @@
+// @ts-check
+/// <reference lib="dom" />
+/** A chart over time, with axes, a legend, and the numbers of the moment that the pointer is at. */
+import { html, useEffect, useRef, useState } from "../ui.js";
+
+/**
+ * @typedef {{ name: string, values: readonly (number | null)[], total?: string, isBad?: boolean }} Series
+ * @typedef {{ left: number, top: number, index: number }} Tip
+ */
+
+const HEIGHT = 152;
+
+/** The library is loaded with the first chart. @type {Promise<any> | undefined} */
+let library;
+
+/** @param {string} name */
+function colorOf(name) {
+  // The canvas knows no `light-dark()`: an element resolves it.
+  const probe = document.createElement("span");
+  probe.style.color = `var(--${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+const FILLED = 0.12;
+
+/** @param {string} color */
+function faint(color) {
+  return color.startsWith("rgb(") ? color.replace("rgb(", "rgba(").replace(")", `, ${FILLED})`) : "transparent";
+}
+
+/**
+ * The next round number above a value, so that the axis stays while the values move.
+ * @param {number} value
+ */
+export function roundUp(value) {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const step = [1, 1.5, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10;
+  return Number((step * power).toPrecision(12));
+}
+
+/**
+ * @param {{ title: string, times: readonly number[], series: readonly Series[], inWords(value: number): string,
+ *   daily?: boolean }} props
+ *
+ * `times`: in milliseconds, the earliest first. `inWords`: a value with its unit. `daily`: a bar for each day, in which the
+ * series stand on each other.
+ */
+export function Chart(props) {
+  const { title, times, series, inWords } = props;
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const plot = useRef(/** @type {any} */ (null));
+  const latest = useRef(props);
+  latest.current = props;
+  const [tip, setTip] = useState(/** @type {Tip | undefined} */ (undefined));
+  const names = series.map(({ name }) => name).join("\n");
+  useEffect(() => {
+    let isGone = false;
+    const element = /** @type {HTMLElement} */ (place.current);
+    const make = async () => {
+      const { default: UPlot } = await (library ??= import("uplot"));
+      if (isGone) return;
+      plot.current?.destroy();
+      plot.current = new UPlot(optionsOf(UPlot, latest, element.clientWidth, setTip), dataOf(latest.current), element);
+    };
+    const again = () => void make().catch(() => void (library = undefined));
+    again();
+    const sized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    sized.observe(element);
+    // A canvas does not follow the colors of the page.
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", again);
+    const root = new MutationObserver(again);
+    root.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    return () => {
+      isGone = true;
+      sized.disconnect();
+      root.disconnect();
+      scheme.removeEventListener("change", again);
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [names]);
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, series]);
+  const most = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const now = series.map(({ name, values }) => `${name} ${inWords(values.at(-1) ?? 0)}`).join(", ");
+  return html`
+    <figure class="chart" role="group" aria-label=${title}>
+      <div class="plot" ref=${place} role="img" aria-label=${`${title}: at most ${inWords(most)}, now ${now}`}></div>
+      <ul class="legend">
+        ${series.map(({ name, total, isBad }, index) =>
+          html`
+            <li key=${name}><span class=${swatchOf(isBad, index)}></span>${name}${total && html`
+              <b>${total}</b>
+            `}</li>
+          `
+        )}
+      </ul>
+      ${tip && times[tip.index] !== undefined &&
+        html`<${TipBox} ...${{ tip, times, series, inWords, daily: props.daily }} />`}
+    </figure>
+  `;
+}
+
+/** @param {any} props */
+function TipBox({ tip: { left, top, index }, times, series, inWords, daily }) {
+  const isRight = left > 240;
+  const style = { transform: `translate(${isRight ? `calc(${left - 12}px - 100%)` : `${left + 12}px`}, ${top}px)` };
+  return html`
+    <div class="tip" style=${style} aria-hidden="true">
+      <div class="quiet">${daily ? dateOf(times[index]) : new Date(times[index]).toLocaleTimeString("en-GB")}</div>
+      ${series.map((/** @type {Series} */ { name, values, isBad }, /** @type {number} */ at) =>
+        html`
+          <div key=${name}><span class=${swatchOf(
+            isBad,
+            at,
+          )}></span>${name}<b>${values[index] === null || values[index] === undefined
+            ? "–"
+            : inWords(values[index])}</b></div>
+        `
+      )}
+    </div>
+  `;
+}
+
+/**
+ * @param {boolean | undefined} isBad
+ * @param {number} index
+ */
+function swatchOf(isBad, index) {
+  return `swatch ${isBad ? "bad" : `s${index + 1}`}`;
+}
+
+/** @param {{ times: readonly number[], series: readonly Series[], daily?: boolean }} props */
+function dataOf({ times, series, daily }) {
+  const seconds = times.map((time) => time / 1_000);
+  if (!daily) return [seconds, ...series.map(({ values }) => values)];
+  // The bar of a series hides those of the series below it, so the highest one is drawn first.
+  const heights = series.map((_, at) =>
+    times.map((_, index) => series.slice(0, at + 1).reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
+  );
+  return [seconds, ...heights.reverse()];
+}
+
+/**
+ * @param {any} UPlot
+ * @param {{ current: any }} latest
+ * @param {number} width
+ * @param {(tip: Tip | undefined) => void} onTip
+ */
+function optionsOf(UPlot, latest, width, onTip) {
+  const { series, daily } = latest.current;
+  const [quiet, line] = [colorOf("quiet"), colorOf("line")];
+  const font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: quiet, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
+  const words = (/** @type {any} */ _, /** @type {number[]} */ values) =>
+    values.map((value) => latest.current.inWords(value));
+  const lineOf = (/** @type {Series} */ { name, isBad }, /** @type {number} */ index) => {
+    const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
+    const points = { show: false };
+    if (daily) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
+    return { label: name, stroke, width: 1.75, fill: index === 0 ? faint(stroke) : undefined, points };
+  };
+  const lines = series.map(lineOf);
+  return {
+    width,
+    height: HEIGHT,
+    padding: [10, 10, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 7 } },
+    scales: {
+      x: daily ? { range: wholeDays } : {},
+      y: { range: (/** @type {any} */ _, /** @type {any} */ __, /** @type {number} */ most) => [0, roundUp(most)] },
+    },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        size: 26,
+        ...daily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
+      },
+      { ...axis, size: 56, space: 30, values: words },
+    ],
+    series: [{}, ...daily ? lines.reverse() : lines],
+    hooks: {
+      setCursor: [(/** @type {any} */ { cursor: { idx, left, top }, over }) => {
+        const isOver = idx !== null && idx !== undefined && left >= 0;
+        onTip(isOver ? { index: idx, left: left + over.offsetLeft, top: Math.max(0, top) } : undefined);
+      }],
+    },
+  };
+}
+
+/**
+ * @param {any} _
+ * @param {readonly number[]} seconds
+ * @param {number} __
+ * @param {number} ___
+ * @param {number} step
+ */
+function clocks(_, seconds, __, ___, step) {
+  return seconds.map((second) => {
+    const date = new Date(second * 1_000);
+    const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
+    return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
+  });
+}
+
+const DAY_S = 86_400;
+
+/** @type {(plot: any, first: number, last: number) => [number, number]} */
+const wholeDays = (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2];
+
+/** The days that have a label: as many as there is room for. @param {{ data: number[][], width: number }} plot */
+function daysOf({ data: [days = []], width }) {
+  const step = Math.ceil(days.length / Math.max(1, Math.floor(width / 70)));
+  return days.filter((_, index) => (days.length - 1 - index) % step === 0);
+}
+
+/** @type {(plot: any, days: readonly number[]) => string[]} */
+const dates = (_, days) => days.map((day) => dateOf(day * 1_000));
+
+/** @param {number} time */
+function dateOf(time) {
+  return new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+}

@@ -1,0 +1,176 @@
+// @ts-check
+/// <reference lib="dom" />
+/** The search over everything: pages, requests, models, keys and upstreams. */
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
+import { ask } from "../dom.js";
+import { Icon } from "../design/parts.js";
+import { setTheme } from "./choices.js";
+import { PAGES } from "./pages.js";
+
+/** @typedef {{ title: string, kind: string, icon: string, href?: string, run?(): void }} Found */
+
+/** How many of each kind are listed. */
+const MOST_FOUND = 6;
+/** The kinds of things, in the order in which they are listed. */
+const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Request"];
+/** The kinds that are listed before anything is written. */
+const KINDS_AT_FIRST = new Set(["Page", "Action"]);
+
+const isOpen = signal(false);
+
+export function openPalette() {
+  isOpen.value = true;
+}
+
+/** @type {readonly Found[]} */
+const OWN = [
+  ...Object.entries(PAGES).filter(([, { group }]) => group !== undefined).map(([name, { title, icon }]) => ({
+    title,
+    kind: "Page",
+    icon,
+    href: `#${name}`,
+  })),
+  { title: "Add upstream", kind: "Action", icon: "plus", href: "#setup?upstream" },
+  { title: "Add model", kind: "Action", icon: "plus", href: "#setup?models" },
+  { title: "Connect a client", kind: "Action", icon: "plug", href: "#setup?client" },
+  { title: "Light colors", kind: "Action", icon: "sun", run: () => setTheme("light") },
+  { title: "Dark colors", kind: "Action", icon: "moon", run: () => setTheme("dark") },
+  { title: "Colors as the system", kind: "Action", icon: "monitor", run: () => setTheme("system") },
+];
+
+/** Where the names of things come from. What cannot be read is not found. @type {readonly (() => Promise<Found[]>)[]} */
+const SOURCES = [
+  async () => {
+    const { data } = await ask("models");
+    return data.map((/** @type {{ lane: string, id: string }} */ { lane, id }) => ({
+      title: `${lane}/${id}`,
+      kind: "Model",
+      icon: "boxes",
+      href: `#live?${encodeURIComponent(`model:${id}`)}`,
+    }));
+  },
+  async () => {
+    const { upstreams } = await ask("status");
+    return upstreams.map((/** @type {{ name: string }} */ { name }) => ({
+      title: name,
+      kind: "Upstream",
+      icon: "server",
+      href: "#upstreams",
+    }));
+  },
+  async () => {
+    const { keys } = await ask("keys");
+    return keys.map((/** @type {{ name: string }} */ { name }) => ({
+      title: name,
+      kind: "Key",
+      icon: "key-round",
+      href: `#live?${encodeURIComponent(`key:${name}`)}`,
+    }));
+  },
+  async () => {
+    const { ended, isRecorded } = await ask("live?feed=&since=0");
+    return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, model, status }) => ({
+      title: [id, model, status].filter(Boolean).join(" "),
+      kind: "Request",
+      icon: "activity",
+      href: isRecorded ? `#inspect?${encodeURIComponent(id)}` : `#live?${encodeURIComponent(id)}`,
+    }));
+  },
+];
+
+/**
+ * @param {readonly Found[]} all
+ * @param {string} text
+ */
+function matching(all, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return all.filter(({ kind }) => KINDS_AT_FIRST.has(kind));
+  const found = all.filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word)));
+  return KINDS.flatMap((kind) => found.filter((one) => one.kind === kind).slice(0, MOST_FOUND));
+}
+
+export function Palette() {
+  useEffect(() => {
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      const { key, ctrlKey, metaKey, altKey, target } = event;
+      const isWriting = target instanceof Element && target.closest("input, textarea, select, dialog");
+      const isWanted = key.toLowerCase() === "k" && (ctrlKey || metaKey) ||
+        key === "/" && !isWriting && !ctrlKey && !metaKey && !altKey;
+      if (!isWanted || document.documentElement.hasAttribute("data-login")) return;
+      event.preventDefault();
+      isOpen.value = true;
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return isOpen.value && html`<${OpenPalette} />`;
+}
+
+function OpenPalette() {
+  const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [more, setMore] = useState(/** @type {readonly Found[]} */ ([]));
+  useLayoutEffect(() => place.current?.showModal(), []);
+  useEffect(() => {
+    let isGone = false;
+    for (const source of SOURCES) {
+      source().then((found) => !isGone && setMore((known) => [...known, ...found]), () => {});
+    }
+    return () => void (isGone = true);
+  }, []);
+  const found = matching([...OWN, ...more], text);
+  const close = () => isOpen.value = false;
+  const choose = (/** @type {Found | undefined} */ one) => {
+    if (!one) return;
+    close();
+    if (one.href !== undefined) location.hash = one.href;
+    one.run?.();
+  };
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter") return choose(found[at]);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || found.length === 0) return;
+    event.preventDefault();
+    const next = (at + step + found.length) % found.length;
+    setAt(next);
+    document.getElementById(`found-${next}`)?.scrollIntoView({ block: "nearest" });
+  };
+  const outside = (/** @type {MouseEvent} */ { target }) => target === place.current && close();
+  return html`
+    <dialog class="palette" ref=${place} aria-label="Search" onClose=${close} onMouseDown=${outside}>
+      <div class="search">
+        <${Icon} name="search" />
+        <input
+          type="text"
+          role="combobox"
+          aria-label="Search pages, requests, models, keys and upstreams"
+          aria-expanded="true"
+          aria-controls="found"
+          aria-activedescendant=${found.length > 0 ? `found-${at}` : undefined}
+          autocomplete="off"
+          placeholder="Pages, requests, models, keys …"
+          autofocus
+          value=${text}
+          onInput=${(/** @type {any} */ { currentTarget }) => (setText(currentTarget.value), setAt(0))}
+          onKeyDown=${press}
+        />
+      </div>
+      <ul id="found" role="listbox" aria-label="Found">
+        ${found.map((one, index) =>
+          html`
+            <li
+              role="option"
+              id=${`found-${index}`}
+              key=${`${one.kind} ${one.title}`}
+              aria-selected=${String(index === at)}
+              onPointerMove=${() => index !== at && setAt(index)}
+              onClick=${() => choose(one)}
+            ><${Icon} name=${one.icon} /><span>${one.title}</span><span class="quiet">${one.kind}</span></li>
+          `
+        )}
+      </ul>
+      ${found.length === 0 && html`<p class="empty">Nothing has that name.</p>`}
+    </dialog>
+  `;
+}

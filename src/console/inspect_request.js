@@ -1,0 +1,252 @@
+// @ts-check
+/// <reference lib="dom" />
+/** One recorded request: when what happened, and each form that the request and its answer took on their way. */
+import { html, useEffect, useRef, useState } from "./ui.js";
+import { Badge, Button, Card, Page, Stat } from "./design/parts.js";
+import { Waterfall } from "./design/waterfall.js";
+import { curlOf } from "./curl.js";
+import { count, h as element } from "./dom.js";
+import { factsIn } from "./facts.js";
+import { Body, Headers, Side, Taking, Transform, Value } from "./inspect_parts.js";
+import { bodyOf, valueOf } from "./inspect_side.js";
+import { replay } from "./replay.js";
+import { attemptOf, stepsOf } from "./timeline.js";
+import { exactly, inDollars, inTime } from "./words.js";
+
+/**
+ * @param {{ id: string, record: import("@preact/signals").Signal<any>, understood: import("@preact/signals").Signal<any> }} props
+ */
+export function RequestPage({ id, record, understood }) {
+  const [chosen, setChosen] = useState(/** @type {number | undefined} */ (undefined));
+  const back = html`<a href="#inspect">All recorded requests</a>`;
+  if (!record.value) return html`<${Page} title=${`Request ${id}`} about=${back} />`;
+  const { calls, entry, client } = record.value;
+  const notes = entry?.notes ?? [];
+  const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
+  const index = chosen ?? serving;
+  return html`
+    <${Page} title=${`Request ${id}`} about=${back}>
+      <${Figures} entry=${entry} calls=${calls} />
+      <details>
+        <summary>${client.method} ${client.path}</summary>
+        <dl>${factsIn(entry ?? {}).map(([name, text]) =>
+          html`
+            <dt key=${`${name} name`}>${name}</dt>
+            <dd key=${name}>${text}</dd>
+          `
+        )}</dl>
+      </details>
+      <${Card} title="Timeline"><${Waterfall} label="Timeline" steps=${stepsOf(record.value).map(barOf)} /><//>
+      <${Notes} notes=${notes} />
+      ${calls.length > 1 && html`<${Choice} calls=${calls} index=${index} onChoose=${setChosen} />`}
+      <${Request} record=${record.value} understood=${understood.value} index=${index} />
+      <${Answer} record=${record.value} understood=${understood.value} index=${index} />
+      ${entry !== undefined && html`<${Replay} record=${record.value} understood=${understood.value} />`}
+    <//>
+  `;
+}
+
+/** @param {import("./timeline.js").Step} step */
+function barOf({ from, to, text, isBad }) {
+  return { from, to, title: text, tone: isBad ? "bad" : to === undefined ? "plain" : "good" };
+}
+
+/** @param {{ entry: any, calls: readonly unknown[] }} props */
+function Figures({ entry, calls }) {
+  if (!entry) {
+    return html`
+      <ul class="stats">
+        <${Stat} name="Status" value="running" />
+        <${Stat} name="Calls" value=${calls.length} />
+      </ul>
+    `;
+  }
+  const { time, status, error, firstEventMs, durationMs, usage, cost } = entry;
+  const cached = usage?.cachedInputTokens;
+  return html`
+    <ul class="stats" aria-label="Figures of this request">
+      <${Stat} name="Status" value=${status} more=${error ?? exactly(time)} tone=${status >= 400 ? "bad" : "plain"} />
+      <${Stat} name="First event" value=${inTime(firstEventMs)} />
+      <${Stat} name="Duration" value=${inTime(durationMs)} />
+      <${Stat} name="Input tokens" value=${usage ? count(usage.inputTokens) : "–"} more=${cached
+        ? `${count(cached)} cached`
+        : ""} />
+      <${Stat} name="Output tokens" value=${usage ? count(usage.outputTokens) : "–"} />
+      <${Stat} name="Cost" value=${inDollars(cost)} />
+      <${Stat} name="Calls" value=${calls.length} />
+    </ul>
+  `;
+}
+
+/** @param {{ notes: readonly string[] }} props */
+function Notes({ notes }) {
+  if (notes.length === 0) {
+    return html`
+      <p>
+        <${Badge} tone="good" icon="check">Nothing was dropped, clamped or changed<//></p>
+    `;
+  }
+  return html`
+    <${Card} title="Notes" about="what was dropped, clamped or changed">
+      <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
+      <//>
+  `;
+}
+
+/** @param {{ calls: any[], index: number, onChoose(index: number): void }} props */
+function Choice({ calls, index, onChoose }) {
+  return html`
+    <p class="bar">
+      <label>
+        Upstream call
+        <select value=${String(index)} onChange=${(/** @type {any} */ { currentTarget }) =>
+          onChoose(Number(currentTarget.value))}>
+          ${calls.map((call, at) =>
+            html`
+              <option key=${at} value=${String(at)} selected=${at === index}>${`${at + 1}: ${call.target}, ${
+                attemptOf(call)
+              }, ${call.status ?? "none"}`}</option>
+            `
+          )}
+        </select>
+      </label>
+    </p>
+  `;
+}
+
+/** The request on its way to one target. @param {{ record: any, understood: any, index: number }} props */
+function Request({ record: { id, client, calls, entry }, understood, index }) {
+  const notes = entry?.notes ?? [];
+  const call = calls[index];
+  const here = { ...client, url: new URL(`..${client.path}`, location.href).href };
+  const part = `call.${index}.request`;
+  const own = understood.calls[index] ?? {};
+  return html`
+    <h2>The request</h2>
+    <div class="sides">
+      <${Side} title="The client sent">
+        <${Headers} list=${client.headers} />
+        <${Body} body=${client.body} notes=${notes} />
+        <${Taking} id=${id} part="request" body=${client.body} curl=${() => curlOf(here, "LANEWAY_KEY")} />
+        <//>
+        <${Side} title="The gateway understood">
+          <${Transforms} understood=${understood} call=${call} isAsExplained=${own.isAsExplained} />
+          <//>
+          <${Side} title="The upstream received">
+        ${call
+          ? html`
+            <p class="quiet">${call.url}</p>
+            <${Headers} list=${call.headers} />
+            <${Body} body=${call.body} notes=${notes} />
+            <${Taking} id=${id} part=${part} body=${call.body} curl=${() => curlOf(call, "UPSTREAM_KEY")} />
+          `
+          : html`<p class="quiet">No upstream was called.</p>`}
+      <//>
+    </div>
+  `;
+}
+
+/** The answer on its way back. @param {{ record: any, understood: any, index: number }} props */
+function Answer({ record: { id, calls, answer, entry }, understood, index }) {
+  const notes = entry?.notes ?? [];
+  const call = calls[index];
+  const own = understood.calls[index] ?? {};
+  return html`
+    <h2>The answer</h2>
+    <div class="sides">
+      <${Side} title="The client received">
+        <${StatusLine} status=${answer.status} />
+        <${Headers} list=${answer.headers} />
+        <${Body} body=${answer.body} notes=${notes} />
+        <${Taking} id=${id} part="answer" body=${answer.body} />
+        <//>
+        <${Side} title="The gateway read">
+          <${Read} own=${own} notes=${notes} />
+          <//>
+          <${Side} title="The upstream answered">
+        ${call
+          ? html`
+            <${StatusLine} status=${call.status} />
+            <${Headers} list=${call.answerHeaders} />
+            <${Body} body=${call.answer} notes=${notes} />
+            <${Taking} id=${id} part=${`call.${index}.answer`} body=${call.answer} />
+          `
+          : html`<p class="quiet">Nothing.</p>`}
+      <//>
+    </div>
+  `;
+}
+
+/** @param {{ status?: number }} props */
+function StatusLine({ status }) {
+  const tone = status === undefined ? "plain" : status >= 300 ? "bad" : "good";
+  return html`
+    <p>
+      <${Badge} tone=${tone}>Status ${status ?? "none yet"}<//></p>
+  `;
+}
+
+/** @param {{ own: any, notes: readonly string[] }} props */
+function Read({ own: { answer, problem }, notes }) {
+  if (problem) return html`<p class="error">${problem}</p>`;
+  if (!answer) return html`<p class="quiet">There is no answer, or it was passed on unchanged.</p>`;
+  return html`<${Value} title="Canonical form" value=${answer.error ?? answer.output} notes=${[
+    ...notes,
+    ...answer.notes ?? [],
+  ]} />`;
+}
+
+/**
+ * The changes by each transform, and the form that they begin with.
+ * @param {{ understood: any, call?: { target: string, isFollowUp?: boolean }, isAsExplained?: boolean }} props
+ */
+function Transforms({ understood: { input, notes = [], problem, explanation }, call, isAsExplained }) {
+  const { steps = [], targets = [] } = explanation.value ?? {};
+  const own = targets.find((/** @type {any} */ one) => one.target === call?.target);
+  const all = [...steps, ...own?.steps ?? []];
+  const why = problem ?? explanation.problem ?? own?.error?.message;
+  return html`
+    ${why !== undefined && html`<p class="error">${why}</p>`}
+    ${isAsExplained === false && html`
+      <p class="error">
+        Sent now, this call would be different: the upstream refused a part of it, or the settings have changed.
+      </p>
+    `}
+    ${call?.isFollowUp && html`
+      <p class="quiet">It follows from the answer to an earlier call, and holds more than the client sent.</p>
+    `}
+    ${input && html`
+      <details>
+        <summary>Canonical form</summary>
+        <${Value} title="Canonical request" value=${input} notes=${notes} />
+      </details>
+    `}
+    <p class="quiet">${all.length > 0
+      ? "Changed for the target, step by step:"
+      : "Nothing was changed for the target."}</p>
+    ${all.map((step, index) => html`<${Transform} key=${index} ...${step} />`)}
+  `;
+}
+
+/** The form that sends the request again, which is drawn without Preact. @param {{ record: any, understood: any }} props */
+function Replay({ record: { id, answer }, understood: { calls } }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const leaving = useRef(new AbortController());
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => () => leaving.current.abort(), []);
+  const open = async () => {
+    setOpen(true);
+    const output = calls.findLast((/** @type {any} */ { answer }) => answer?.output)?.answer.output;
+    const first = output ? valueOf(output) : bodyOf(answer.body);
+    const form = replay(id, { first, signal: leaving.current.signal });
+    const shown = await form.catch(({ message }) => element("p", { class: "error", role: "alert" }, message));
+    place.current?.replaceChildren(shown);
+  };
+  return html`
+    <section class="card" aria-label="Replay">
+      <header class="card-head"><h2>Replay</h2></header>
+      ${!isOpen && html`<${Button} onClick=${open}>Edit and send again …<//>`}
+      <div ref=${place}></div>
+    </section>
+  `;
+}

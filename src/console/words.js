@@ -1,0 +1,49 @@
+// @ts-check
+/** Numbers with their units, as people read them. */
+
+/** @param {number | undefined} ms */
+export function inTime(ms) {
+  if (ms === undefined) return "–";
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1_000)} s`;
+}
+
+/** A number that fits a figure or an axis: 12.3k, 4.56M. @param {number} value */
+export function inShort(value) {
+  return new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(value);
+}
+
+/** Small amounts keep two digits that say something. @param {number | string | undefined} dollars */
+export function inDollars(dollars) {
+  if (dollars === undefined || dollars === "") return "–";
+  const value = Number(dollars);
+  if (value === 0) return "$0";
+  if (value >= 1_000) return `$${inShort(value)}`;
+  if (value >= 0.1) return `$${value.toFixed(2)}`;
+  return `$${Number(value.toPrecision(2)).toFixed(Math.min(6, 1 - Math.floor(Math.log10(value))))}`;
+}
+
+/** @param {number} part @param {number} whole */
+export function inPercent(part, whole) {
+  if (whole === 0) return "–";
+  const value = (part / whole) * 100;
+  return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
+/** How long ago, in the largest unit that fits. @param {string | number} time @param {number} [now] */
+export function ago(time, now = Date.now()) {
+  const seconds = Math.round((now - new Date(time).getTime()) / 1_000);
+  if (Number.isNaN(seconds)) return "";
+  const ways = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+  for (const [unit, size] of /** @type {const} */ ([["day", 86_400], ["hour", 3_600], ["minute", 60]])) {
+    if (Math.abs(seconds) >= size) return ways.format(-Math.floor(seconds / size), unit);
+  }
+  return ways.format(-seconds, "second");
+}
+
+/** The whole time, for whoever points at a short one. @param {string | number} time */
+export function exactly(time) {
+  if (Number.isNaN(new Date(time).getTime())) return "";
+  return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
+}

@@ -1,0 +1,143 @@
+/** The page of live requests in a browser: its filters, its columns, its order, and its charts. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { Page } from "playwright-core";
+import { CHAT, CONFIG, newApp } from "../support/app.ts";
+import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
+
+const EVIL = `<img src=x onerror="document.title='broken'">`;
+
+/** Five requests of two models and two clients, of which one failed; the last one names itself as an attacker would. */
+async function answerFive(page: Page): Promise<void> {
+  const one = (number: number, more: object) => ({
+    number,
+    id: `req_${number}`,
+    time: new Date(Date.now() - (10 - number) * 5_000).toISOString(),
+    path: CHAT,
+    model: number % 2 ? "odd" : "even",
+    client: "agent one/1.0",
+    status: 200,
+    durationMs: 100 * number,
+    usage: { inputTokens: 1_000 * number, outputTokens: 5 },
+    cost: `0.000${number}`,
+    ...more,
+  });
+  const ended = [
+    one(1, {}),
+    one(2, { status: 503, error: "unavailable", usage: undefined }),
+    one(3, { client: "other/2" }),
+    one(4, {}),
+    one(5, { model: EVIL, client: `"${EVIL}` }),
+  ];
+  await page.route(
+    /api\/live/,
+    (route) => route.fulfill({ json: { now: Date.now(), feed: "five", next: 6, running: [], ended } }),
+  );
+}
+
+const modelsOf = (page: Page) => page.locator("tbody tr [data-column=model]").allTextContents();
+const shows = (page: Page, count: number) =>
+  page.getByText(`Requests, latest first: ${count}`, { exact: true }).waitFor();
+
+async function filtered(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await answerFive(page);
+  await shows(page, 5);
+  const conditions = page.getByRole("group", { name: "Conditions and columns" });
+  await conditions.getByRole("button", { name: "Client", exact: true }).click();
+  assertEquals(await faultsOf(page), []);
+  await page.getByRole("menuitem", { name: "agent one/1.0 (3)" }).press("Enter");
+  await shows(page, 3);
+  assertStringIncludes(decodeURIComponent(page.url()), '#live?client:"agent one/1.0"');
+  await page.getByLabel("Filter").fill("even 200");
+  await shows(page, 1);
+  // The figures above the list are those of the requests that fit.
+  const figures = page.getByRole("list", { name: "Figures of the time that is shown" });
+  await figures.getByText("$0.0004").waitFor();
+  await page.reload();
+  await shows(page, 1);
+  assertEquals(await page.getByLabel("Filter").inputValue(), "even 200");
+  await page.getByRole("button", { name: "Remove Client agent one/1.0" }).press("Enter");
+  await page.getByLabel("Filter").fill("status:error");
+  await shows(page, 1);
+  await page.getByRole("button", { name: "Remove Status error" }).waitFor();
+  await page.getByLabel("Filter").fill("nothing");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await shows(page, 5);
+  await conditions.getByRole("button", { name: "Model", exact: true }).click();
+  await page.getByRole("menuitem", { name: "<img" }).press("Enter");
+  await shows(page, 1);
+  assertEquals([await page.locator("img").count(), await page.title()], [0, "Live · Laneway"]);
+}
+
+async function arranged(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await answerFive(page);
+  await shows(page, 5);
+  await page.getByRole("columnheader", { name: "Duration" }).getByRole("button").press("Enter");
+  assertEquals((await modelsOf(page)).slice(1), ["even", "odd", "even", "odd"]);
+  assertEquals(await page.getByRole("columnheader", { name: "Duration" }).getAttribute("aria-sort"), "descending");
+  // The request without usage comes last in either order.
+  await page.getByRole("columnheader", { name: "Input" }).getByRole("button").click();
+  await page.getByRole("columnheader", { name: "Input" }).getByRole("button").click();
+  const inputs = await page.locator("tbody tr [data-column=input]").allTextContents();
+  assertEquals(inputs, ["1,000", "3,000", "4,000", "5,000", ""]);
+  await page.getByRole("button", { name: "Columns" }).press("Enter");
+  await page.getByRole("checkbox", { name: "Lane" }).check();
+  await page.getByRole("checkbox", { name: "Input" }).uncheck();
+  assertEquals(await faultsOf(page), []);
+  await page.keyboard.press("Escape");
+  assertEquals(await page.getByRole("checkbox", { name: "Lane" }).count(), 0);
+  await page.reload();
+  await shows(page, 5);
+  await page.getByRole("columnheader", { name: "Lane" }).waitFor();
+  assertEquals(await page.getByRole("columnheader", { name: "Input" }).count(), 0);
+}
+
+/** All columns that are shown at first are in sight, and a chart's numbers can be read at the pointer and without one. */
+async function fits(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await answerFive(page);
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 });
+    await shows(page, 5);
+    const over = await page.getByRole("region", { name: "Requests" }).evaluate(({ scrollWidth, clientWidth }) =>
+      scrollWidth - clientWidth
+    );
+    assertEquals(over, 0, `The table is wider than a window of ${width}`);
+    const conditions = page.getByRole("group", { name: "Conditions and columns" });
+    for (const name of ["Status", "Model", "Client", "Columns"]) {
+      await conditions.getByRole("button", { name, exact: true }).click();
+      const { x, width: wide } = (await page.locator(".menu").boundingBox())!;
+      assert(x >= 0 && x + wide <= width, `The menu ${name} leaves a window of ${width}`);
+      await page.keyboard.press("Escape");
+      await page.locator(".menu").waitFor({ state: "detached" });
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.reload();
+  await page.getByRole("img", { name: /^Requests: at most 0\.\d\/s, now All/ }).hover();
+  await page.locator(".tip").getByText("Errors").waitFor();
+  const drawn = await page.locator(".chart canvas").count();
+  assert(drawn === 3, `${drawn} charts are drawn`);
+  await page.getByText("Charts as a table").click();
+  const numbers = page.getByRole("region", { name: "The charts' numbers" });
+  await numbers.getByRole("columnheader", { name: "Errors" }).waitFor();
+  assertEquals((await numbers.locator("tbody tr td:nth-child(3)").allTextContents()).filter((text) => text !== "0"), [
+    "1",
+  ]);
+  assertEquals(await faultsOf(page), []);
+  await page.getByRole("button", { name: "Dollars" }).click();
+  await page.getByRole("img", { name: /^Cost: at most \$0\.000\d/ }).waitFor();
+}
+
+const app = () =>
+  newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
+
+export const liveCases: readonly Case[] = [
+  { name: "live: conditions are chosen, stand in the address, and hold for the charts, too", app, run: filtered },
+  { name: "live: the order and the columns are chosen, and the columns are kept", app, run: arranged },
+  { name: "live: the columns fit a wide window and a phone, and the charts say their numbers", app, run: fits },
+];
