@@ -28,6 +28,8 @@ export const UNUSED = [
   /\/zod\/[^/]+\/((v3|v4-mini|mini|v4\/mini)\/|compile\.js$)/,
   /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[eks]\/|key\/|jwks\/remote|jwt\/[^v]|util\/decode|lib\/(jwe_|jws_sign|deflate|key_algorithm|key_management|content_encryption|asn1))/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
+  /\/preact\/[^/]+\/((compat|debug|devtools|jsx-runtime|src|test-utils)\/|hooks\/src\/)|\/htm\/[^/]+\/(mini|preact|react|src)\//,
+  /\/signals(-core)?\/[^/]+\/(src\/|utils\/|dist\/signals(-core)?\.(min|module)?\.?js$)|\/uPlot\.(iife|esm|cjs)\.js$/,
   /\/deno-std\/[^/]+\/(?!package\.json|http\/(_negotiation|cookie|etag|negotiation)|encoding\/(base64|_common64|_common_detach)\.|streams\/(limited_bytes|to_text))/,
 ];
 

@@ -5,10 +5,10 @@ import { html, useLayoutEffect, useMemo, useRef } from "./ui.js";
 import { CodeBlock } from "./design/code.js";
 import { Button, Icon } from "./design/parts.js";
 import { count } from "./dom.js";
-import { showText } from "./inspect_side.js";
+import { showText } from "./show_text.js";
 import { jsonIn, lineOf, linesOf } from "./json_lines.js";
 
-/** @typedef {import("./inspect_side.js").Body} RecordedBody */
+/** @typedef {{ bytes: number, kept: number, text?: string, isShortened?: boolean, isDescription?: boolean }} RecordedBody */
 /** @typedef {import("./ui.js").Children} Children */
 
 /** More characters of a text that is no JSON are not drawn. */
@@ -72,7 +72,7 @@ export function Value({ title, value, notes = [] }) {
 }
 
 /** A text that grows. Its beginning stays as it is, and so does what a reader has selected there. @param {{ text: string }} props */
-function LiveText({ text }) {
+export function LiveText({ text }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   const shown = text.slice(0, MOST_CHARACTERS);
   useLayoutEffect(() => {

@@ -1,15 +1,14 @@
 // @ts-check
 /// <reference lib="dom" />
 /** One recorded request: when what happened, and each form that the request and its answer took on their way. */
-import { html, useEffect, useRef, useState } from "./ui.js";
-import { Badge, Button, Card, Page, Stat } from "./design/parts.js";
+import { html, useState } from "./ui.js";
+import { Badge, Card, Page, Stat } from "./design/parts.js";
 import { Waterfall } from "./design/waterfall.js";
 import { curlOf } from "./curl.js";
-import { count, h as element } from "./dom.js";
+import { count } from "./dom.js";
 import { factsIn } from "./facts.js";
 import { Body, Headers, Side, Taking, Transform, Value } from "./inspect_parts.js";
-import { bodyOf, valueOf } from "./inspect_side.js";
-import { replay } from "./replay.js";
+import { Replay } from "./replay.js";
 import { attemptOf, stepsOf } from "./timeline.js";
 import { exactly, inDollars, inTime } from "./words.js";
 
@@ -225,28 +224,5 @@ function Transforms({ understood: { input, notes = [], problem, explanation }, c
       ? "Changed for the target, step by step:"
       : "Nothing was changed for the target."}</p>
     ${all.map((step, index) => html`<${Transform} key=${index} ...${step} />`)}
-  `;
-}
-
-/** The form that sends the request again, which is drawn without Preact. @param {{ record: any, understood: any }} props */
-function Replay({ record: { id, answer }, understood: { calls } }) {
-  const place = useRef(/** @type {HTMLElement | null} */ (null));
-  const leaving = useRef(new AbortController());
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => () => leaving.current.abort(), []);
-  const open = async () => {
-    setOpen(true);
-    const output = calls.findLast((/** @type {any} */ { answer }) => answer?.output)?.answer.output;
-    const first = output ? valueOf(output) : bodyOf(answer.body);
-    const form = replay(id, { first, signal: leaving.current.signal });
-    const shown = await form.catch(({ message }) => element("p", { class: "error", role: "alert" }, message));
-    place.current?.replaceChildren(shown);
-  };
-  return html`
-    <section class="card" aria-label="Replay">
-      <header class="card-head"><h2>Replay</h2></header>
-      ${!isOpen && html`<${Button} onClick=${open}>Edit and send again …<//>`}
-      <div ref=${place}></div>
-    </section>
   `;
 }

@@ -83,6 +83,27 @@ Deno.test("release: nothing of the standard library is left out that the program
   assert([...loaded].some((path) => path.endsWith("/_negotiation/common.js")));
 });
 
+Deno.test("release: nothing of the packages of the console's pages is left out that a browser loads", async () => {
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
+  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
+  const loaded: Record<string, string[]> = {
+    "@preact/signals": ["dist/signals.mjs"],
+    "@preact/signals-core": ["dist/signals-core.mjs"],
+    htm: ["dist/htm.mjs"],
+    "node-diff3": ["dist/diff3.mjs"],
+    preact: ["dist/preact.mjs", "hooks/dist/hooks.mjs"],
+    uplot: ["dist/uPlot.iife.min.js", "dist/uPlot.min.css"],
+  };
+  for (const [name, files] of Object.entries(loaded)) {
+    const version = (manifest.imports as Record<string, string>)[name]!.split("@").at(-1);
+    for (const file of ["package.json", ...files]) {
+      const path = `${npmCache}/registry.npmjs.org/${name}/${version}/${file}`;
+      assert(Deno.statSync(path).isFile, path);
+      assert(!UNUSED.some((pattern) => pattern.test(path)), path);
+    }
+  }
+});
+
 Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {
   const text = sbomText(lock);
   assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);

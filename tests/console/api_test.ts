@@ -124,6 +124,21 @@ async function loadedWith(app: TestApp, name: string): Promise<Set<string>> {
   return found;
 }
 
+Deno.test("console: comments are not sent, but for licences, and each line keeps its number", async () => {
+  const app = keyed();
+  for (const name of FILES.filter((name) => name.endsWith(".js"))) {
+    const own = (await Deno.readTextFile(new URL(`../../src/console/${name}`, import.meta.url))).split("\n");
+    const sent = (await (await app.get(`/console/${name}`)).text()).split("\n");
+    assertEquals(sent.length, own.length, name);
+    const others = sent.flatMap((line, index) =>
+      line === own[index] || /from "|import\("/.test(line) ? [] : [own[index]!.trim()]
+    );
+    for (const line of others) assertMatch(line, /^(\/\*\*|\*|[^`]*\*\/$)/, `${name} has lost a line`);
+    assert(name === "design/icons.js" || !sent.some((line) => /^\s*\/\*\*(?!.*\*\/.)/.test(line)), name);
+  }
+  assertStringIncludes(await (await app.get("/console/design/icons.js")).text(), "ISC License. Copyright");
+});
+
 /** What a browser is sent for it, in bytes. */
 async function sizeOf(app: TestApp, name: string): Promise<number> {
   const response = await app.get(`/console/${name}`, { "accept-encoding": "br" });

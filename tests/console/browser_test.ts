@@ -15,6 +15,7 @@ import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { setupCases } from "./setup_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
+import { usageCases } from "./usage_in_browser.ts";
 import { upstreamCases } from "./upstreams_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
@@ -44,6 +45,7 @@ const cases: Case[] = [
   ...sessionCases,
   ...setupCases,
   ...upstreamCases,
+  ...usageCases,
 ];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
@@ -174,7 +176,7 @@ inBrowser(
   async (desk) => {
     const { page } = desk;
     await logIn(desk);
-    await page.getByText("Requests, latest first: 0").waitFor();
+    await page.getByText("No request has arrived since the gateway started.").waitFor();
     await page.route(/api\/live/, () => {}, { times: 1 });
     await page.getByText("The gateway is not responding").waitFor();
     await ask(desk);

@@ -169,6 +169,11 @@ async function forEverybody(desk: Desk): Promise<void> {
   await page.getByRole("link", { name: "All recorded requests" }).click();
   const rows = page.getByRole("link", { name: /^Request at/ });
   await rows.waitFor();
+  await page.getByLabel("Filter").fill("status:error");
+  await page.getByText("Recorded requests, latest first: 0").waitFor();
+  await page.getByLabel("Filter").fill("model 200");
+  await page.getByText("Recorded requests, latest first: 1").waitFor();
+  await page.getByLabel("Filter").fill("");
   assertEquals(await faultsOf(page), []);
   await rows.focus();
   const place = await rows.getAttribute("href");

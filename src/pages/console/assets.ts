@@ -34,7 +34,6 @@ import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
 import inspect_request from "../../console/inspect_request.js" with { type: "text" };
-import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
@@ -56,6 +55,7 @@ import setup_files from "../../console/setup_files.js" with { type: "text" };
 import setup_first from "../../console/setup_first.js" with { type: "text" };
 import setup_models from "../../console/setup_models.js" with { type: "text" };
 import setup_sources from "../../console/setup_sources.js" with { type: "text" };
+import show_text from "../../console/show_text.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
@@ -71,7 +71,7 @@ import usage_sums from "../../console/usage_sums.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
 import words from "../../console/words.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
-import { LIBRARIES, LIBRARY_STYLES, linked } from "./libraries.ts";
+import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
 import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -104,7 +104,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   inspect,
   inspect_parts,
   inspect_request,
-  inspect_side,
   json_lines,
   json_place,
   key_form,
@@ -125,6 +124,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   setup_first,
   setup_models,
   setup_sources,
+  show_text,
   side,
   source_forms,
   suggestions,
@@ -152,7 +152,7 @@ const STYLES: Readonly<Record<string, string>> = {
 };
 
 const MODULES: Readonly<Record<string, string>> = Object.fromEntries([
-  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, text)]),
+  ...Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, linked(`${name}.js`, withoutComments(text))]),
   ...Object.entries(LIBRARIES).map(([file, text]) => [file, linked(file, text)]),
 ]);
 

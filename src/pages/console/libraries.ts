@@ -1,4 +1,5 @@
 /** The packages that the console's pages are built on, as their authors publish them, imported as texts. */
+import diff3 from "node-diff3" with { type: "text" };
 import core from "@preact/signals-core" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
 import htm from "htm" with { type: "text" };
@@ -12,6 +13,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "@preact/signals": signals,
   "@preact/signals-core": core,
   htm,
+  "node-diff3": diff3,
   preact,
   "preact/hooks": hooks,
   // Only its classic script is published without white space, which is two thirds of its module.
@@ -36,6 +38,16 @@ export function linked(file: string, text: string): string {
     /(\bfrom\s*|\bimport\s*\(\s*)(["'])([^"']+)\2/g,
     (all, before, quote, name) => Object.hasOwn(PACKAGES, name) ? `${before}${quote}${up}${fileOf(name)}${quote}` : all,
   );
+}
+
+const COMMENT = /^[ ]*\/\*\*(?:(?!\*\/)[^])*\*\/$/gm;
+
+/**
+ * A module without its comments, which are a fifth of what is sent. The lines keep their numbers, and a licence stays: it
+ * has to be where its work is.
+ */
+export function withoutComments(text: string): string {
+  return text.replace(COMMENT, (comment) => /\bLicen[cs]e\b/.test(comment) ? comment : comment.replace(/[^\n]+/g, ""));
 }
 
 function fileOf(name: string): string {
