@@ -47,7 +47,7 @@ export function keyForm(dialog, known, key, onSubmit) {
   const team = select(["", ...known.teams], key?.team ?? "");
   const operator = h("input", { type: "checkbox", checked: key?.operator });
   const problem = h("p", { class: "error", role: "alert" });
-  const save = h("button", { type: "submit" }, key ? "Save" : "Create");
+  const save = h("button", { type: "submit", class: "main" }, key ? "Save" : "Create");
   const cancel = h("button", { type: "button", click: () => dialog.close() }, "Cancel");
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();

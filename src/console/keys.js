@@ -5,6 +5,7 @@ import { ask, count, h, LoginNeeded, order } from "./dom.js";
 import { empty } from "./empty.js";
 import { keyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
+import { leftOf, teamForm, teamsOf } from "./teams.js";
 import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 30_000;
@@ -24,7 +25,9 @@ const NUMBERS = ["Requests", "Tokens", "Dollars"];
 export const keys = {
   /** @param {HTMLElement} main */
   open(main) {
-    const create = h("button", { type: "button", hidden: true }, "New key");
+    const create = h("button", { type: "button", class: "main" }, "New key");
+    const createTeam = h("button", { type: "button" }, "New team");
+    const makers = h("div", { class: "bar", hidden: true }, create, createTeam);
     const why = h("div");
     const shown = h("div", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
@@ -46,7 +49,7 @@ export const keys = {
       why,
       shown,
       problem,
-      h("div", { class: "bar" }, create),
+      makers,
       list,
       h("div", { class: "bar" }, more),
       teams,
@@ -60,9 +63,9 @@ export const keys = {
       const answer = last;
       drawWhy(why, answer);
       list.hidden = answer.keys.length === 0;
-      create.hidden = answer.why !== undefined;
+      makers.hidden = answer.why !== undefined;
       more.hidden = answer.next === undefined;
-      caption.textContent = `${count(answer.keys.length)} keys${
+      caption.textContent = `${count(answer.keys.length)} ${answer.keys.length === 1 ? "key" : "keys"}${
         answer.usageDays ? `; requests, tokens and dollars in the last ${answer.usageDays} days` : ""
       }`;
       redraw(body, answer.keys.map((key) => rowOf(key, answer, { limit, revoke })));
@@ -100,6 +103,7 @@ export const keys = {
         // It is made, whether or not the list can be read: the form is done.
         await doing(async () => {});
       }));
+    createTeam.addEventListener("click", () => last && teamForm(dialog, last.teams));
     more.addEventListener("click", () => {
       pages++;
       void doing(async () => {});
@@ -124,7 +128,12 @@ function drawWhy(place, { why, keys }) {
   const words = keys.length > 0
     ? "These keys are in the configuration. Keys that you create here can be limited and revoked at any time."
     : "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget.";
-  place.replaceChildren(empty(words, turnOn(STORED_KEYS)), h("p", { class: "quiet" }, why));
+  // What is to be written by hand is in the dialog of the button.
+  const isOff = why.includes('"storedKeys"');
+  place.replaceChildren(
+    empty(words, isOff ? turnOn(STORED_KEYS) : undefined),
+    isOff ? "" : h("p", { class: "quiet" }, why),
+  );
 }
 
 /**
@@ -230,7 +239,7 @@ function rowOf(key, { budgets, why }, { limit, revoke }) {
     h("td", { class: "number" }, used ? count(used.requests) : ""),
     h("td", { class: "number" }, used ? count(used.tokens) : ""),
     h("td", { class: "number" }, used?.dollars ?? ""),
-    h("td", {}, left ? `${left.left} of ${left.dollars} left (${left.period})` : ""),
+    h("td", {}, leftOf(left)),
     h("td", {}, ...actions),
   );
 }
@@ -249,42 +258,4 @@ function mayUse({ lanes, models }) {
   return [lanes ? `lanes ${lanes.join(", ")}` : "", models ? `models ${models.join(", ")}` : ""].filter(Boolean).join(
     "; ",
   );
-}
-
-/**
- * @param {Answer} answer
- * @returns {HTMLElement[]}
- */
-function teamsOf({ teams, keys, budgets, usageDays }) {
-  if (teams.length === 0) return [];
-  const rows = teams.map((team) => {
-    const own = keys.filter((key) => key.team === team);
-    const left = budgets.find(({ budget }) => budget === `team:${team}`);
-    /** @param {"requests" | "tokens"} what */
-    const sum = (what) => usageDays ? count(own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0)) : "";
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row", class: "text" }, team),
-      ...[count(own.length), sum("requests"), sum("tokens")].map((text) => h("td", { class: "number" }, text)),
-      h("td", {}, left ? `${left.left} of ${left.dollars} left (${left.period})` : ""),
-    );
-  });
-  const heads = ["Team", "Keys", "Requests", "Tokens", "Budget"].map((text, index) =>
-    h("th", { scope: "col", class: index > 0 && index < 4 ? "number" : undefined }, text)
-  );
-  return [
-    h("h2", {}, "Teams"),
-    h(
-      "div",
-      { class: "wide" },
-      h(
-        "table",
-        {},
-        h("caption", {}, "Totals of the keys above"),
-        h("thead", {}, h("tr", {}, ...heads)),
-        h("tbody", {}, ...rows),
-      ),
-    ),
-  ];
 }

@@ -22,12 +22,15 @@ import { codeForm } from "./setup_code.js";
 export function turnOn(options) {
   const { words, isMain } = options;
   const button = h("button", { type: "button", class: isMain ? "main" : undefined }, `${words} …`);
-  button.addEventListener("click", () => void openDialog(options));
+  button.addEventListener("click", () => void showChange(options));
   return button;
 }
 
-/** @param {Switch} options */
-async function openDialog({ title, about, settings, first }) {
+/**
+ * Shows the change that the settings make, and writes it if the user wants it.
+ * @param {Switch} options
+ */
+export async function showChange({ title, about, settings, first }) {
   let isWritten = false;
   const body = h("div");
   const close = h("button", {}, "Close");

@@ -42,6 +42,7 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
+import teams from "../../console/teams.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
@@ -88,6 +89,7 @@ const SCRIPTS = {
   source_forms,
   suggestions,
   switches,
+  teams,
   timeline,
   turn_on,
   upstreams,
