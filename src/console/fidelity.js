@@ -85,7 +85,10 @@ export const fidelity = {
           state.replaceChildren("No lane has a model. ", h("a", { href: "#setup?models" }, "Add model"));
           return;
         }
-        models.replaceChildren(...all.map((name) => h("option", {}, name)));
+        // The sandbox has a wire of its own, and so no table.
+        const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+        const ordered = [...all.filter((name) => !isSandbox(name)), ...all.filter(isSandbox)];
+        models.replaceChildren(...ordered.map((name) => h("option", {}, name)));
         clients.replaceChildren(...known.clients.map((/** @type {string} */ name) => h("option", {}, name)));
         keeping("fidelity model", models);
         keeping("fidelity client", clients);
