@@ -195,7 +195,8 @@ function drawWhy(place, file) {
         go("#setup", "Write it step by step", true),
         turnOn({ ...EDITING, words: "Write an empty one to edit here" }),
       ),
-      h("p", { class: "quiet" }, text),
+      // That there is no file has just been said.
+      file.why.includes("built-in") ? "" : h("p", { class: "quiet" }, text),
     );
   }
   place.replaceChildren(

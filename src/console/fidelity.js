@@ -48,9 +48,11 @@ export const fidelity = screen({
 async function refresh() {
   if (models.value && models.value.length > 0) return;
   const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
-  models.value = all;
+  // The sandbox has a wire of its own, and so no table.
+  const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+  models.value = [...all.filter((name) => !isSandbox(name)), ...all.filter(isSandbox)];
   clients.value = known.clients;
-  if (!all.includes(model.value)) model.value = all[0] ?? "";
+  if (!all.includes(model.value)) model.value = models.value[0] ?? "";
   if (!clients.value.includes(client.value)) client.value = clients.value[0] ?? "";
   await look();
 }

@@ -23,3 +23,11 @@ export function freeName(model, taken, isExact = false) {
   for (let number = 2; taken.includes(free); number++) free = `${name}-${number}`;
   return free;
 }
+
+/**
+ * A name as it was typed, without what no name has: a star stands for many names, and few clients send a space.
+ * @param {string} text
+ */
+export function typedName(text) {
+  return text.replace(/[\s*]+/g, " ").trim().replaceAll(" ", "-");
+}

@@ -3,7 +3,7 @@
 /** The step that chooses models, the names that clients ask for, and the default. */
 import { count, h } from "./dom.js";
 import { act, draft } from "./setup_api.js";
-import { freeName, isForChat } from "./model_names.js";
+import { freeName, isForChat, typedName } from "./model_names.js";
 import { withCode } from "./setup_code.js";
 
 /**
@@ -42,7 +42,7 @@ export function modelsStep(place, setup) {
   const lists = h("div");
   const shown = draft.sources.map((source) => listOf(source, add, remove));
   const draw = () => {
-    chosen.replaceChildren(...chosenOf(remove, draw));
+    chosen.replaceChildren(...chosenOf(remove));
     next.replaceChildren(...nextOf());
     for (const { redraw } of shown) redraw();
   };
@@ -57,11 +57,8 @@ export function modelsStep(place, setup) {
   return {};
 }
 
-/**
- * @param {(target: { upstream: string, model: string }) => void} remove
- * @param {() => void} redraw
- */
-function chosenOf(remove, redraw) {
+/** @param {(target: { upstream: string, model: string }) => void} remove */
+function chosenOf(remove) {
   if (draft.models.length === 0) {
     return [h("p", { class: "quiet" }, "No model is chosen yet: choose one below.")];
   }
@@ -76,22 +73,25 @@ function chosenOf(remove, redraw) {
     name.addEventListener("change", () => {
       const isFirst = draft.default === one.name;
       const others = draft.models.filter((other) => other !== one).map((other) => other.name);
-      one.name = freeName(name.value.trim() || one.model, others, name.value.trim() !== "");
+      const typed = typedName(name.value);
+      one.name = freeName(typed || one.model, others, typed !== "");
       if (isFirst) draft.default = one.name;
-      redraw();
+      // The rest of the page stays: it may be just what is being clicked.
+      name.value = one.name;
+      label();
     });
     const isDefault = h("input", {
       type: "radio",
       name: "default",
       checked: draft.default === one.name,
-      "aria-label": `${one.name} is the default`,
       change: () => draft.default = one.name,
     });
-    const button = h(
-      "button",
-      { type: "button", "aria-label": `Remove ${one.name}`, click: () => remove(one) },
-      "Remove",
-    );
+    const button = h("button", { type: "button", click: () => remove(one) }, "Remove");
+    const label = () => {
+      isDefault.setAttribute("aria-label", `${one.name} is the default`);
+      button.setAttribute("aria-label", `Remove ${one.name}`);
+    };
+    label();
     return h(
       "tr",
       {},

@@ -59,6 +59,10 @@ export function sourcesStep(place, setup) {
   const add = async (source, title) => {
     outcome.textContent = "";
     problem.replaceChildren();
+    if ("baseUrl" in source && isOwn(source.baseUrl ?? "")) {
+      problem.replaceChildren(...failureOf(title, OWN_ADDRESS));
+      return false;
+    }
     const found = await testingApart(place, setup, source).catch((error) => {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       return { ok: /** @type {const} */ (false), reason: error.message, cure: undefined };
@@ -122,6 +126,22 @@ async function testingApart(place, setup, source) {
   if (!isTaken || !("baseUrl" in source)) return found;
   const name = freeName(found.upstream, draft.sources.map(({ upstream }) => upstream), true);
   return await testing(place, setup, { ...source, name });
+}
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
+const OWN_ADDRESS = {
+  reason: "This is the address of this gateway",
+  cure: "Enter the address of the server that runs the models",
+};
+
+/**
+ * Whether the gateway itself has the address, under whichever name of this machine: it would ask itself without end.
+ * @param {string} address
+ */
+function isOwn(address) {
+  const url = URL.parse(address);
+  if (!url || url.port !== location.port) return false;
+  return url.hostname === location.hostname || [url, location].every(({ hostname }) => LOOPBACK.includes(hostname));
 }
 
 /** @param {Source} source */

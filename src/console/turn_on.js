@@ -24,7 +24,7 @@ import { html } from "./ui.js";
 export function turnOn(options) {
   const { words, isMain } = options;
   const button = h("button", { type: "button", class: isMain ? "button primary" : undefined }, `${words} …`);
-  button.addEventListener("click", () => void openDialog(options));
+  button.addEventListener("click", () => void showChange(options));
   return button;
 }
 
@@ -32,13 +32,21 @@ export function turnOn(options) {
 export function TurnOn(options) {
   const { words, isMain } = options;
   return html`
-    <${Button} kind=${isMain ? "primary" : "plain"} onClick=${() => void openDialog(options)}>${words} …<//>
+    <${Button} kind=${isMain ? "primary" : "plain"} onClick=${() => void showChange(options)}>${words} …<//>
   `;
 }
 
-/** @param {Switch} options */
-async function openDialog({ title, about, settings, first }) {
+/**
+ * Shows the change that the settings make, and writes it if the user wants it.
+ * @param {Switch} options
+ */
+export async function showChange({ title, about, settings, first }) {
   let isWritten = false;
+  const onWritten = () => {
+    isWritten = true;
+    // It was closed before the file was written.
+    if (!dialog.isConnected) dispatchEvent(new HashChangeEvent("hashchange"));
+  };
   const body = h("div");
   const close = h("button", {}, "Close");
   const dialog = h(
@@ -62,7 +70,7 @@ async function openDialog({ title, about, settings, first }) {
     if (!setup.canAct) return body.append(...byHand(setup, settings));
     const show = () => {
       const answers = { sources: [], models: [], settings };
-      void review(body, setup, answers, { onWritten: () => isWritten = true });
+      void review(body, setup, answers, { onWritten });
     };
     if (!setup.needsCode || setup.isOpen) return show();
     const form = codeForm(show);

@@ -61,6 +61,8 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
   await page.getByRole("radio", { name: "fast is the default" }).check();
   await isNarrow(page);
   assertEquals(await faultsOf(page), []);
+  // The click that leaves a name also counts, and a pattern is no name.
+  await page.getByLabel("Name of qwen3:8b").fill("my qwen*");
   await link(page, "Review the files").click();
 
   await page.getByText("only you can read it (mode 0600)").waitFor();
@@ -79,7 +81,8 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
   await page.getByText("Written. The gateway has restarted and uses it now.").waitFor();
   const written = tasks.findLast((task) => task.do === "write");
   assert(written?.do === "write");
-  assertEquals((written.answers as { default?: string }).default, "fast");
+  const answers = written.answers as { default?: string; models: { name: string }[] };
+  assertEquals([answers.default, answers.models[0]?.name], ["fast", "my-qwen"]);
   await page.getByText("How to undo it").click();
   await page.getByText("rm '/home/anna/gateway.json'").waitFor();
 
@@ -137,6 +140,9 @@ async function servers({ page, url }: Desk): Promise<void> {
   await button(page, "Test and add").click();
   await page.getByRole("alert").getByText("the connection was refused. ").waitFor();
   await page.getByText("Start the server.").waitFor();
+  await page.getByLabel("Address", { exact: true }).fill(`localhost:${new URL(url).port}/oss/v1`);
+  await button(page, "Test and add").click();
+  await page.getByRole("alert").getByText("This is the address of this gateway").waitFor();
   assertEquals(await faultsOf(page), []);
   await page.getByRole("radio", { name: /^A .* token/ }).check();
   await page.getByLabel("Token", { exact: true }).fill(GOOD_KEY);
@@ -224,6 +230,8 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
     Playground: "Only the sandbox answers now",
   };
   await page.goto(`${url}/console/#live`);
+  await page.getByText(PAGES.Live).waitFor();
+  assert(!await page.getByRole("table").isVisible(), "A table without rows");
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     for (const [name, words] of Object.entries(PAGES)) {

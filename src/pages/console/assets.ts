@@ -61,6 +61,7 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
+import teams from "../../console/teams.js" with { type: "text" };
 import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
@@ -129,6 +130,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   source_forms,
   suggestions,
   switches,
+  teams,
   theme,
   timeline,
   turn_on,
