@@ -144,10 +144,14 @@ export class Side {
       "Tokens per second": usage && usage.output > 1 && seconds > 0.05 ? (usage.output / seconds).toFixed(0) : "",
       "Answered by": headers?.get("x-laneway-target"),
       "Notes": headers?.get("x-laneway-notes"),
-      "Request": headers?.get("x-request-id"),
     };
+    const id = headers?.get("x-request-id");
+    const request = id
+      ? [h("dt", {}, "Request"), h("dd", {}, h("a", { href: `#live?${encodeURIComponent(id)}` }, id))]
+      : [];
     this.#facts.replaceChildren(
       ...Object.entries(facts).flatMap(([name, value]) => value ? [h("dt", {}, name), h("dd", {}, value)] : []),
+      ...request,
     );
   }
 }

@@ -61,6 +61,9 @@ async function sideBySide(desk: Desk): Promise<void> {
   await until(() => asked().length === 2);
   assertEquals(asked().map(({ key, model }) => `${key} ${model}`).sort(), ["ops model", "ops sandbox"]);
   assertEquals(complaints, []);
+  // The request is found among all others.
+  await two.getByRole("link", { name: /^req_/ }).click();
+  await page.getByText("Requests, latest first: 1").waitFor();
 }
 
 export const playgroundCases: readonly Case[] = [{
