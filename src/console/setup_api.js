@@ -2,7 +2,6 @@
 /// <reference lib="dom" />
 /** The actions of the guide, and the choices until now. Secrets stay in the memory of this page. */
 import { ask, LoginNeeded, messageIn, send } from "./dom.js";
-import { isFresh } from "./frame/sidebar.js";
 import { textsIn } from "./wires.js";
 
 /**
@@ -72,7 +71,6 @@ export function answersOf({ sources, models, default: first } = draft) {
  */
 export async function readSetup() {
   const facts = await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
-  isFresh.value = facts.isFresh === true;
   // A gateway inside another program knows neither.
   return { file: "gateway.json", command: "deno task start", ...facts };
 }

@@ -9,7 +9,7 @@ import { GROUPS, PAGES, placeInSidebar } from "./pages.js";
 
 /** The page that is open, and the rest of its address. */
 export const current = signal({ name: "live", query: "" });
-/** Whether nobody has set up the gateway yet. */
+/** Whether nobody had set up the gateway when the console was opened. */
 export const isFresh = signal(false);
 /** Whether this browser has a session that can be ended. */
 export const hasSession = signal(false);
