@@ -36,14 +36,7 @@ export function keyForm(dialog, known, key, onSubmit) {
     label,
     input: h("input", { type: "number", min: 1, step: 1, placeholder: "no limit", value: key?.quota?.[field] }),
   }));
-  const dollars = h("input", {
-    type: "number",
-    min: 0,
-    step: "any",
-    placeholder: "no budget",
-    value: key?.budget?.dollars,
-  });
-  const period = select(["day", "week", "month", "total"], key?.budget?.period ?? "month");
+  const budget = budgetFields(key?.budget);
   const team = select(["", ...known.teams], key?.team ?? "");
   const operator = h("input", { type: "checkbox", checked: key?.operator });
   const problem = h("p", { class: "error", role: "alert" });
@@ -66,9 +59,7 @@ export function keyForm(dialog, known, key, onSubmit) {
             ? new Date(expires.value).toISOString()
             : undefined,
           quota: present(Object.fromEntries(quotas.map(({ field, input }) => [field, number(input.value)]))),
-          budget: dollars.value === ""
-            ? undefined
-            : { ...key?.budget, dollars: Number(dollars.value), period: period.value },
+          budget: budget.value(),
           team: team.value || undefined,
           operator: operator.checked || undefined,
         })),
@@ -92,8 +83,7 @@ export function keyForm(dialog, known, key, onSubmit) {
       label("Models, by name or with *", models),
       label("Expires", expires),
       ...quotas.map(({ label: text, input }) => label(text, input)),
-      label("Budget in dollars", dollars),
-      label("Budget period", period),
+      ...budget.elements,
       ...known.teams.length > 0 ? [label("Team", team)] : [],
       h("label", { class: "check" }, operator, "Operator: full access to this console"),
       problem,
@@ -101,6 +91,36 @@ export function keyForm(dialog, known, key, onSubmit) {
     ),
   );
   dialog.showModal();
+}
+
+/**
+ * The fields of a budget, which a key and a team have alike.
+ * @param {Key["budget"]} [budget]
+ */
+export function budgetFields(budget) {
+  const dollars = h("input", {
+    type: "number",
+    min: 0,
+    step: "any",
+    placeholder: "no budget",
+    value: budget?.dollars,
+  });
+  const period = select(["day", "week", "month", "total"], budget?.period ?? "month");
+  const unpriced = select(["refuse", "allow"], budget?.unpriced ?? "refuse");
+  return {
+    elements: [
+      h("label", {}, "Budget in dollars", dollars),
+      h("label", {}, "Budget period", period),
+      h("label", {}, "Models without a price, such as your own", unpriced),
+    ],
+    /** @returns {Key["budget"]} */
+    value() {
+      if (dollars.value === "") return undefined;
+      const { unpriced: _, ...kept } = budget ?? {};
+      const how = unpriced.value === "allow" ? { unpriced: "allow" } : {};
+      return { ...kept, dollars: Number(dollars.value), period: period.value, ...how };
+    },
+  };
 }
 
 /**

@@ -11,7 +11,7 @@ import { turnOn } from "./turn_on.js";
 const EVERY_MS = 30_000;
 
 /**
- * @typedef {{ dollars: number, period: string }} Budget
+ * @typedef {{ dollars: number, period: string, unpriced?: string }} Budget
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
  *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
@@ -170,6 +170,7 @@ function secretOf(name, key) {
     { class: "bar secret" },
     h("label", {}, `Key "${name}": copy it now, it will not be shown again`, field),
     copy,
+    h("a", { class: "button", href: "#setup?client" }, "Connect a client"),
     done,
   );
   done.addEventListener("click", () => box.remove());

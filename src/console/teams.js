@@ -2,12 +2,13 @@
 /// <reference lib="dom" />
 /** The teams of keys: what each may spend together, and a form for a new one. */
 import { count, h } from "./dom.js";
+import { budgetFields } from "./key_form.js";
 import { showChange } from "./turn_on.js";
 
 /** @typedef {import("./keys.js").Answer} Answer */
 
 /**
- * What is left of a budget, such as "$4.20 of $5 left (day 2026-11-29)".
+ * Tells how much is left of a budget, such as "$4.20 of $5 left (day 2026-11-29)".
  * @param {Answer["budgets"][number] | undefined} found
  */
 export function leftOf(found) {
@@ -58,12 +59,7 @@ export function teamsOf({ teams, keys, budgets, usageDays }) {
  */
 export function teamForm(dialog, teams) {
   const name = h("input", { required: true, maxlength: 200, autocomplete: "off" });
-  const dollars = h("input", { type: "number", min: 0, step: "any", placeholder: "no budget" });
-  const period = h(
-    "select",
-    {},
-    ...["day", "week", "month", "total"].map((value) => h("option", { selected: value === "month" }, value)),
-  );
+  const fields = budgetFields();
   const problem = h("p", { class: "error", role: "alert" });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -75,12 +71,12 @@ export function teamForm(dialog, teams) {
       : "";
     if (problem.textContent !== "") return;
     dialog.close();
-    const budget = { dollars: Number(dollars.value), period: period.value };
+    const budget = fields.value();
     void showChange({
       words: "New team",
       title: `New team "${team}"`,
       about: "Keys can be in it as soon as it is in the configuration. They spend its budget together.",
-      settings: { teams: { [team]: dollars.value === "" ? {} : { budget } } },
+      settings: { teams: { [team]: budget === undefined ? {} : { budget } } },
     });
   };
   dialog.replaceChildren(
@@ -89,8 +85,7 @@ export function teamForm(dialog, teams) {
       "form",
       { class: "fields", submit },
       h("label", {}, "Name", name),
-      h("label", {}, "Budget in dollars", dollars),
-      h("label", {}, "Budget period", period),
+      ...fields.elements,
       problem,
       h(
         "div",

@@ -32,6 +32,11 @@ export function turnOn(options) {
  */
 export async function showChange({ title, about, settings, first }) {
   let isWritten = false;
+  const onWritten = () => {
+    isWritten = true;
+    // It was closed before the file was written.
+    if (!dialog.isConnected) dispatchEvent(new HashChangeEvent("hashchange"));
+  };
   const body = h("div");
   const close = h("button", {}, "Close");
   const dialog = h(
@@ -55,7 +60,7 @@ export async function showChange({ title, about, settings, first }) {
     if (!setup.canAct) return body.append(...byHand(setup, settings));
     const show = () => {
       const answers = { sources: [], models: [], settings };
-      void review(body, setup, answers, { onWritten: () => isWritten = true });
+      void review(body, setup, answers, { onWritten });
     };
     if (!setup.needsCode || setup.isOpen) return show();
     const form = codeForm(show);
