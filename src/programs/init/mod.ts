@@ -57,10 +57,10 @@ function terminal(): World {
   };
 }
 
-async function perform(step: Step, { version = "" }: Options, place: Place, { readAll, addresses }: World) {
+async function perform(step: Step, { version = "", except }: Options, place: Place, { readAll, addresses }: World) {
   switch (step) {
     case "find":
-      return await find(place.program.platform, addresses);
+      return await find(place.program.platform, addresses, except);
     case "check":
       return await checkSource(input(sourceSchema, readAll()), place);
     case "plan":

@@ -88,6 +88,9 @@ Deno.test("init find: servers of this machine with their kinds, and clients", as
         { baseUrl: addresses[0]!, title: "Ollama 0.14.1", models: ["qwen3-coder:30b"], needsSecret: false },
         { baseUrl: addresses[1]!, title: "A server", models: [], needsSecret: true },
       ]);
+      // A gateway with keys would not say what it is, so it is not asked at all.
+      const without = await step<Found>("find", { addresses, args: ["--except", urls[1]!] });
+      assertEquals(without.servers, [servers[0]]);
       const claude = clients.find(({ id }) => id === "claude-code");
       assertEquals([claude?.isInstalled, claude?.isConnected, claude?.title], [false, false, "Claude Code"]);
     });
