@@ -40,6 +40,11 @@ export let draft = nothing();
 /** The default that was written last: pages propose it first. */
 let written = "";
 
+// Only the page has the secrets, so a page that is loaded again begins anew.
+globalThis.addEventListener?.("beforeunload", (event) => {
+  if (draft.sources.length > 0) event.preventDefault();
+});
+
 export function forgetDraft() {
   written = draft.default ?? written;
   draft = nothing();

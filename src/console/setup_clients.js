@@ -68,16 +68,16 @@ export function clientStep(place, setup) {
 /**
  * @param {HTMLElement} found
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
- * @param {(clients: readonly Client[]) => void} offer
+ * @param {(clients: readonly Client[], isOnlyWay: boolean) => void} offer
  */
 async function look(found, target, offer) {
   found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
   try {
     const { clients } = await withCode(found, () => act("find", {}));
-    offer(clients);
     const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected, isByHand }) =>
       (isInstalled || isConnected) && !isByHand
     );
+    offer(clients, own.length === 0);
     found.replaceChildren(
       h("h2", {}, "Found on this machine"),
       own.length > 0
@@ -118,6 +118,7 @@ function cardOf({ id, title, isConnected }, target) {
     state.className = now ? "tag good" : "tag";
     undo.hidden = !now;
     connect.textContent = now ? "Connect again" : "Connect";
+    connect.className = now ? "" : "main";
     connect.setAttribute("aria-label", `${connect.textContent}: ${title}`);
   };
   /** @param {{ undo?: boolean, print?: boolean }} how */

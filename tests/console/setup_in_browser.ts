@@ -158,6 +158,13 @@ async function servers({ page, url }: Desk): Promise<void> {
   assert(await page.evaluate("document.activeElement?.value === 'zai-org/GLM-5.3'"), "The focus stays on the box");
   await button(page, "Remove gpt-oss-120b").click();
   assert(await page.getByRole("radio", { name: "glm-5.3 is the default" }).isChecked());
+  // What was entered is in this page alone, so the browser asks before it is lost.
+  const asked = page.waitForEvent("dialog");
+  await page.evaluate("setTimeout(() => location.reload())");
+  const dialog = await asked;
+  assertEquals(dialog.type(), "beforeunload");
+  await dialog.dismiss();
+  assert(await page.getByRole("radio", { name: "glm-5.3 is the default" }).isChecked());
 }
 
 /** Each step without a launcher: the reason, and what to type. */
