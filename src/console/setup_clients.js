@@ -136,7 +136,11 @@ function cardOf({ id, title, isConnected }, target) {
       if (result?.ok) {
         if (!how.print) draw(!how.undo);
         steps.append(...how.print ? [] : [h("li", { class: "done" }, doneWords(title, how.undo === true, result))]);
-      } else problem.replaceChildren(...failureOf(title, result));
+      } else {
+        // The reason repeats the steps.
+        if (result?.reason !== undefined) steps.replaceChildren();
+        problem.replaceChildren(...failureOf(title, result));
+      }
     } catch (error) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
