@@ -21,8 +21,11 @@ export interface DeskOptions {
 export interface Desk {
   /** The address of the desk: a host and a port. */
   address: string;
-  /** Whether pages have to give the one-time code, because there are no keys. The first time, it is printed. */
-  setNeedsCode(needsCode: boolean): void;
+  /**
+   * Whether pages have to give the one-time code, because there are no keys. The first time, it is printed. `page`: the URL of the
+   * console, if it is known.
+   */
+  setNeedsCode(needsCode: boolean, page?: string): void;
   /** Takes questions from one more gateway. */
   admit(): Admitted;
   /** Ends all commands. */
@@ -83,9 +86,9 @@ class ListeningDesk implements Desk {
     this.#tasks = createTasks(options.launcher);
   }
 
-  setNeedsCode(needsCode: boolean): void {
+  setNeedsCode(needsCode: boolean, page?: string): void {
     this.#needsCode = needsCode;
-    if (needsCode) this.#codes.begin();
+    if (needsCode) this.#codes.begin(page);
   }
 
   admit(): Admitted {

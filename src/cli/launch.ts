@@ -146,7 +146,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     const flags = [...start.flags, "--unstable-net"];
     return { token, spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
   };
-  desk.setNeedsCode(!hasKeys(config));
+  desk.setNeedsCode(!hasKeys(config), pageOf(config));
   const first = await generationOf(config);
   if (!await cache(option("main") ?? BUILT_IN)) {
     first.end();
@@ -168,6 +168,11 @@ function hasKeys(config: unknown): boolean {
   if (!isObject(config)) return false;
   return Array.isArray(config.keys) && config.keys.length > 0 || config.storedKeys === true ||
     config.oidc !== undefined;
+}
+
+/** The URL of the console. `undefined` if the system chooses the port. */
+function pageOf(config: unknown): string | undefined {
+  return isAnyPort(config) ? undefined : `${healthUrl({ config, listen: LISTEN, isFetcher: false }).origin}/console`;
 }
 
 function isAnyPort(config: unknown): boolean {

@@ -74,7 +74,7 @@ Deno.test("desk: while codes are needed, only a session may run and restart; key
   await withDesk(async ({ desk, said, restarted, ask }) => {
     assertEquals((await ask({ ask: "open", code: "x" }))[0]!.code, "invalid_request");
     desk.setNeedsCode(true);
-    const [, code] = /code ([A-Z0-9-]{9})$/.exec(said[0]!)!;
+    const [, code] = /code ([A-Z0-9-]{9}) at /.exec(said[0]!)!;
     for (const question of [{ ask: "restart", port: 8000 }, { ask: "run", task: { do: "find" } }, { ask: "nothing" }]) {
       assertEquals((await ask(question))[0]!.code, "permission");
       assertEquals((await ask({ ...question, session: "" }))[0]!.code, "permission");

@@ -15,7 +15,7 @@ const SANDBOX = {
 
 Deno.test("guide: the code in the terminal opens one page, which runs commands; other pages need the next code", async () => {
   await withGuided(undefined, async ({ said, code, post, open, facts }) => {
-    assertMatch(await said("Keys: "), /^Laneway: set up at \/console with the one-time code [A-Z0-9]{4}-[A-Z0-9]{4}\n/);
+    assertMatch(await said("Keys: "), /^Laneway: set up with the one-time code [A-Z0-9]{4}-[A-Z0-9]{4} at \/console\n/);
     const { isFresh, file, canAct, needsCode, isOpen, isLocal, upstreams, models, providers } = await facts();
     assertEquals({ isFresh, file, canAct, needsCode, isOpen, isLocal }, {
       isFresh: true,
