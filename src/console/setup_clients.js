@@ -41,8 +41,7 @@ export function clientStep(place, setup) {
   const next = h("a", { class: "button main", href: "#setup?first" }, "Send your first request");
   place.append(
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
-    // Without keys nobody needs one.
-    setup.canAct && !setup.needsCode && working.length > 0
+    setup.canAct && setup.needsKey && working.length > 0
       ? h(
         "div",
         {},
