@@ -62,7 +62,7 @@ export const live = {
       rows.caption.textContent = `Requests, latest first: ${count(wanted.length)}`;
       const isEmpty = isAsked && running.length === 0 && entries.ended.length === 0;
       none.hidden = !isEmpty;
-      charts.element.hidden = bar.hidden = rows.element.hidden = isEmpty;
+      charts.element.hidden = bar.hidden = rows.head.hidden = isEmpty;
       rows.show(wanted);
     };
     filter.addEventListener("input", () => {

@@ -33,7 +33,8 @@ export class Rows {
     const heads = columns.heads.map(({ text, isNumber }) =>
       h("th", { scope: "col", class: isNumber ? "number" : undefined }, text)
     );
-    this.table = h("table", {}, this.caption, h("thead", {}, h("tr", {}, ...heads)), this.#body);
+    this.head = h("thead", {}, h("tr", {}, ...heads));
+    this.table = h("table", {}, this.caption, this.head, this.#body);
     this.element = h("div", { class: "wide rows", scroll: () => this.#drawSoon() }, this.table);
   }
 
