@@ -77,7 +77,7 @@ export async function setUp(client: Client, options: Options, desk: Desk, asking
     print(`Warning: ${path} will hold the key, and others on this machine can read it: chmod 600 ${path}`);
   }
   await desk.flush();
-  if (plan.isChange && !isAgreed(options, asking)) {
+  if (plan.isChange && !isAgreed(`Set up ${client.title}?`, options, asking)) {
     return failed("Nothing was changed. Add --yes to make the change without being asked", { code: 2 });
   }
   return { ...await change(plan, { ...proving, keep: options.keep }, desk), model: connection.model };
@@ -140,15 +140,15 @@ function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, prin
   }
 }
 
-function isAgreed({ yes }: Options, { ask }: Prompter): boolean {
-  return yes || /^y(es)?$/i.test(ask("Change it? [y/N]")?.trim() ?? "");
+function isAgreed(question: string, { yes }: Options, { ask }: Prompter): boolean {
+  return yes || /^y(es)?$/i.test(ask(`${question} [y/N]`)?.trim() ?? "");
 }
 
 export function undo(client: Client, options: Options, desk: Desk, asking: Prompter): Outcome {
   const { print } = desk;
   const receipt = readReceipt(desk.records, client.name);
   if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to undo`);
-  if (!isAgreed(options, asking)) {
+  if (!isAgreed(`Disconnect ${client.title} from ${receipt.to}?`, options, asking)) {
     const reason = `This disconnects ${client.title} from ${receipt.to}. Add --yes to do it without being asked`;
     return failed(reason, { code: 2 });
   }
