@@ -55,7 +55,7 @@ async function fill(asking: Asking, servers: readonly FoundServer[]): Promise<nu
       draft.models = draft.models.filter(({ upstream }) => draft.added.some((one) => one.upstream === upstream));
       step = "models";
     }
-    if (step === "models") draft.models = await askModels(asking, draft.added);
+    if (step === "models") draft.models = await askModels(asking, draft.added, draft.models);
     if (step !== "write") draft.default = await askDefault(asking, draft.added, draft.models);
     const answers: Answers = {
       sources: draft.added.map(({ source }) => source),
