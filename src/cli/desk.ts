@@ -21,12 +21,17 @@ export interface DeskOptions {
 export interface Desk {
   /** The address of the desk: a host and a port. */
   address: string;
-  /** Whether pages have to give the one-time code, because there are no keys. The first time, it is printed. */
-  setNeedsCode(needsCode: boolean): void;
+  /**
+   * Whether pages have to give the one-time code, because there are no keys. The first time, it is printed. `page`: the URL of the
+   * console, if it is known.
+   */
+  setNeedsCode(needsCode: boolean, page?: string): void;
   /** Takes questions from one more gateway. */
   admit(): Admitted;
   /** Ends all commands. */
-  end(): void;
+  endCommands(): void;
+  /** Takes no more questions at all. */
+  close(): void;
 }
 
 export interface Admitted {
@@ -48,8 +53,8 @@ const PAUSE_MS = 100;
 export function openDesk(options: DeskOptions): Desk {
   // An HTTP server would take ten times as long to start.
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const desk = new ListeningDesk(`127.0.0.1:${listener.addr.port}`, options);
-  void desk.takeAll(listener);
+  const desk = new ListeningDesk(listener, options);
+  void desk.takeAll();
   return desk;
 }
 
@@ -64,23 +69,26 @@ type Answer = Refusal | { body: unknown } | { lines: AsyncIterable<string> };
 
 class ListeningDesk implements Desk {
   readonly address: string;
+  readonly #listener: Deno.TcpListener;
   readonly #options: DeskOptions;
   readonly #codes: OneTimeCodes;
   readonly #tasks: Tasks;
   readonly #gateways = new Set<Gateway>();
   #needsCode = false;
+  #isClosed = false;
   #open = 0;
 
-  constructor(address: string, options: DeskOptions) {
-    this.address = address;
+  constructor(listener: Deno.TcpListener, options: DeskOptions) {
+    this.address = `127.0.0.1:${listener.addr.port}`;
+    this.#listener = listener;
     this.#options = options;
     this.#codes = createOneTimeCodes({ say: options.say, now: () => performance.now() });
     this.#tasks = createTasks(options.launcher);
   }
 
-  setNeedsCode(needsCode: boolean): void {
+  setNeedsCode(needsCode: boolean, page?: string): void {
     this.#needsCode = needsCode;
-    if (needsCode) this.#codes.begin();
+    if (needsCode) this.#codes.begin(page);
   }
 
   admit(): Admitted {
@@ -95,16 +103,22 @@ class ListeningDesk implements Desk {
     };
   }
 
-  end(): void {
+  endCommands(): void {
     this.#tasks.end();
   }
 
-  async takeAll(listener: Deno.TcpListener): Promise<void> {
-    for (;;) {
+  close(): void {
+    this.#isClosed = true;
+    this.#listener.close();
+    this.#tasks.end();
+  }
+
+  async takeAll(): Promise<void> {
+    while (!this.#isClosed) {
       try {
-        void this.#take(await listener.accept());
+        void this.#take(await this.#listener.accept());
       } catch {
-        await delay(PAUSE_MS); // no descriptor is free
+        if (!this.#isClosed) await delay(PAUSE_MS); // no descriptor is free
       }
     }
   }

@@ -54,7 +54,7 @@ type Serve = (config: string | undefined, listen: Listen, workers?: number) => P
 
 /** Returns the exit code. Throws `UsageError`. */
 export function dispatch(program: Program, serve: Serve): number | Promise<number> {
-  const { before, words, rest } = split(program.platform.args);
+  const { before, words, rest } = split(program.platform.args.map((arg) => arg === "-h" ? "--help" : arg));
   const command = words[0];
   const shared = readArguments(before, { ...SERVE.options, ...VERSION.options }).values;
   const { version, help, json, config, hostname, port, workers } = shared;

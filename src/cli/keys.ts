@@ -1,6 +1,5 @@
 /** The command `keys`: creates, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import type { ParseArgsOptionsConfig } from "node:util";
-import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { whyNotName } from "../config/key_name.ts";
@@ -16,7 +15,8 @@ import { invocation } from "../programs/invocation.ts";
 import { hint } from "../config/hint.ts";
 import { KEYS_CREATE, KEYS_LIST, KEYS_REVOKE, KEYS_ROTATE } from "../programs/commands/keys.ts";
 import { printFailure, printJson } from "../programs/json_output.ts";
-import { CommandError, type Program } from "../programs/program.ts";
+import { readArguments } from "../programs/flags.ts";
+import { CommandError, type Program, UsageError } from "../programs/program.ts";
 
 const PATIENCE_MS = 10_000;
 
@@ -141,7 +141,7 @@ async function outcomeOf(
     }
     default:
       throw new KeysError(
-        command === undefined
+        command === undefined || command.startsWith("-")
           ? "No command: use create, list, rotate or revoke"
           : `Unknown command "${command}"${hint(command, VERBS)}`,
       );
@@ -239,10 +239,10 @@ function refuseUnknown(kind: string, name: string, known: readonly string[]): vo
 
 function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: O) {
   try {
-    return builtin("node:util").parseArgs({ args, options, allowPositionals: true });
+    return readArguments(args, options);
   } catch (error) {
-    // The first sentence says what is wrong. The rest is advice that does not fit this command.
-    throw new KeysError((error as Error).message.split(/\.\s/)[0]);
+    if (!(error instanceof UsageError)) throw error;
+    throw new KeysError(error.message);
   }
 }
 

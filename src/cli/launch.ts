@@ -146,7 +146,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     const flags = [...start.flags, "--unstable-net"];
     return { token, spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
   };
-  desk.setNeedsCode(!hasKeys(config));
+  desk.setNeedsCode(!hasKeys(config), pageOf(config));
   const first = await generationOf(config);
   if (!await cache(option("main") ?? BUILT_IN)) {
     first.end();
@@ -155,11 +155,11 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
   const gateways = new Gateways(first);
   passSignals(signals, (signal) => {
     // A gateway waits for its requests, and the page of a command is one of them.
-    if (signal !== "SIGHUP") desk.end();
+    if (signal !== "SIGHUP") desk.endCommands();
     gateways.forward(signal);
   });
   const code = await gateways.ended;
-  desk.end();
+  desk.close();
   return code;
 }
 
@@ -168,6 +168,11 @@ function hasKeys(config: unknown): boolean {
   if (!isObject(config)) return false;
   return Array.isArray(config.keys) && config.keys.length > 0 || config.storedKeys === true ||
     config.oidc !== undefined;
+}
+
+/** The URL of the console. `undefined` if the system chooses the port. */
+function pageOf(config: unknown): string | undefined {
+  return isAnyPort(config) ? undefined : `${healthUrl({ config, listen: LISTEN, isFetcher: false }).origin}/console`;
 }
 
 function isAnyPort(config: unknown): boolean {

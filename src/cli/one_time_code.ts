@@ -16,8 +16,8 @@ const MOST_SESSIONS = 20;
 export type Opened = { session: string } | { reason: string };
 
 export interface OneTimeCodes {
-  /** Prints the first code, unless there is one. */
-  begin(): void;
+  /** Prints the first code, unless there is one. `page`: the URL of the console, if it is known before the gateway listens. */
+  begin(page?: string): void;
   open(code: string): Opened;
   isOpen(session: string): boolean;
 }
@@ -34,8 +34,12 @@ export function createOneTimeCodes({ say, now }: { say(text: string): void; now(
     say(`Laneway: ${sentence(`${code.slice(0, LENGTH / 2)}-${code.slice(LENGTH / 2)}`)}`);
   };
   return {
-    begin() {
-      if (code === undefined) renew((code) => `set up at /console with the one-time code ${code}`);
+    begin(page) {
+      if (code !== undefined) return;
+      renew((code) => {
+        const place = page === undefined ? "at /console" : `at ${page}/#setup?code=${code}`;
+        return `set up with the one-time code ${code} ${place}`;
+      });
     },
     open(typed) {
       const leftMs = pausedUntil - now();

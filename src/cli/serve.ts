@@ -4,7 +4,7 @@ import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { DESK, metricsAddress, TAKES_OVER } from "../config/permissions.ts";
+import { metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
 import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
@@ -15,7 +15,7 @@ import type { Program } from "../programs/program.ts";
 import { createIdleWatch, type IdleWatch } from "./idle.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
-import { stopAtSignal, watchSignals } from "./stop.ts";
+import { type Place, placeOf, stopAtSignal, variable, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
@@ -67,12 +67,7 @@ async function serveUntilStopped(
   // If the file is removed, the built-in configuration must not take its place.
   const load: Load = (env, readText = platform.readText, secretText = platform.readText) =>
     loadConfig({ path: file ?? path, listen, ...facts, env, readText, secretText });
-  const place: Place = {
-    path,
-    isWorker: worker !== undefined,
-    shared: worker ?? neighborOf(loaded, platform),
-    onReplaced: () => signals.replace(),
-  };
+  const place = placeOf({ path, worker, loaded, platform, replace: () => signals.replace() });
   const running = createRunning(loaded, load, { descriptors, worker, place }, program);
   // Before the first client is served and the start-up message is printed, so that every later change is noticed.
   const again = () => running.reload();
@@ -86,7 +81,7 @@ async function serveUntilStopped(
     signals.forget();
     return 1;
   }
-  const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${placeOf(thrown)}`));
+  const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${locationOf(thrown)}`));
   await worker?.begin(loaded, running);
   await onServing?.();
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
@@ -100,27 +95,6 @@ async function serveUntilStopped(
   await worker?.end();
   stopHearing();
   return drained ? 0 : 1;
-}
-
-/** The place of this process: its command line and its port. */
-interface Place {
-  path: string | undefined;
-  isWorker: boolean;
-  /** Present if another process may serve at the same port. */
-  shared?: { isFirst: boolean };
-  port?: number;
-  onReplaced(): void;
-}
-
-/** The launcher can replace this process by another one, which then serves at the same port. Only Linux can share a port. */
-function neighborOf({ config: { listen: { port } } }: LoadedConfig, platform: Platform): Place["shared"] {
-  if (platform.os !== "linux" || variable(DESK, platform) === undefined) return undefined;
-  return { isFirst: variable(TAKES_OVER, platform) !== String(port) };
-}
-
-/** A variable of the launcher, which other ways to start the gateway do not permit. */
-function variable(name: string, { env, isGranted }: Platform): string | undefined {
-  return isGranted({ name: "env", variable: name }) ? env(name) : undefined;
 }
 
 interface Running {
@@ -223,11 +197,11 @@ async function listenAll(
   guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker; place: Place },
   program: Program,
 ): Promise<Serving | undefined> {
-  const { worker, place: { shared } } = guards;
+  const { worker, place } = guards;
   const address = metricsAddress(loaded.config.observe.metrics);
   if (!address) return await listenOn(loaded, running, guards, program);
   const { serveMetrics } = await import("./metrics_listener.ts");
-  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared }, program);
+  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared: place.shared }, program);
   const server = metrics && await listenOn(loaded, running, guards, program);
   if (!server) {
     await metrics?.shutdown();
@@ -236,8 +210,10 @@ async function listenAll(
   if (!worker || worker.isFirst) program.streams.say(`Metrics: ${metrics.url}`);
   return {
     async shutdown() {
-      await server.shutdown();
-      await metrics.shutdown();
+      const ended = server.shutdown();
+      // The process that has replaced this one has metrics, too, and a scrape would get either.
+      if (!place.isReplaced) await ended;
+      await Promise.all([ended, metrics.shutdown()]);
     },
   };
 }
@@ -285,12 +261,12 @@ async function listenOn(
 
 /** The server's own handler would block on stderr. An answer that breaks off has its line in the log already. */
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
-  if (thrown instanceof Error) say(`A request failed without a log line: ${placeOf(thrown)}`);
+  if (thrown instanceof Error) say(`A request failed without a log line: ${locationOf(thrown)}`);
   return new Response(null, { status: 500 });
 }
 
 /** The name and the location of an error, without its message, which may quote a request. */
-function placeOf(thrown: unknown): string {
+function locationOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return `no error but a value of type ${typeof thrown}`;
   const { name, code, stack } = thrown as Error & { code?: unknown };
   const place = stack?.split("\n").find((line) => /^\s+at /.test(line))?.trim();

@@ -1,5 +1,6 @@
-/** Ends the gateway: the first signal lets running requests finish, and a second one aborts them. */
+/** Ends the gateway: the first signal, or another gateway in its place, lets running requests finish, and a second signal aborts them. */
 import type { App } from "../app.ts";
+import { DESK, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform, Serving, Signal } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
@@ -124,4 +125,46 @@ function delayWhileAlive(ms: number): Promise<void> {
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The place of this process: its command line and its port. */
+export interface Place {
+  path: string | undefined;
+  isWorker: boolean;
+  /** Present if another process may serve at the same port. */
+  shared?: { isFirst: boolean };
+  port?: number;
+  isReplaced?: true;
+  onReplaced(): void;
+}
+
+export function placeOf(
+  { path, worker, loaded, platform, replace }: Pick<Place, "path"> & {
+    worker: Place["shared"];
+    loaded: { config: Config };
+    platform: Platform;
+    replace(): void;
+  },
+): Place {
+  const place: Place = {
+    path,
+    isWorker: worker !== undefined,
+    shared: worker ?? neighborOf(loaded, platform),
+    onReplaced() {
+      place.isReplaced = true;
+      replace();
+    },
+  };
+  return place;
+}
+
+/** The launcher can replace this process by another one, which then serves at the same port. Only Linux can share a port. */
+function neighborOf({ config: { listen: { port } } }: { config: Config }, platform: Platform): Place["shared"] {
+  if (platform.os !== "linux" || variable(DESK, platform) === undefined) return undefined;
+  return { isFirst: variable(TAKES_OVER, platform) !== String(port) };
+}
+
+/** A variable of the launcher, which other ways to start the gateway do not permit. */
+export function variable(name: string, { env, isGranted }: Platform): string | undefined {
+  return isGranted({ name: "env", variable: name }) ? env(name) : undefined;
 }

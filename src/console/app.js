@@ -1,22 +1,34 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
-import { configuration } from "./configuration.js";
 import { ask, h, LoginNeeded, messageIn, send } from "./dom.js";
-import { fidelity } from "./fidelity.js";
-import { inspect } from "./inspect.js";
-import { keys } from "./keys.js";
-import { live } from "./live.js";
-import { playground } from "./playground.js";
-import { setup } from "./setup.js";
-import { upstreams } from "./upstreams.js";
-import { usage } from "./usage.js";
 
 /**
- * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
- * @type {Record<string, Page>}
+ * @typedef {{ open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
+ * @typedef {{ title: string, load(): Promise<Page> }} Entry
  */
-const PAGES = { live, inspect, upstreams, usage, keys, configuration, playground, fidelity, setup };
+
+/** @type {Entry} */
+const LIVE = { title: "Live", load: async () => (await import("./live.js")).live };
+
+/**
+ * Each page is loaded when it is opened.
+ * @type {Record<string, Entry>}
+ */
+const PAGES = {
+  live: LIVE,
+  inspect: { title: "Inspect", load: async () => (await import("./inspect.js")).inspect },
+  upstreams: { title: "Upstreams", load: async () => (await import("./upstreams.js")).upstreams },
+  usage: { title: "Usage", load: async () => (await import("./usage.js")).usage },
+  keys: { title: "Keys", load: async () => (await import("./keys.js")).keys },
+  configuration: { title: "Configuration", load: async () => (await import("./configuration.js")).configuration },
+  playground: { title: "Playground", load: async () => (await import("./playground.js")).playground },
+  fidelity: { title: "Fidelity", load: async () => (await import("./fidelity.js")).fidelity },
+  setup: { title: "Set up", load: async () => (await import("./setup.js")).setup },
+};
+
+/** How soon a page that could not be loaded is tried again, in milliseconds. */
+const AGAIN_MS = 1_000;
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
@@ -34,7 +46,7 @@ let isSessionKnown = false;
 
 function open() {
   const name = location.hash.slice(1).split("?")[0] ?? "";
-  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? live : live;
+  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? LIVE : LIVE;
   const mine = ++turn;
   clearTimeout(timer);
   nav.replaceChildren(
@@ -47,9 +59,15 @@ function open() {
   const isInside = main.contains(document.activeElement);
   main.replaceChildren();
   if (isInside) main.focus();
-  const opened = page.open(main);
+  /** @type {ReturnType<Page["open"]> | undefined} */
+  let opened;
   const again = async () => {
     try {
+      if (!opened) {
+        const loaded = await loading(page);
+        if (mine !== turn) return;
+        opened = loaded.open(main);
+      }
       await opened.refresh();
       if (mine !== turn) return;
       say(failure);
@@ -60,9 +78,27 @@ function open() {
       if (error instanceof LoginNeeded) return askForKey(error.message);
       say(/** @type {Error} */ (error).message);
     }
-    if (mine === turn) timer = setTimeout(again, opened.everyMs);
+    if (mine === turn) timer = setTimeout(again, opened?.everyMs ?? AGAIN_MS);
   };
   again();
+}
+
+/** Whether the gateway was away when a page was to be loaded. */
+let wasAway = false;
+
+/**
+ * A browser may remember that a file could not be loaded. Then everything is loaded anew.
+ * @param {Entry} page
+ */
+async function loading(page) {
+  try {
+    return await page.load();
+  } catch {
+    const isHere = await fetch("ways").then(({ ok }) => ok, () => false);
+    if (isHere && wasAway) location.reload();
+    wasAway = !isHere;
+    throw new Error("The gateway is not responding");
+  }
 }
 
 /** @param {string} text */

@@ -23,7 +23,6 @@ const SETTLE_MS = 400;
 let draft;
 
 export const configuration = {
-  title: "Configuration",
   /** @param {HTMLElement} main */
   open(main) {
     const source = h("p", { class: "quiet" });

@@ -22,7 +22,6 @@ const KINDS = [
 ];
 
 export const fidelity = {
-  title: "Fidelity",
   /** @param {HTMLElement} main */
   open(main) {
     const models = h("select");

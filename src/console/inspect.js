@@ -15,7 +15,6 @@ const EVERY_MS = 2_000;
 const HEADS = ["Time", "Key", "Path", "Model → target", "Status", "Duration", "Calls", "kB"];
 
 export const inspect = {
-  title: "Inspect",
   /** @param {HTMLElement} main */
   open(main) {
     const id = queryInAddress();

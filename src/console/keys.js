@@ -22,7 +22,6 @@ const HEADS = ["Key", "May use", "Limits", "Team", "Expires", "Requests", "Token
 const NUMBERS = ["Requests", "Tokens", "Dollars"];
 
 export const keys = {
-  title: "Keys",
   /** @param {HTMLElement} main */
   open(main) {
     const create = h("button", { type: "button", hidden: true }, "New key");

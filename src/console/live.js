@@ -33,7 +33,6 @@ const HEADS = [
 const NUMBERS = new Set(["First event", "Duration", "Tokens", "Tokens/s", "Dollars", "Notes"]);
 
 export const live = {
-  title: "Live",
   /** @param {HTMLElement} main */
   open(main) {
     const filter = h("input", {

@@ -13,7 +13,6 @@ const EXAMPLE =
   `[{ "name": "weather", "parameters": { "type": "object", "properties": { "city": { "type": "string" } } } }]`;
 
 export const playground = {
-  title: "Playground",
   /** @param {HTMLElement} main */
   open(main) {
     const prompt = keeping("prompt", h("textarea", { rows: 4, required: true }));

@@ -59,7 +59,6 @@ const STEPS = {
 const EVERY_MS = 15_000;
 
 export const setup = {
-  title: "Set up",
   /** @param {HTMLElement} main */
   open(main) {
     const asked = queryInAddress();

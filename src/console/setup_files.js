@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { copied } from "./file_view.js";
 import { review } from "./review.js";
 import { answersOf, draft, forgetDraft } from "./setup_api.js";
-import { commandOf, fileOf } from "./by_hand.js";
+import { commandsOf, fileOf } from "./by_hand.js";
 
 /** @typedef {import("./setup_api.js").Setup} Setup */
 
@@ -46,8 +46,10 @@ function byHand(setup) {
   const answers = answersOf();
   return [
     h("h2", {}, "By a command"),
-    h("p", {}, "In the folder where the gateway is started. It asks for the keys, and writes the files:"),
-    copied(commandOf(setup.command, answers), "The command"),
+    h("p", {}, "In the folder where the gateway is started, this asks the same questions, and for the keys:"),
+    copied(`${setup.command} init`, "The command that asks"),
+    h("p", {}, "Without questions, if the keys are in the variables of their services:"),
+    copied(commandsOf(setup.command, answers), "The command"),
     h("h2", {}, "Or by hand"),
     h(
       "p",

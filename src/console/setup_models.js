@@ -100,7 +100,7 @@ function chosenOf(remove, redraw) {
       h("td", {}, button),
     );
   });
-  const heads = ["Name that clients ask for", "Default", "Actions"];
+  const heads = ["Name", "Default", "Actions"];
   return [
     h(
       "div",
@@ -108,7 +108,7 @@ function chosenOf(remove, redraw) {
       h(
         "table",
         { class: "chosen" },
-        h("caption", {}, "Chosen. The default answers when a client asks for a name that is not listed."),
+        h("caption", {}, "Chosen models. The default answers for all other names."),
         h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, ...rows),
       ),

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** The step that adds upstreams: a hub's token, a provider's key, a server, or the sandbox. */
 import { h, LoginNeeded } from "./dom.js";
+import { nameOf } from "./by_hand.js";
 import { freeName } from "./model_names.js";
 import { act, draft } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
@@ -137,14 +138,6 @@ function addressOf(source) {
 async function testing(place, { canAct }, source) {
   if (canAct) return await withCode(place, () => act("check", source));
   return { ok: true, upstream: nameOf(source), models: source.kind === "sandbox" ? ["sandbox"] : [], source };
-}
-
-/** @param {Source} source */
-function nameOf(source) {
-  if (source.kind === "provider") return source.name ?? source.provider;
-  if (source.kind === "server") return source.name ?? "local";
-  if (source.kind === "upstream") return source.name;
-  return source.kind === "hub" ? "router" : source.kind;
 }
 
 /** @param {number} models */

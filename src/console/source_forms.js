@@ -153,12 +153,19 @@ export function serverForm({ setup, place, add }) {
   };
   again.addEventListener("click", look);
   if (setup.canAct) void look();
-  const address = h("input", { type: "url", size: 40, required: true, placeholder: "http://192.168.1.20:8000/v1" });
+  const address = h("input", {
+    inputmode: "url",
+    autocomplete: "off",
+    size: 40,
+    required: true,
+    placeholder: "192.168.1.20:8000",
+    spellcheck: "false",
+  });
   const secret = secretInput();
   const byHand = sending(
     wordsOf(setup),
     () => {
-      const baseUrl = address.value.trim();
+      const baseUrl = withScheme(address.value.trim());
       const key = secret.value.trim();
       return add({ kind: "server", baseUrl, ...key !== "" && { secret: key } }, hostOf(baseUrl));
     },
@@ -173,6 +180,11 @@ export function serverForm({ setup, place, add }) {
     h("section", { class: "card" }, h("h2", {}, "Found on this machine"), found, h("div", { class: "bar" }, again)),
     byHand,
   );
+}
+
+/** @param {string} address people leave out how it is spoken to */
+function withScheme(address) {
+  return /^\w+:\/\//.test(address) ? address : ["http:", "", address].join("/");
 }
 
 /** @param {string} address */

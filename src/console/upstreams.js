@@ -11,7 +11,6 @@ const REFUSED_HEADS = ["Upstream", "Model", "Relaxation", "Kind", "Holds for", "
 /** @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part */
 
 export const upstreams = {
-  title: "Upstreams",
   /** @param {HTMLElement} main */
   open(main) {
     const figures = h("ul", { class: "figures", "aria-label": "This process" });

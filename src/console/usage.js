@@ -9,7 +9,6 @@ import { turnOn } from "./turn_on.js";
 const EVERY_MS = 10_000;
 
 export const usage = {
-  title: "Usage",
   /** @param {HTMLElement} main */
   open(main) {
     const days = h(

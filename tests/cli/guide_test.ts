@@ -5,6 +5,8 @@ import { statusOf } from "../support/gateway_process.ts";
 import { until, within } from "../support/wait.ts";
 import { withGuided } from "./launched_program.ts";
 
+const NOTED = `"event":"command run","command":"connect","client":"some-client","by":"ops"`;
+
 const SANDBOX = {
   upstreams: { sandbox: { driver: "sandbox" } },
   lanes: { oss: { upstreams: { chat: "sandbox" } } },
@@ -13,7 +15,7 @@ const SANDBOX = {
 
 Deno.test("guide: the code in the terminal opens one page, which runs commands; other pages need the next code", async () => {
   await withGuided(undefined, async ({ said, code, post, open, facts }) => {
-    assertMatch(await said("Keys: "), /^Laneway: set up at \/console with the one-time code [A-Z0-9]{4}-[A-Z0-9]{4}\n/);
+    assertMatch(await said("Keys: "), /^Laneway: set up with the one-time code [A-Z0-9]{4}-[A-Z0-9]{4} at \/console\n/);
     const { isFresh, file, canAct, needsCode, isOpen, isLocal, upstreams, models, providers } = await facts();
     assertEquals({ isFresh, file, canAct, needsCode, isOpen, isLocal }, {
       isFresh: true,
@@ -108,7 +110,8 @@ Deno.test("guide: where there are keys, an operator needs no code, and nobody el
     { name: "team", secret: { env: "TEAM_KEY" } },
   ];
   const env = { OPS_KEY: "ops-key-0123456789abcdef", TEAM_KEY: "team-key-0123456789abcdef" };
-  await withGuided({ ...SANDBOX, keys }, async ({ post, facts, said }) => {
+  const observe = { audit: { file: "audit.jsonl" } };
+  await withGuided({ ...SANDBOX, keys, observe }, async ({ post, facts, said }, folder) => {
     const ops = { "x-api-key": env.OPS_KEY };
     assert(!(await said("Keys: ")).includes("one-time code"));
     const { canAct, needsCode, isOpen, isFresh } = await facts(ops);
@@ -119,6 +122,9 @@ Deno.test("guide: where there are keys, an operator needs no code, and nobody el
       isFresh: false,
     });
     assertEquals((await post("find", {}, ops)).status, 200);
+    assertEquals((await post("connect", { client: "some-client" }, ops)).status, 200);
+    const isNoted = async () => (await Deno.readTextFile(`${folder}/audit.jsonl`)).includes(NOTED);
+    await until(isNoted);
     assertEquals((await post("find", {}, { "x-api-key": env.TEAM_KEY })).status, 403);
     assertEquals((await post("find")).status, 401);
     const proxied = { ...ops, "x-forwarded-for": "203.0.113.7" };

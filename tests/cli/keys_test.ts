@@ -120,6 +120,9 @@ for (
   const [args, complaint] of [
     [[], "No command"],
     [["make"], 'Unknown command "make"'],
+    [["lst"], 'Unknown command "lst"; did you mean "list"?'],
+    [["--json", "list"], "No command"],
+    [["list", "--lmit", "3"], "Unknown option '--lmit'; did you mean --limit?"],
     [["list", "all"], "takes no arguments"],
     [["list", "--limit", "0"], 'Cannot use "0" for --limit'],
     [["list", "--lane", "oss"], "Unknown option '--lane'"],

@@ -23,7 +23,7 @@ Deno.test("one-time code: each opens one page, however it is typed, and the next
   const { codes, said, code } = rig();
   assertMatch(
     said[0]!,
-    /^Laneway: set up at \/console with the one-time code [2-9A-HJKMNP-TV-Z]{4}-[2-9A-HJKMNP-TV-Z]{4}$/,
+    /^Laneway: set up with the one-time code [2-9A-HJKMNP-TV-Z]{4}-[2-9A-HJKMNP-TV-Z]{4} at \/console$/,
   );
   const first = code();
   const session = sessionOf(codes.open(` ${first.toLowerCase().replace("-", " ")}`));
@@ -35,6 +35,17 @@ Deno.test("one-time code: each opens one page, however it is typed, and the next
   assert(codes.isOpen(session) && codes.isOpen(other));
   codes.begin();
   assertEquals(said.length, 3, "There is a code already");
+});
+
+Deno.test("one-time code: where the address is known, the terminal shows a link that opens the page with it", () => {
+  const said: string[] = [];
+  const codes = createOneTimeCodes({ say: (text) => said.push(text), now: () => 0 });
+  codes.begin("http://127.0.0.1:8000/console");
+  const [, code, inLink] = /the one-time code (\S+) at http:\/\/127\.0\.0\.1:8000\/console\/#setup\?code=(\S+)$/.exec(
+    said[0]!,
+  )!;
+  assertEquals(code, inLink);
+  assert("session" in codes.open(inLink!));
 });
 
 Deno.test("one-time code: after ten wrong ones there is another, and none is accepted for a minute", () => {

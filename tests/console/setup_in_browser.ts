@@ -129,6 +129,7 @@ async function secondTab({ page, url }: Desk, _: Rig, script: Script): Promise<v
 
 /** A server that is down, no server at all, and a long list. */
 async function servers({ page, url }: Desk): Promise<void> {
+  await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(`${url}/console/#setup?upstream`);
   await page.getByLabel("A server on this machine").check();
   await page.getByText("No model server answers on this machine.").waitFor();
@@ -136,6 +137,7 @@ async function servers({ page, url }: Desk): Promise<void> {
   await button(page, "Test and add").click();
   await page.getByRole("alert").getByText("the connection was refused. ").waitFor();
   await page.getByText("Start the server.").waitFor();
+  assertEquals(await faultsOf(page), []);
   await page.getByRole("radio", { name: /^A .* token/ }).check();
   await page.getByLabel("Token", { exact: true }).fill(GOOD_KEY);
   await button(page, "Test and add").click();
@@ -143,6 +145,7 @@ async function servers({ page, url }: Desk): Promise<void> {
   await link(page, "Choose models").click();
   assertEquals(await page.getByLabel("Name of openai/gpt-oss-120b").inputValue(), "gpt-oss-120b");
   await page.getByText("53 more: search for them.").waitFor();
+  assertEquals(await faultsOf(page), []);
   await page.getByLabel(/^Find a model/).fill("glm");
   await page.getByRole("checkbox", { name: "zai-org/GLM-5.3" }).press("Space");
   assertEquals(await page.getByLabel("Name of zai-org/GLM-5.3").inputValue(), "glm-5.3");
@@ -188,11 +191,13 @@ async function failingClient({ page, url }: Desk, _: Rig, script: Script): Promi
   await page.getByText("Running the client for one turn").waitFor();
   assert(await button(page, "Connect: Claude Code").isDisabled());
   held.resolve();
+  assertEquals(await faultsOf(page), []);
   await page.getByText("Claude Code was not changed. Claude Code answered with an error: no such model").waitFor();
 }
 
 /** A file that is there is changed, not replaced; what needs a restart by hand says what to type. */
 async function changing({ page, url }: Desk): Promise<void> {
+  await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(`${url}/console`);
   await page.getByRole("heading", { name: "Live" }).waitFor();
   await page.getByRole("link", { name: "Upstreams" }).click();
@@ -203,6 +208,7 @@ async function changing({ page, url }: Desk): Promise<void> {
   await link(page, "Review the files").click();
   await page.getByText("New hosts need a restart.").waitFor();
   assertStringIncludes(await page.getByLabel("Changes, line by line").innerText(), '+   "lanes": {');
+  assertEquals(await faultsOf(page), []);
   await button(page, "Write this file").click();
   await page.getByText("Stop it with Ctrl+C in its terminal, then type:").waitFor();
   await page.getByText("deno task start --config here").waitFor();

@@ -65,11 +65,19 @@ const STEPS: Readonly<Record<string, Step>> = {
     const { answers, version } = validate(writeSchema, body);
     const written = await run({ do: "write", answers, version }, desk, context);
     if (written.ok !== true) return Response.json(written);
-    return Response.json({ ...written, ...await desk.use(sessionOf(context), context.caller.name) });
+    const { gateway: { observe: { audit } }, caller: { name: by } } = context;
+    audit?.write({ event: "command run", command: "init", by });
+    const effect = await desk.use(sessionOf(context), by);
+    if (effect.outcome === "restarted") audit?.write({ event: "restarted", by });
+    return Response.json({ ...written, ...effect });
   },
   async connect(desk, body, context) {
-    const task: SetupTask = { do: "connect", ...validate(connectSchema, body) };
+    const task = { do: "connect" as const, ...validate(connectSchema, body) };
     const lines = await desk.stream(task, sessionOf(context), context.signal);
+    const { gateway, caller: { name: by } } = context;
+    if (!task.print) {
+      gateway.observe.audit?.write({ event: "command run", command: "connect", client: task.client, by });
+    }
     return new Response(lines, { headers: { "content-type": "application/x-ndjson" } });
   },
 };

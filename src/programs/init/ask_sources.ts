@@ -129,7 +129,10 @@ async function askProviders(asking: Asking): Promise<Source[]> {
     const provider = providers[id]!;
     const baseUrl = await askBaseUrl(provider, asking);
     const from = provider.keysAt === undefined ? "" : ` (from ${provider.keysAt})`;
-    const secret = await askSecret(`Key for ${provider.title}${from}`, asking, provider.secret?.env);
+    // Tokens of an hour are in a file that another program renews.
+    const secret = provider.secret?.file === undefined
+      ? await askSecret(`Key for ${provider.title}${from}`, asking, provider.secret?.env)
+      : {};
     sources.push(...withSecret({ kind: "provider", provider: id, ...baseUrl !== undefined && { baseUrl } }, secret));
   }
   return sources;

@@ -157,7 +157,8 @@ async function checkProvider(source: Extract<Source, { kind: "provider" }>, plac
   const provider = providers[source.provider]!;
   const there = asObject(standingEntry("upstreams", upstream, place));
   const secret = secretOf(source, [there.secret, provider.secret], place);
-  if (provider.secret !== undefined && secret === undefined) {
+  const tokenFile = provider.secret?.file;
+  if (provider.secret !== undefined && secret === undefined && tokenFile === undefined) {
     const { keysAt } = provider;
     return { ok: false, reason: missing(source.secretEnv, "key"), ...keysAt && { cure: `Create a key at ${keysAt}` } };
   }
@@ -165,7 +166,9 @@ async function checkProvider(source: Extract<Source, { kind: "provider" }>, plac
   const entry = completed({ provider: source.provider, ...baseUrl !== undefined && { baseUrl } }, place);
   const whole = { ...source, name: upstream, ...baseUrl !== undefined && { baseUrl } };
   if (provider.listsModels === false) {
-    const remark = "It lists no models, so that the key was not tested: name a model yourself";
+    const remark = tokenFile !== undefined && secret === undefined
+      ? `Its tokens end soon, so another program has to keep a valid one in ${tokenFile}: see docs/providers.md`
+      : "It lists no models, so that the key was not tested: name a model yourself";
     return { ok: true, upstream, models: [], source: whole, remark };
   }
   const found = await visitAs({ name: upstream, entry, secret, provider }, place);
