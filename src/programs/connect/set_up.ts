@@ -4,7 +4,7 @@ import { applied, type Desk, openFiles, type Planned, planned, show, takenBack }
 import { askModels, ConnectError } from "./gateway.ts";
 import { chooseModel } from "./choose_model.ts";
 import { FormatError } from "./formats/format.ts";
-import { programOf } from "./machine.ts";
+import { isInstalled, programOf } from "./machine.ts";
 import { withoutSecrets } from "./mask.ts";
 import type { Options } from "./options.ts";
 import { done, failed, type Outcome, type ShownFile } from "./outcome.ts";
@@ -133,8 +133,13 @@ function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll 
   return { key, from: { value: key } };
 }
 
-function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {
-  const set = overriddenBy.filter((name) => env(name));
+function warn(client: Client, machine: ClientMachine, print: (text: string) => void): void {
+  const { overriddenBy = [], title, program, folder } = client;
+  const canBeFound = program !== undefined || folder !== undefined;
+  if (canBeFound && !isInstalled(client, machine)) {
+    print(`${title} was not found on this machine: the settings wait for it`);
+  }
+  const set = overriddenBy.filter((name) => machine.env(name));
   if (set.length > 0) {
     print(`Warning: ${set.join(", ")} is set here, and ${title} may use it instead of its settings`);
   }
