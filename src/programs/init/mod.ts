@@ -11,7 +11,7 @@ import type { Answers, Source } from "./answers.ts";
 import { asTested, checkSource } from "./check_source.ts";
 import { find } from "./find.ts";
 import { type Example, help, type Options, parseOptions, type Step } from "./options.ts";
-import { failure, nameOf, problemsIn, showFiles } from "./show.ts";
+import { afterwards, failure, nameOf, problemsIn, showFiles, unserved } from "./show.ts";
 import { type Place, placeOf, plan, type World, write } from "./work.ts";
 
 /** How long earlier output may take to be written, in milliseconds. */
@@ -119,6 +119,9 @@ async function byOptions(options: Options, place: Place, program: Program, world
     else say(problemsIn(planned));
     return 1;
   }
+  for (const name of unserved(sources, planned.files)) {
+    say(`Clients can use no model of ${name} until you add one, such as --model fast=${name}/<its name there>`);
+  }
   const isDone = options.print || planned.files.length === 0;
   if (!options.json) print(showFiles(planned.files));
   else if (isDone) print(JSON.stringify(planned));
@@ -147,7 +150,7 @@ async function writeAgreed(
   }
   const written = write(answers, version, place);
   if (options.json) print(JSON.stringify(written));
-  else say(written.ok ? `Written: ${written.files.join(", ")}` : written.reason);
+  else say(written.ok ? afterwards(written.files, place) : written.reason);
   return written.ok ? 0 : 1;
 }
 

@@ -100,6 +100,18 @@ Deno.test("init find: servers of this machine with their kinds, and clients", as
   }
 });
 
+Deno.test("init: by options it says which provider has no model for clients, and the next commands", () =>
+  withDesk(async ({ run }) => {
+    const args = ["--provider", "groq", "--secret-env", "GROQ_API_KEY", "--no-check", "--yes"];
+    const bare = await run(args);
+    assertEquals(bare.code, 0, bare.text);
+    assertStringIncludes(bare.text, "Clients can use no model of groq until you add one");
+    assertMatch(bare.text, /Connect a client: +\S/);
+    const whole = await run([...args, "--model", "fast=groq/openai/gpt-oss-20b"]);
+    assertEquals(whole.code, 0, whole.text);
+    assert(!whole.text.includes("until you add one"), whole.text);
+  }));
+
 Deno.test("init plan: shows each file and no secret, and writes nothing", () =>
   withDesk(async ({ folder, run, step }) => {
     const { text, code } = await run(["plan", "--json"], { input: ANSWERS });
