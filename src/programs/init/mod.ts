@@ -119,12 +119,12 @@ async function byOptions(options: Options, place: Place, program: Program, world
     else say(problemsIn(planned));
     return 1;
   }
-  for (const name of unserved(sources, planned.files)) {
-    say(`Clients can use no model of ${name} until you add one, such as --model fast=${name}/<its name there>`);
-  }
   const isDone = options.print || planned.files.length === 0;
   if (!options.json) print(showFiles(planned.files));
   else if (isDone) print(JSON.stringify(planned));
+  for (const name of unserved(sources, planned.files)) {
+    say(`Clients can use no model of ${name} until you add one, such as --model fast=${name}/<its name there>`);
+  }
   return isDone ? 0 : await writeAgreed(answers, planned.version, { options, place, program, world });
 }
 
