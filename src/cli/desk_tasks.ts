@@ -43,7 +43,7 @@ export function commandOf(task: unknown, place: CommandPlace): Command | undefin
   });
   switch (task.do) {
     case "find":
-      return init("find");
+      return init("find", {}, [`--except=${place.url}`]);
     case "check":
       return isObject(task.source) ? init("check", { input: JSON.stringify(task.source) }) : undefined;
     case "plan":

@@ -13,9 +13,7 @@ import { asJson, format, leftOf, readerOf, type Spending } from "./keys_list.ts"
 import { createKeyring, type Keyring } from "../state/keyring.ts";
 import { invocation } from "../programs/invocation.ts";
 import { hint } from "../config/hint.ts";
-import type { Command } from "../programs/commands/command.ts";
-import { helpOf } from "../programs/commands/help.ts";
-import { KEY_COMMANDS, KEYS, KEYS_CREATE, KEYS_LIST, KEYS_REVOKE, KEYS_ROTATE } from "../programs/commands/keys.ts";
+import { KEYS_CREATE, KEYS_LIST, KEYS_REVOKE, KEYS_ROTATE } from "../programs/commands/keys.ts";
 import { printFailure, printJson } from "../programs/json_output.ts";
 import { readArguments } from "../programs/flags.ts";
 import { CommandError, type Program, UsageError } from "../programs/program.ts";
@@ -44,16 +42,11 @@ export async function manageKeys(args: string[], path: string | undefined, progr
     return await manage(args, path, program);
   } catch (error) {
     if (!(error instanceof KeysError)) throw error;
-    const help = error instanceof KeysStateError ? "" : `\n\n${helpOf(rowOf(args[0]), invocation(program.platform))}`;
+    const help = error instanceof KeysStateError ? "" : "; --help lists the options";
     if (args.includes("--json")) printFailure(program.streams, error.message);
     else program.streams.say(`${error.message}${help}`);
     return 2;
   }
-}
-
-/** The row of the table for `keys <verb>`, or for all of them. */
-function rowOf(verb: string | undefined): Command {
-  return KEY_COMMANDS.find(({ name }) => name === `keys ${verb}`) ?? KEYS;
 }
 
 async function manage(args: string[], path: string | undefined, program: Program): Promise<number> {
@@ -73,7 +66,7 @@ async function manage(args: string[], path: string | undefined, program: Program
     if (args.includes("--json")) printJson(streams, data);
     else print(text);
     await auditKeys(args, config, program);
-    if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
+    if (!config.storedKeys) say('To admit keys of the store, set "storedKeys": true in the configuration');
     return 0;
   } catch (error) {
     if (error instanceof KeysError) throw error;
@@ -256,6 +249,7 @@ function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: 
 function dateOf(text: string): string {
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw new KeysError(`Cannot read the date "${text}": write it as 2027-01-31`);
+  if (time <= Date.now()) throw new KeysError(`Cannot use "${text}" for --expires: it is in the past`);
   return new Date(time).toISOString();
 }
 

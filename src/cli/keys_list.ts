@@ -26,15 +26,22 @@ export async function leftOf(
   };
 }
 
+const QUOTA_WORDS: Readonly<Record<string, string>> = {
+  requestsPerMinute: "requests a minute",
+  tokensPerMinute: "tokens a minute",
+  tokensPerDay: "tokens a day",
+  concurrentRequests: "requests at once",
+};
+
 export function format(keys: readonly StoredKey[], leftOf: (budget: string) => string): string {
   const rows = keys.map(({ name, created, expires, lanes, models, operator, team, quota = {} }) => [
     name,
     `since ${created.slice(0, 10)}`,
-    expires === undefined ? "" : `until ${expires}`,
+    expires === undefined ? "" : `until ${expires.replace("T00:00:00.000Z", "")}`,
     lanes ? `lanes ${lanes.join(", ")}` : "",
     models ? `models ${models.join(", ")}` : "",
     operator ? "operator" : "",
-    ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
+    ...Object.entries(quota).map(([limit, value]) => `${value} ${QUOTA_WORDS[limit] ?? limit}`),
     leftOf(`key:${name}`),
     team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
   ]);

@@ -14,10 +14,12 @@ export async function chatModels() {
   /** @type {string[]} */
   const known = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
     .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
-  const names = known.filter((name) => !idle.has(name));
+  const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+  // Nobody asks the sandbox who has a model.
+  const names = known.filter((name) => !idle.has(name)).sort((one, other) => +isSandbox(one) - +isSandbox(other));
   return {
     names,
     all: [...names, ...known.filter((name) => idle.has(name))],
-    isOnlySandbox: names.length < known.length && names.every((name) => /sandbox/.test(name)),
+    isOnlySandbox: names.length < known.length && names.every(isSandbox),
   };
 }

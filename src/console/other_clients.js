@@ -39,8 +39,12 @@ export function otherClients(setup, target) {
   return {
     element,
     draw,
-    /** @param {readonly { id: string, title: string }[]} clients */
-    offer(clients) {
+    /**
+     * @param {readonly { id: string, title: string }[]} clients
+     * @param {boolean} isOnlyWay whether no client can be connected on this machine
+     */
+    offer(clients, isOnlyWay) {
+      if (isOnlyWay) element.open = true;
       choice.replaceChildren(...clients.map(({ id, title }) => h("option", { value: id }, title)));
       field.hidden = clients.length === 0;
       draw();

@@ -29,7 +29,7 @@ export const playground = {
     const images = new Images();
     const models = h("datalist", { id: "models" });
     const sides = [new Side("Model 1"), new Side("Model 2")];
-    const send = h("button", { type: "submit" }, "Send");
+    const send = h("button", { type: "submit", class: "button primary" }, "Send");
     const stop = h("button", { type: "button", disabled: true }, "Stop");
     /** @type {AbortController | undefined} */
     let running;

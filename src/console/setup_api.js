@@ -16,7 +16,8 @@ import { textsIn } from "./wires.js";
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
  * @typedef {{ lane: string, name: string, task: string, works: boolean, reason?: string }} Model
  *
- * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, command: string,
+ * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, needsKey?: boolean,
+ *   command: string,
  *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
  *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
@@ -39,6 +40,11 @@ export let draft = nothing();
 
 /** The default that was written last: pages propose it first. */
 let written = "";
+
+// Only the page has the secrets, so a page that is loaded again begins anew.
+globalThis.addEventListener?.("beforeunload", (event) => {
+  if (draft.sources.length > 0) event.preventDefault();
+});
 
 export function forgetDraft() {
   written = draft.default ?? written;

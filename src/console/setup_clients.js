@@ -41,8 +41,7 @@ export function clientStep(place, setup) {
   const next = h("a", { class: "button primary", href: "#setup?first" }, "Send your first request");
   place.append(
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
-    // Without keys nobody needs one.
-    setup.canAct && !setup.needsCode && working.length > 0
+    setup.canAct && setup.needsKey && working.length > 0
       ? h(
         "div",
         {},
@@ -68,16 +67,16 @@ export function clientStep(place, setup) {
 /**
  * @param {HTMLElement} found
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
- * @param {(clients: readonly Client[]) => void} offer
+ * @param {(clients: readonly Client[], isOnlyWay: boolean) => void} offer
  */
 async function look(found, target, offer) {
   found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
   try {
     const { clients } = await withCode(found, () => act("find", {}));
-    offer(clients);
     const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected, isByHand }) =>
       (isInstalled || isConnected) && !isByHand
     );
+    offer(clients, own.length === 0);
     found.replaceChildren(
       h("h2", {}, "Found on this machine"),
       own.length > 0
@@ -118,6 +117,7 @@ function cardOf({ id, title, isConnected }, target) {
     state.dataset.tone = now ? "good" : "plain";
     undo.hidden = !now;
     connect.textContent = now ? "Connect again" : "Connect";
+    connect.className = now ? "button" : "button primary";
     connect.setAttribute("aria-label", `${connect.textContent}: ${title}`);
   };
   /** @param {{ undo?: boolean, print?: boolean }} how */
@@ -135,7 +135,11 @@ function cardOf({ id, title, isConnected }, target) {
       if (result?.ok) {
         if (!how.print) draw(!how.undo);
         steps.append(...how.print ? [] : [h("li", { class: "done" }, doneWords(title, how.undo === true, result))]);
-      } else problem.replaceChildren(...failureOf(title, result));
+      } else {
+        // The reason repeats the steps.
+        if (result?.reason !== undefined) steps.replaceChildren();
+        problem.replaceChildren(...failureOf(title, result));
+      }
     } catch (error) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));

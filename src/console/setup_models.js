@@ -171,7 +171,8 @@ function listOf({ upstream, title, models, remark }, add, remove) {
  * @returns {HTMLElement[]}
  */
 function othersOf(setup, add, remove) {
-  const names = setup.upstreams.filter(({ state }) => state === "ready").map(({ name }) => name);
+  const ready = setup.upstreams.filter(({ state }) => state === "ready").map(({ name }) => name);
+  const names = ready.sort((one, other) => +/sandbox/.test(one) - +/sandbox/.test(other));
   if (names.length === 0 || (setup.isFresh && draft.sources.length > 0)) return noneOf(names);
   const place = h("div");
   const upstream = h("select", {}, ...names.map((name) => h("option", {}, name)));

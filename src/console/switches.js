@@ -31,7 +31,7 @@ export const STORED_KEYS = {
   words: "Create keys here",
   title: "Keys that are made here",
   about:
-    "The gateway keeps them in its store. From then on every client needs a key, and so does this console. Those that are connected now have to be connected again.",
+    "The gateway keeps them in its store. From then on every client needs a key, and so does this console. Connect your clients again afterwards.",
   settings: { storedKeys: true },
   isMain: true,
   first: ({ command }) => [

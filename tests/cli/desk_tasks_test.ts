@@ -19,7 +19,7 @@ Deno.test("tasks: each is the command that a user would type, with secrets on st
   ].map((task) => commandOf(task, PLACE)!);
   const config = "--config=/a/gateway.json";
   assertEquals(commands.map(({ args }) => args), [
-    ["init", "find", "--json", config],
+    ["init", "find", "--json", `--except=${PLACE.url}`, config],
     ["init", "check", "--json", config],
     ["init", "plan", "--json", config],
     ["init", "write", "--json", "--version=0a-b", config],

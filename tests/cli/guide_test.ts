@@ -114,10 +114,11 @@ Deno.test("guide: where there are keys, an operator needs no code, and nobody el
   await withGuided({ ...SANDBOX, keys, observe }, async ({ post, facts, said }, folder) => {
     const ops = { "x-api-key": env.OPS_KEY };
     assert(!(await said("Keys: ")).includes("one-time code"));
-    const { canAct, needsCode, isOpen, isFresh } = await facts(ops);
-    assertEquals({ canAct, needsCode, isOpen, isFresh }, {
+    const { canAct, needsCode, needsKey, isOpen, isFresh } = await facts(ops);
+    assertEquals({ canAct, needsCode, needsKey, isOpen, isFresh }, {
       canAct: true,
       needsCode: false,
+      needsKey: true,
       isOpen: true,
       isFresh: false,
     });

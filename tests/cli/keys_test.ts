@@ -49,7 +49,7 @@ Deno.test("keys: the list tells what each may, and nothing that is secret", asyn
   const list = await keys("list");
   assertEquals(list.split("\n"), [
     `a     since ${CREATED.slice(0, 10)}`,
-    `team  since ${CREATED.slice(0, 10)}; until 2027-02-01T00:00:00.000Z; lanes oss; models org/*; tokensPerDay 9`,
+    `team  since ${CREATED.slice(0, 10)}; until 2027-02-01; lanes oss; models org/*; 9 tokens a day`,
   ]);
   for (const { digest } of await keyring.list(ALL)) assert(!list.includes(digest));
   assertEquals(await keys("revoke", "a"), 'Revoked key "a"');
@@ -131,6 +131,7 @@ for (
     [["create", "a", "b"], "Expected one name for the key"],
     [["create", "a", "--lane", "no"], 'Cannot find lane "no"'],
     [["create", "a", "--expires", "soon"], 'Cannot read the date "soon"'],
+    [["create", "a", "--expires", "2020-01-01"], 'Cannot use "2020-01-01" for --expires: it is in the past'],
     [["create", "a", "--tokens-per-day", "0"], 'Cannot use "0" for --tokens-per-day'],
     [["create", "a", "--tokens-per-day", "1e3"], 'Cannot use "1e3" for --tokens-per-day'],
     [["create", "a", "--until", "2027"], "Unknown option '--until'"],

@@ -41,6 +41,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Tokens per day").fill("5000");
   await page.getByLabel("Budget in dollars").fill("2.5");
   await page.getByLabel("Budget period").selectOption("week");
+  await page.getByLabel("Models without a price").selectOption("allow");
   await page.getByLabel("Team", { exact: true }).selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
@@ -57,6 +58,7 @@ async function wholeLife(desk: Desk): Promise<void> {
 
   await row.getByRole("button", { name: /^Edit/ }).click();
   assertEquals(await page.getByLabel("Budget in dollars").inputValue(), "2.5");
+  assertEquals(await page.getByLabel("Models without a price").inputValue(), "allow");
   await page.getByLabel("oss").uncheck();
   await page.getByLabel("Models, by name or with *").fill("other, another*");
   await page.getByRole("button", { name: "Save" }).click();
@@ -128,13 +130,16 @@ async function newTeam(desk: Desk): Promise<void> {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("blue");
   await dialog.getByLabel("Budget in dollars").fill("25");
+  await dialog.getByLabel("Models without a price").selectOption("allow");
   assertEquals(await faultsOf(page), []);
   await dialog.getByRole("button", { name: "Show the change" }).click();
   await dialog.getByText("There is this team already.").waitFor();
   await dialog.getByLabel("Name").fill("research");
   await dialog.getByRole("button", { name: "Show the change" }).click();
   const shown = await dialog.locator("pre").first().innerText();
-  assertEquals(JSON.parse(shown), { teams: { research: { budget: { dollars: 25, period: "month" } } } });
+  assertEquals(JSON.parse(shown), {
+    teams: { research: { budget: { dollars: 25, period: "month", unpriced: "allow" } } },
+  });
 }
 
 async function without(desk: Desk): Promise<void> {

@@ -8,7 +8,12 @@ import { until } from "../support/wait.ts";
 import { type Case, type Desk, faultsOf, logIn, openPage } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
-const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
+const { model, sandbox } = CONFIG.lanes.oss.models;
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  lanes: { oss: { models: { sandbox, model } } },
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
 
 /** An upstream whose answer thinks, begins, and never ends. */
 const endless = () => {
@@ -31,7 +36,8 @@ async function sideBySide(desk: Desk): Promise<void> {
   await page.getByText("System prompt, tools, limits").click();
   const tools = page.getByLabel("Tools (a JSON list)");
   await tools.fill("[{}]");
-  await page.getByLabel("Model 1", { exact: true }).fill("oss/model");
+  // Those who have a model are not shown the sandbox first.
+  await until(async () => await page.getByLabel("Model 1", { exact: true }).inputValue() === "oss/model");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/sandbox");
   await page.getByLabel("Model 2 wire").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();

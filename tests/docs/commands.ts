@@ -65,7 +65,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   }],
   [/^cp deploy\/proxies\/Caddyfile \/etc\//, { how: "by", test: "tests/deploy/proxies_test.ts" }],
   [/^deno task start check http:/, { how: "by", test: "tests/programs/check_test.ts" }],
-  [/^deno task start init\b/, { how: "by", test: "tests/programs/init/launched_test.ts" }],
+  [/^(npx -y deno@\S+|deno) task start init\b/, { how: "by", test: "tests/programs/init/launched_test.ts" }],
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
   [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
   [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],

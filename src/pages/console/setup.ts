@@ -14,7 +14,7 @@ const FAR = "Commands are run only for a page on the gateway's own machine. Run 
 
 /** The facts that the guide shows. No command is run for them. */
 export async function readSetup(context: RequestContext): Promise<Response> {
-  const { gateway, request, peer, hide } = context;
+  const { gateway, request, peer, hide, caller } = context;
   const { setup, setupDesk: desk } = await gateway.console!.parts();
   const isLocal = isLocalCall(request, peer);
   const why = whyNot(desk, isLocal);
@@ -25,6 +25,8 @@ export async function readSetup(context: RequestContext): Promise<Response> {
     canAct: why === undefined,
     why,
     ...state,
+    // The launcher learns of keys with its next start only.
+    needsKey: caller.owner !== "local",
     command: desk?.command,
     isLocal,
     platform: desk?.platform,

@@ -4,7 +4,7 @@ import { applied, type Desk, openFiles, type Planned, planned, show, takenBack }
 import { askModels, ConnectError } from "./gateway.ts";
 import { chooseModel } from "./choose_model.ts";
 import { FormatError } from "./formats/format.ts";
-import { programOf } from "./machine.ts";
+import { isInstalled, programOf } from "./machine.ts";
 import { withoutSecrets } from "./mask.ts";
 import type { Options } from "./options.ts";
 import { done, failed, type Outcome, type ShownFile } from "./outcome.ts";
@@ -77,7 +77,7 @@ export async function setUp(client: Client, options: Options, desk: Desk, asking
     print(`Warning: ${path} will hold the key, and others on this machine can read it: chmod 600 ${path}`);
   }
   await desk.flush();
-  if (plan.isChange && !isAgreed(options, asking)) {
+  if (plan.isChange && !isAgreed(`Set up ${client.title}?`, options, asking)) {
     return failed("Nothing was changed. Add --yes to make the change without being asked", { code: 2 });
   }
   return { ...await change(plan, { ...proving, keep: options.keep }, desk), model: connection.model };
@@ -133,22 +133,27 @@ function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll 
   return { key, from: { value: key } };
 }
 
-function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {
-  const set = overriddenBy.filter((name) => env(name));
+function warn(client: Client, machine: ClientMachine, print: (text: string) => void): void {
+  const { overriddenBy = [], title, program, folder } = client;
+  const canBeFound = program !== undefined || folder !== undefined;
+  if (canBeFound && !isInstalled(client, machine)) {
+    print(`${title} was not found on this machine: the settings wait for it`);
+  }
+  const set = overriddenBy.filter((name) => machine.env(name));
   if (set.length > 0) {
     print(`Warning: ${set.join(", ")} is set here, and ${title} may use it instead of its settings`);
   }
 }
 
-function isAgreed({ yes }: Options, { ask }: Prompter): boolean {
-  return yes || /^y(es)?$/i.test(ask("Change it? [y/N]")?.trim() ?? "");
+function isAgreed(question: string, { yes }: Options, { ask }: Prompter): boolean {
+  return yes || /^y(es)?$/i.test(ask(`${question} [y/N]`)?.trim() ?? "");
 }
 
 export function undo(client: Client, options: Options, desk: Desk, asking: Prompter): Outcome {
   const { print } = desk;
   const receipt = readReceipt(desk.records, client.name);
   if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to undo`);
-  if (!isAgreed(options, asking)) {
+  if (!isAgreed(`Disconnect ${client.title} from ${receipt.to}?`, options, asking)) {
     const reason = `This disconnects ${client.title} from ${receipt.to}. Add --yes to do it without being asked`;
     return failed(reason, { code: 2 });
   }

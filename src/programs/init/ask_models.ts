@@ -11,30 +11,42 @@ import { factsFor } from "./work.ts";
 /** The most models of a source that are chosen without being asked about. */
 const FEW = 3;
 
-/** Throws `LeftError`. */
-export async function askModels(asking: Asking, added: readonly Added[]): Promise<ChosenModel[]> {
+/** `before`: the models that were chosen before. Throws `LeftError`. */
+export async function askModels(
+  asking: Asking,
+  added: readonly Added[],
+  before: readonly ChosenModel[] = [],
+): Promise<ChosenModel[]> {
   const chosen: ChosenModel[] = [];
   for (const { source, upstream, models } of added) {
     // Names for these are in the built-in configuration.
     if (source.kind === "hub" || source.kind === "sandbox") continue;
-    const names = await askNames(upstream, models, asking);
+    const known = before.filter((one) => one.upstream === upstream);
+    const names = await askNames(upstream, models, known, asking);
     if (names.length === 0 && source.kind === "provider") {
       asking.dialog.say(`Clients can use no model of ${upstream} until you add one`);
     }
     for (const model of names) {
-      chosen.push({ name: freeName(modelName(model), upstream, chosen), upstream, model });
+      const name = known.find((one) => one.model === model)?.name ?? modelName(model);
+      chosen.push({ name: freeName(name, upstream, chosen), upstream, model });
     }
   }
   return await rename(chosen, asking);
 }
 
-async function askNames(upstream: string, models: readonly string[], { dialog }: Asking): Promise<string[]> {
+async function askNames(
+  upstream: string,
+  models: readonly string[],
+  known: readonly ChosenModel[],
+  { dialog }: Asking,
+): Promise<string[]> {
   if (models.length === 0) {
     const name = given(await dialog.enter(`A model of ${upstream}, as it is called there (empty for none)`));
     return name === "" ? [] : [name];
   }
   const choices = models.map((model) => ({ value: model, label: model }));
-  const first = models.length <= FEW ? models : [];
+  const listed = known.map(({ model }) => model).filter((model) => models.includes(model));
+  const first = listed.length === 0 && models.length <= FEW ? models : listed;
   return given(await dialog.chooseSeveral(`Which models of ${upstream}?`, choices, first));
 }
 

@@ -45,7 +45,9 @@ export async function askSources(
       if (!given(await dialog.confirm(`Added: ${added.map(labelOf).join(", ")}. Add another source?`, false))) {
         return added;
       }
-    } else if (kinds.length === 0) dialog.say("Choose one source at least; the sandbox needs no key");
+    } else if (kinds.length === 0) {
+      dialog.say("Mark one source at least before Enter; the sandbox needs no key");
+    }
   }
 }
 
@@ -78,7 +80,10 @@ async function askDetails(kind: string, servers: readonly FoundServer[], asking:
     case "provider":
       return await askProviders(asking);
     case "hub":
-      return [{ kind: "hub", ...await askSecret(`Token for ${hubToken.title} (from ${hubToken.keysAt})`, asking) }];
+      return withSecret(
+        { kind: "hub" },
+        await askSecret(`Token for ${hubToken.title} (from ${hubToken.keysAt})`, asking),
+      );
     case "server": {
       const example = "http://127.0.0.1:8080/v1";
       const baseUrl = given(await dialog.enter("Its address", { example, check: whyNoUrl }));
@@ -92,9 +97,14 @@ async function askDetails(kind: string, servers: readonly FoundServer[], asking:
       const secret = needsSecret
         ? await askSecret(`Key for ${title === UNKNOWN_SERVER ? baseUrl : title}`, asking)
         : {};
-      return [{ kind: "server", baseUrl, title, ...secret }];
+      return withSecret({ kind: "server", baseUrl, title }, secret);
     }
   }
+}
+
+/** None if the source was left out. */
+function withSecret(source: Source, secret: { secret?: string; secretEnv?: string } | undefined): Source[] {
+  return secret === undefined ? [] : [{ ...source, ...secret } as Source];
 }
 
 function whyNoUrl(text: string): string | undefined {
@@ -113,7 +123,9 @@ async function askProviders(asking: Asking): Promise<Source[]> {
   const paid = Object.entries(providers).filter(([, provider]) => !isLocal(provider));
   const choices = paid.map(([value, { title }]) => ({ value, label: title }));
   const sources: Source[] = [];
-  for (const id of given(await dialog.chooseSeveral("Which providers?", choices))) {
+  const chosen = given(await dialog.chooseSeveral("Which providers?", choices));
+  if (chosen.length === 0) dialog.say("No provider was chosen: Enter goes on with those that are marked");
+  for (const id of chosen) {
     const provider = providers[id]!;
     const baseUrl = await askBaseUrl(provider, asking);
     const from = provider.keysAt === undefined ? "" : ` (from ${provider.keysAt})`;
@@ -121,7 +133,7 @@ async function askProviders(asking: Asking): Promise<Source[]> {
     const secret = provider.secret?.file === undefined
       ? await askSecret(`Key for ${provider.title}${from}`, asking, provider.secret?.env)
       : {};
-    sources.push({ kind: "provider", provider: id, ...baseUrl !== undefined && { baseUrl }, ...secret });
+    sources.push(...withSecret({ kind: "provider", provider: id, ...baseUrl !== undefined && { baseUrl } }, secret));
   }
   return sources;
 }
@@ -146,20 +158,22 @@ async function askBaseUrl(provider: Provider, { dialog }: Asking): Promise<strin
   return given(await dialog.enter(`Your address at ${provider.title}`, { example: form, check }));
 }
 
-/** A key that is entered, or a variable that is set already. */
+/** A key that is entered, or a variable that is set already. Absent if the source is left out. */
 async function askSecret(
   question: string,
   { dialog, program: { platform } }: Asking,
   variable?: string,
-): Promise<{ secret?: string; secretEnv?: string }> {
+): Promise<{ secret?: string; secretEnv?: string } | undefined> {
   if (variable !== undefined && platform.env(variable)) {
     const isTaken = given(await dialog.confirm(`Use the key in the variable ${variable}?`, true));
     if (isTaken) return { secretEnv: variable };
   }
-  for (;;) {
+  for (let isEmpty = false;;) {
     const secret = given(await dialog.enterSecret(question));
     if (/^[\x21-\x7e]+$/.test(secret)) return { secret };
-    dialog.say(secret === "" ? "Enter the key, or leave with Ctrl+C" : "Expected one line without spaces");
+    if (secret === "" && isEmpty) return undefined;
+    isEmpty = secret === "";
+    dialog.say(isEmpty ? "Enter the key; Enter alone leaves this source out" : "Expected one line without spaces");
   }
 }
 
@@ -180,7 +194,11 @@ async function addTested(first: Source, added: Added[], asking: Asking): Promise
     dialog.say(`${name}: ${failure(checked)}`);
     const next = given(await dialog.choose("What now?", NEXT.filter(({ value }) => canChange(source, value)), "again"));
     if (next === "skip") return;
-    if (next === "key") source = { ...source, secretEnv: undefined, ...await askSecret("Key", asking) } as Source;
+    if (next === "key") {
+      const secret = await askSecret("Key", asking);
+      if (secret === undefined) return;
+      source = { ...source, secretEnv: undefined, ...secret } as Source;
+    }
     if (next === "address" && "baseUrl" in source) {
       const baseUrl = given(await dialog.enter("Its address", { first: source.baseUrl, check: whyNoUrl }));
       source = { ...source, baseUrl };

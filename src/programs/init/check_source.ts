@@ -1,7 +1,7 @@
 /** Asks a source whether it can be used, and for its models, without spending anything. */
 import { hubToken, likelyTask } from "../../../plugins/programs/probing/mod.ts";
 import { builtIn } from "../../app.ts";
-import { asObject, asObjects, type JsonObject, type JsonValue } from "../../canonical/json.ts";
+import { asObject, asObjects, isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
 import { secretPlaceOf } from "../../compose/upstreams.ts";
 import { secretAt, type SecretReference } from "../../config/secrets.ts";
 import type { Provider } from "../../contract/provider.ts";
@@ -89,7 +89,9 @@ function secretOf(
   { program: { platform } }: Place,
 ): string | undefined {
   if (secret?.trim()) return secret.trim();
-  const named: SecretReference[] = secretEnv ? [{ env: secretEnv }] : references.map(asObject) as SecretReference[];
+  const named: SecretReference[] = secretEnv
+    ? [{ env: secretEnv }]
+    : references.filter(isJsonObject) as SecretReference[];
   return named.map((reference) => secretAt(reference, platform)).find((value) => value !== undefined);
 }
 

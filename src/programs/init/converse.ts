@@ -9,7 +9,7 @@ import { askDefault, askModels } from "./ask_models.ts";
 import { type Added, askSources } from "./ask_sources.ts";
 import { type Asking, given, LeftError } from "./asking.ts";
 import { find } from "./find.ts";
-import { problemsIn, showFiles } from "./show.ts";
+import { afterwards, problemsIn, showFiles } from "./show.ts";
 import { type Place, plan, presentText, standingProblems, type World, write } from "./work.ts";
 
 /** The user's answers so far. */
@@ -55,7 +55,7 @@ async function fill(asking: Asking, servers: readonly FoundServer[]): Promise<nu
       draft.models = draft.models.filter(({ upstream }) => draft.added.some((one) => one.upstream === upstream));
       step = "models";
     }
-    if (step === "models") draft.models = await askModels(asking, draft.added);
+    if (step === "models") draft.models = await askModels(asking, draft.added, draft.models);
     if (step !== "write") draft.default = await askDefault(asking, draft.added, draft.models);
     const answers: Answers = {
       sources: draft.added.map(({ source }) => source),
@@ -73,7 +73,10 @@ async function fill(asking: Asking, servers: readonly FoundServer[]): Promise<nu
     step = await review(dialog);
     if (step !== "write") continue;
     const written = write(answers, planned.version, place);
-    if (written.ok) return finish(written.files, asking);
+    if (written.ok) {
+      dialog.say(afterwards(written.files, place));
+      return 0;
+    }
     dialog.say(written.reason);
     step = await repeat(dialog);
   }
@@ -101,18 +104,4 @@ async function repeat(dialog: Dialog): Promise<Step> {
 function leaving(answer: string | undefined): Step {
   if (answer === "leave") throw new LeftError();
   return given(answer) as Step;
-}
-
-function finish(files: readonly string[], { dialog, place: { path }, program: { platform } }: Asking): number {
-  const start = invocation(platform);
-  const named = path === "gateway.json" || platform.env("LANEWAY_CONFIG") ? "" : ` --config ${path}`;
-  dialog.say([
-    `Written: ${files.join(", ")}`,
-    "",
-    `Start the gateway:  ${start}${named}`,
-    `Connect a client:   ${start} connect`,
-    `Add another source: ${start} init${named}`,
-    "If the gateway runs already, start it again.",
-  ].join("\n"));
-  return 0;
 }

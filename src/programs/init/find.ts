@@ -14,8 +14,15 @@ const PATIENCE_MS = 500;
 /** How long the questions for a server's kind may take each. */
 const KIND_PATIENCE_MS = 1_500;
 
-export async function find(platform: Platform, addresses: readonly string[] = usualAddresses): Promise<Found> {
-  const servers = await Promise.all(addresses.map((baseUrl) => serverAt(baseUrl, platform)));
+/** `except`: the address of a gateway that looks for others, and need not ask itself. */
+export async function find(
+  platform: Platform,
+  addresses: readonly string[] = usualAddresses,
+  except?: string,
+): Promise<Found> {
+  const own = except && URL.parse(except)?.host;
+  const others = addresses.filter((baseUrl) => new URL(baseUrl).host !== own);
+  const servers = await Promise.all(others.map((baseUrl) => serverAt(baseUrl, platform)));
   return { servers: servers.filter((server) => server !== undefined), clients: foundClients(platform) };
 }
 

@@ -11,7 +11,7 @@ import type { Answers, Source } from "./answers.ts";
 import { asTested, checkSource } from "./check_source.ts";
 import { find } from "./find.ts";
 import { type Example, help, type Options, parseOptions, type Step } from "./options.ts";
-import { failure, nameOf, problemsIn, showFiles } from "./show.ts";
+import { afterwards, failure, nameOf, problemsIn, showFiles, unserved } from "./show.ts";
 import { type Place, placeOf, plan, type World, write } from "./work.ts";
 
 /** How long earlier output may take to be written, in milliseconds. */
@@ -57,10 +57,10 @@ function terminal(): World {
   };
 }
 
-async function perform(step: Step, { version = "" }: Options, place: Place, { readAll, addresses }: World) {
+async function perform(step: Step, { version = "", except }: Options, place: Place, { readAll, addresses }: World) {
   switch (step) {
     case "find":
-      return await find(place.program.platform, addresses);
+      return await find(place.program.platform, addresses, except);
     case "check":
       return await checkSource(input(sourceSchema, readAll()), place);
     case "plan":
@@ -122,6 +122,9 @@ async function byOptions(options: Options, place: Place, program: Program, world
   const isDone = options.print || planned.files.length === 0;
   if (!options.json) print(showFiles(planned.files));
   else if (isDone) print(JSON.stringify(planned));
+  for (const name of unserved(sources, planned.files)) {
+    say(`Clients can use no model of ${name} until you add one, such as --model fast=${name}/<its name there>`);
+  }
   return isDone ? 0 : await writeAgreed(answers, planned.version, { options, place, program, world });
 }
 
@@ -147,7 +150,7 @@ async function writeAgreed(
   }
   const written = write(answers, version, place);
   if (options.json) print(JSON.stringify(written));
-  else say(written.ok ? `Written: ${written.files.join(", ")}` : written.reason);
+  else say(written.ok ? afterwards(written.files, place) : written.reason);
   return written.ok ? 0 : 1;
 }
 

@@ -38,7 +38,8 @@ options it asks nothing.
   --no-check               do not test the sources
   --json                   print the result as JSON
 
-  find                     the model servers and clients on this machine
+  find [--except <URL>]    the model servers and clients on this machine, without
+                           the gateway that asks
   check                    tests the source that is on standard input
   plan                     the files for the answers that are on standard input
   write --version <v>      writes them, if nothing has changed since that plan
@@ -62,6 +63,7 @@ const OPTIONS = {
   default: { type: "string" },
   config: { type: "string" },
   version: { type: "string" },
+  except: { type: "string" },
   print: { type: "boolean" },
   yes: { type: "boolean" },
   "no-check": { type: "boolean" },
@@ -81,6 +83,8 @@ export interface Options {
   readsSecret: boolean;
   config?: string;
   version?: string;
+  /** The address that is not looked at. */
+  except?: string;
   print: boolean;
   yes: boolean;
   isChecked: boolean;
@@ -96,7 +100,7 @@ export function parseOptions(args: readonly string[]): Options {
   if (step !== undefined && !STEPS.some((one) => one === step)) {
     throw new UsageError(`Unexpected argument "${step}": expected find, check, plan or write, or only options`);
   }
-  const { secret, config, version } = values;
+  const { secret, config, version, except } = values;
   checkSecret(values);
   if (step === "write" && version === undefined) throw new UsageError("Give the version that plan printed: --version");
   return {
@@ -107,6 +111,7 @@ export function parseOptions(args: readonly string[]): Options {
     readsSecret: secret !== undefined,
     config,
     version,
+    except,
     isChecked: !values["no-check"],
     print,
     yes,

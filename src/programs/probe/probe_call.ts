@@ -1,6 +1,7 @@
 /** Sends small requests to a server, one after another. */
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { SecretHeader } from "../../contract/call.ts";
+import { whyUnreached } from "../doctor/reach.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
 import type { ProbeCall, ProbeReply } from "../../contract/probing.ts";
 
@@ -56,7 +57,7 @@ export function openProbe(
       return { status: response.status, headers: response.headers, ...answer, ...parsed(answer.text) };
     } catch (error) {
       silent = signal.aborted ? silent + 1 : 0;
-      if (silent < MOST_SILENT) return nothing(error as Error);
+      if (silent < MOST_SILENT) return nothing(error, new URL(baseUrl).host);
       const seconds = patienceMs / 1000;
       throw new ProbeError(`The server has not answered ${silent} questions in a row within ${seconds} seconds each`);
     }
@@ -88,8 +89,14 @@ function parsed(text: string): { body?: JsonValue } {
   }
 }
 
-function nothing({ message }: Error): ProbeReply {
-  return { status: 0, headers: new Headers(), text: message, firstByteMs: 0, longestPauseMs: 0 };
+function nothing(error: unknown, host: string): ProbeReply {
+  return {
+    status: 0,
+    headers: new Headers(),
+    text: whyUnreached(error, host).message,
+    firstByteMs: 0,
+    longestPauseMs: 0,
+  };
 }
 
 /** The names of the models in a list. */

@@ -126,7 +126,7 @@ Deno.test("connect: a proof that fails takes the change back, also to an earlier
   withDesk(LANE, async ({ run, read }) => {
     const failed = await run(["claude-code", "--model", "silent", "--yes"]);
     assertEquals(failed.code, 1);
-    assertMatch(failed.text, /v1\/messages was answered with 502: .*Cannot reach upstream/);
+    assertMatch(failed.text, /v1\/messages was answered with 502: Cannot reach upstream/);
     assertEquals(read(), undefined);
     assertEquals((await run(["claude-code", "--model", "small", "--yes"])).code, 0);
     const connected = read();

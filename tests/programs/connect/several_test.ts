@@ -9,6 +9,8 @@ Deno.test("connect: several clients are connected one after another, and undone 
   withDesk(LANE, async ({ home, run, read }) => {
     const { code, text } = await run(["claude-code", "opencode", "--model", "small", "--yes"]);
     assertEquals(code, 0, text);
+    assertStringIncludes(text, "opencode was not found on this machine");
+    assert(!text.includes("Claude Code was not found"), text);
     assertEquals(JSON.parse(read()!).model, "small");
     const other = `${home}/.config/opencode/opencode.json`;
     assertStringIncludes(Deno.readTextFileSync(other), "small");

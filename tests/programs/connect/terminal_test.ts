@@ -26,10 +26,10 @@ Deno.test("connect: clients and a model are chosen with arrow keys and space", (
     await type(KEYS.space + KEYS.down + KEYS.space + KEYS.enter);
     await shows("Which model?");
     await type(KEYS.down + KEYS.enter);
-    await shows("Change it?");
+    await shows("Set up Claude Code?");
     await type("y\r");
     await shows("Claude Code: connected to");
-    await shows("Change it?");
+    await shows("Set up Continue?");
     await type("y\r");
     await shows("Continue: connected to");
     assertEquals(await ended, 0, plain(output()));

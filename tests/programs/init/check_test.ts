@@ -24,7 +24,12 @@ async function check(source: Source, { fetch = deno.fetch, env = {}, text }: Wor
   await withFolder(async (folder) => {
     const path = `${folder}/gateway.json`;
     if (text !== undefined) await Deno.writeTextFile(path, text);
-    const platform = { ...deno, fetch, env: (name: string) => env[name] };
+    const variable = (name: string) => {
+      // Deno refuses it, too.
+      if (name === "") throw new TypeError("Key is an empty string");
+      return env[name];
+    };
+    const platform = { ...deno, fetch, env: variable };
     checked = await checkSource(source, { path, program: { platform, plugins: {} } });
   });
   return checked!;

@@ -88,6 +88,9 @@ Deno.test("init find: servers of this machine with their kinds, and clients", as
         { baseUrl: addresses[0]!, title: "Ollama 0.14.1", models: ["qwen3-coder:30b"], needsSecret: false },
         { baseUrl: addresses[1]!, title: "A server", models: [], needsSecret: true },
       ]);
+      // A gateway with keys would not say what it is, so it is not asked at all.
+      const without = await step<Found>("find", { addresses, args: ["--except", urls[1]!] });
+      assertEquals(without.servers, [servers[0]]);
       const claude = clients.find(({ id }) => id === "claude-code");
       assertEquals([claude?.isInstalled, claude?.isConnected, claude?.title], [false, false, "Claude Code"]);
     });
@@ -96,6 +99,18 @@ Deno.test("init find: servers of this machine with their kinds, and clients", as
     for (const server of [open, locked, page, own]) await server.stop();
   }
 });
+
+Deno.test("init: by options it says which provider has no model for clients, and the next commands", () =>
+  withDesk(async ({ run }) => {
+    const args = ["--provider", "groq", "--secret-env", "GROQ_API_KEY", "--no-check", "--yes"];
+    const bare = await run(args);
+    assertEquals(bare.code, 0, bare.text);
+    assertStringIncludes(bare.text, "Clients can use no model of groq until you add one");
+    assertMatch(bare.text, /Connect a client: +\S/);
+    const whole = await run([...args, "--model", "fast=groq/openai/gpt-oss-20b"]);
+    assertEquals(whole.code, 0, whole.text);
+    assert(!whole.text.includes("until you add one"), whole.text);
+  }));
 
 Deno.test("init plan: shows each file and no secret, and writes nothing", () =>
   withDesk(async ({ folder, run, step }) => {

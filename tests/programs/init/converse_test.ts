@@ -50,7 +50,7 @@ Deno.test("init: a provider is added after a wrong key, other names, and a secon
     assertEquals([code, left], [0, 0], text);
     for (
       const words of [
-        "Enter the key, or leave",
+        "Enter the key; Enter alone leaves this source out",
         "Expected one line without spaces",
         "groq: It refuses the secret (status 401)",
         "groq: it works and has 1 model",

@@ -76,6 +76,46 @@ Deno.test("init: with arrow keys from a server of this machine to the written fi
     assertEquals(lanes[upstream]!.upstreams, { chat: upstream });
   }));
 
+Deno.test("init: chosen models and their names are there again when the models are changed", () =>
+  withInit({ models: ["a", "b", "c", "d"] }, async ({ terminal }) => {
+    const { shows, type } = terminal;
+    await shows("Where do your models run?");
+    await type(KEYS.enter);
+    await shows("Add another source?");
+    await type(KEYS.enter);
+    await shows("Which models of ollama-");
+    await type(KEYS.down + KEYS.space + KEYS.enter);
+    await shows("Keep these names?");
+    await type(KEYS.down + KEYS.enter);
+    await shows("Name of b");
+    await type(`mine${KEYS.enter}`);
+    await shows("unknown name?");
+    await type(KEYS.enter);
+    await shows("Is this right?");
+    await type(KEYS.down + KEYS.down + KEYS.enter);
+    await shows("◼ b");
+    await type(KEYS.enter);
+    await shows("call them mine. Keep");
+    await type(KEYS.leave);
+    await terminal.ended;
+  }));
+
+Deno.test("init: Enter alone leaves out a source whose key is not at hand", () =>
+  withInit({ key: "the-right-key-1" }, async ({ terminal, cwd }) => {
+    const { shows, type } = terminal;
+    await shows("Where do your models run?");
+    await type(KEYS.enter);
+    await shows("Key for");
+    await type(KEYS.enter);
+    await shows("Enter alone leaves this source out");
+    await shows("Key for");
+    await type(KEYS.enter);
+    await shows("Where do your models run?");
+    await type(KEYS.leave);
+    assertEquals(await terminal.ended, 130);
+    assertEquals([...Deno.readDirSync(cwd)].length, 0);
+  }));
+
 Deno.test("init: a wrong key is told, and another one can be entered; none is shown", () =>
   withInit({ key: "the-right-key-1" }, async ({ terminal, cwd, server }) => {
     const { shows, type } = terminal;
