@@ -14,6 +14,7 @@ async function openPage(page: Page, name: string, seen = "tbody tr"): Promise<vo
 }
 
 async function take(page: Page, name: string): Promise<void> {
+  await page.mouse.move(0, 0);
   await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname, animations: "disabled", caret: "hide" });
 }
 
@@ -65,7 +66,7 @@ async function takeAll(opened: Browser): Promise<void> {
     await take(page, "console-live-phone");
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize(WIDE);
-    for (const name of ["Upstreams", "Usage", "Keys"]) {
+    for (const name of ["Upstreams", "Models", "Usage", "Keys"]) {
       await openPage(page, name, name === "Usage" ? ".chart canvas" : "tbody tr");
       await take(page, `console-${name.toLowerCase()}`);
     }
