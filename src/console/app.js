@@ -206,8 +206,10 @@ render(
 );
 /** Opens the guide first if nobody has set up the gateway. */
 async function begin() {
-  isFresh.value = await ask("setup").then((now) => now.isFresh === true, () => false);
-  if (isFresh.value && location.hash === "") history.replaceState(null, "", "#setup");
+  const asked = ask("setup").then((now) => isFresh.value = now.isFresh === true, () => false);
+  // Whoever has named a page gets it at once.
+  if (location.hash !== "") void asked;
+  else if (await asked && location.hash === "") history.replaceState(null, "", "#setup");
   open();
 }
 begin();
