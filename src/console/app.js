@@ -207,7 +207,7 @@ render(
 /** Opens the guide first if nobody has set up the gateway. */
 async function begin() {
   const asked = ask("setup").then((now) => isFresh.value = now.isFresh === true, () => false);
-  // Whoever has named a page gets it at once.
+  // A page that the address names opens at once.
   if (location.hash !== "") void asked;
   else if (await asked && location.hash === "") history.replaceState(null, "", "#setup");
   open();
