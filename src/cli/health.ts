@@ -18,7 +18,10 @@ async function ask(url: URL): Promise<number | string> {
       resolve(response.statusCode ?? 0);
     });
     request.on("timeout", () => request.destroy(new Error(`No answer within ${PATIENCE_MS / 1_000} s`)));
-    request.on("error", ({ message }) => resolve(message));
+    request.on(
+      "error",
+      ({ message }) => resolve(/ECONNREFUSED/.test(message) ? "nothing is listening there" : message),
+    );
   });
 }
 
@@ -36,7 +39,7 @@ export async function health(
   const url = healthUrl({ config: writtenConfig(path, platform), listen, isFetcher: service === "fetcher" });
   const answer = await ask(url);
   const isReady = answer === 200;
-  const reason = `Not ready: ${url} ${typeof answer === "number" ? `answers ${answer}` : answer}`;
+  const reason = `Not ready: ${url} ${typeof answer === "number" ? `answers ${answer}` : `(${answer})`}`;
   if (json) printJson(streams, { ok: isReady, url: url.href, ...(!isReady && { reason }) });
   else if (!isReady) streams.say(reason);
   return isReady ? 0 : 1;

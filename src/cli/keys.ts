@@ -220,6 +220,9 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
       return value === undefined ? [] : [[field, countOf(option, value)]];
     }),
   );
+  if (values.unpriced !== undefined && values.budget === undefined) {
+    throw new KeysError("--unpriced goes with --budget");
+  }
   return {
     name,
     ...(expires !== undefined && { expires }),
@@ -227,7 +230,7 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
     ...(values.model && { models: values.model }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
-    ...(values.budget !== undefined && { budget: budgetIn(values.budget) }),
+    ...(values.budget !== undefined && { budget: budgetIn(values.budget, values.unpriced) }),
     ...(values.team !== undefined && { team: values.team }),
   };
 }
@@ -260,10 +263,13 @@ function countOf(option: string, text: string): number {
   return Number(text);
 }
 
-function budgetIn(text: string): KeyFacts["budget"] {
+function budgetIn(text: string, unpriced: string | undefined): KeyFacts["budget"] {
+  if (unpriced !== undefined && unpriced !== "allow" && unpriced !== "refuse") {
+    throw new KeysError(`Cannot use "${unpriced}" for --unpriced: expected allow or refuse`);
+  }
   const [dollars, period, ...more] = text.split("/");
   const read = /^\d+(\.\d+)?$/.test(dollars!)
-    ? budgetSchema.safeParse({ dollars: Number(dollars), period, ...(more.length > 0 && { more }) })
+    ? budgetSchema.safeParse({ dollars: Number(dollars), period, unpriced, ...(more.length > 0 && { more }) })
     : undefined;
   if (read?.success) return read.data;
   throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);

@@ -29,7 +29,7 @@ export function startupMessage({ version, config, source, address, secrets, unma
     `Configuration: ${source}`,
     "",
     "Lanes",
-    ...laneLines(config, url),
+    ...laneLines(config, url, new Set(upstreamsWithoutSecret(config, secrets).map(({ upstream }) => upstream))),
     "",
     ...secretLines(config, secrets),
     ...unmaskedLines(unmasked),
@@ -46,19 +46,26 @@ function callable(hostname: string): string {
   return name.includes(":") ? `[${name}]` : name;
 }
 
-function laneLines({ lanes }: Config, url: string): string[] {
+/** `lacking`: the upstreams without their secret. */
+function laneLines({ lanes }: Config, url: string, lacking: ReadonlySet<string>): string[] {
   const width = Math.max(0, ...Object.keys(lanes).map((name) => name.length));
   return Object.entries(lanes).flatMap(([name, lane]) => {
     const indent = " ".repeat(width + 4);
     return [
       `  ${name.padEnd(width)}  ${url}/${name}/v1`,
-      ...modelLines(lane, WIDTH - indent.length).map((line) => indent + line),
+      ...modelLines(lane, WIDTH - indent.length, lacking).map((line) => indent + line),
     ];
   });
 }
 
-function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): string[] {
-  const names = Object.keys(models).filter((name) => !isPattern(name));
+function modelLines(
+  { models, upstreams, catalog }: LaneConfig,
+  width: number,
+  lacking: ReadonlySet<string>,
+): string[] {
+  const isServed = (name: string) => models[name]!.targets.some(({ upstream }) => !lacking.has(upstream));
+  const listed = Object.keys(models).filter((name) => !isPattern(name));
+  const names = [...listed.filter(isServed), ...listed.filter((name) => !isServed(name))];
   const patterns = Object.keys(models).filter(isPattern);
   const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
   const others = catalogs === "" ? "and any other name:" : `and every model of ${catalogs}:`;

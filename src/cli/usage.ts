@@ -24,7 +24,9 @@ export async function printUsage(args: readonly string[], path: string | undefin
   const { config } = loadConfig({ path, ...pluginFacts(plugins), ...withPlaceholders(platform) });
   const place = placeOfStore(config.store, platform, env);
   if (!config.usage || place === "memory") {
-    throw new UsageError('Usage is not recorded: add "usage": {} to the configuration, with a store other than memory');
+    throw new CommandError(
+      'Usage is not recorded: add "usage": {} to the configuration, with a store other than memory',
+    );
   }
   const { retentionDays } = config.usage;
   const store = createStore(config, platform, env, Date.now);

@@ -106,6 +106,14 @@ Deno.test("keys: one may have a budget, and be one of a team; the list says what
     `ben   ${since}; 97.75 of 100 dollars left (total)`,
     `cleo  ${since}; team plain`,
   ]);
+  await keys("create", "carl", "--budget", "5/day", "--unpriced", "allow");
+  assertEquals((await keyring.list(ALL)).find(({ name }) => name === "carl")?.budget, {
+    dollars: 5,
+    period: "day",
+    unpriced: "allow",
+  });
+  await assertRejects(() => keys("create", "x", "--unpriced", "allow"), Error, "goes with --budget");
+  await assertRejects(() => keys("create", "x", "--budget", "5/day", "--unpriced", "no"), Error, "allow or refuse");
   for (const budget of ["5", "5/year", "-5/day", "five/day", "5/day/more", "1e3/day", "/day", "0.0000001/day"]) {
     await assertRejects(
       () => keys("create", "x", `--budget=${budget}`),

@@ -31,7 +31,8 @@ export function summaryByWire(results: readonly CheckResult[]): string {
     return { failed: countOf(own, "failed"), row: [wire, summary(own)] };
   });
   const rows = wires.toSorted((a, b) => a.failed - b.failed).map(({ row }) => row);
-  return [...table(rows), summary(results)].join("\n");
+  const sum = wires.length > 1 ? [summary(results)] : [];
+  return [...table(rows), ...sum].join("\n");
 }
 
 /** A table for each wire, with the complaints below it. */

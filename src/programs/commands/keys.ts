@@ -42,6 +42,12 @@ export const KEYS_CREATE = command({
       value: "<dollars>/<period>",
       help: "what it may spend: 5/day, 20/week, 50/month or 100/total",
     },
+    unpriced: {
+      type: "string",
+      value: "allow",
+      help: "also serve models without a price, which the budget\ndoes not count; by default they are refused",
+      words: ["allow", "refuse"],
+    },
     team: { type: "string", value: "<name>", help: "the team whose budget it also spends" },
     ...CONFIG,
     ...JSON_OUTPUT,

@@ -12,6 +12,7 @@ Changes clients' settings so that they call this gateway. Shows each change firs
 tests it by running the client for one turn, if it can be run. Without a client, it
 shows those that are installed and asks which ones.
 
+Options:
   --list               print the clients
   --url <address>      the gateway; default ${DEFAULT_GATEWAY}
   --lane <name>        the lane; default oss
@@ -23,6 +24,7 @@ shows those that are installed and asks which ones.
   --keep               keep the change if the test fails
   --undo               undo the change
   --json               print JSON: a line for each step, and one for the result
+  --help               show this text
 
 Examples:
   ${program} connect

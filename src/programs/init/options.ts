@@ -20,6 +20,7 @@ Sets up where models come from: asks, tests each source, shows the files and wri
 them. It adds to a configuration that is already there. With one of the first four
 options it asks nothing.
 
+Options:
   --hub                    the hub of the built-in configuration
   --provider <name>        a provider, such as those in docs/providers.md
   --server <URL>           a model server
@@ -37,7 +38,9 @@ options it asks nothing.
   --yes                    do not ask before writing
   --no-check               do not test the sources
   --json                   print the result as JSON
+  --help                   show this text
 
+Steps for other programs:
   find [--except <URL>]    the model servers and clients on this machine, without
                            the gateway that asks
   check                    tests the source that is on standard input

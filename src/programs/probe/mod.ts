@@ -25,7 +25,7 @@ export async function probe(args: readonly string[], config: string | undefined,
   const { platform, streams: { print, say } } = program;
   const { values, positionals: [url, ...more] } = readArguments(args, PROBE.options);
   if (url === undefined || more.length > 0 || !isAddress(url)) {
-    throw new UsageError("Expected the base URL of one server: probe http://127.0.0.1:8080/v1");
+    throw new UsageError(`Expected the base URL of one server: probe http://${exampleFor(url)}`);
   }
   const { model, write, "secret-env": variable, "secret-header": named } = values;
   const header = toHeaderName(named);
@@ -62,6 +62,12 @@ function checkName(upstream: string | undefined): void {
 function isForUser(error: unknown): boolean {
   return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object) ||
     (error as Error).name === "NotCapable";
+}
+
+/** A base URL for an example, without its scheme: the one that the user typed without one. */
+function exampleFor(typed: string | undefined): string {
+  const isHost = typed !== undefined && !/^-|:\/\//.test(typed) && isAddress(`http://${typed}`);
+  return isHost ? typed : "127.0.0.1:8080/v1";
 }
 
 function isAddress(text: string): boolean {
