@@ -1,9 +1,9 @@
 /** The guide in a browser. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
-import { CHAT, chatBody } from "../support/app.ts";
+import { CHAT, chatBody, CONFIG } from "../support/app.ts";
 import { until } from "../support/wait.ts";
-import { type Case, type Desk, faultsOf } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
 import { CODES, GOOD_KEY, type Rig, type Script, setupRig } from "./setup_rig.ts";
 
 /** The rig of the case that runs: each case has its own. */
@@ -284,6 +284,20 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
   assertEquals(written.answers, { sources: [], models: [], settings: { console: { record: {} } } });
 }
 
+/** Enter in the field of the key goes on to the clients that it is for. */
+async function keyByEnter(desk: Desk): Promise<void> {
+  const { page, url } = desk;
+  await logIn(desk);
+  await page.goto(`${url}/console/#setup?client`);
+  await button(page, "Connect: Claude Code").waitFor();
+  await page.getByLabel("Key for the client").fill("a-key");
+  await page.keyboard.press("Enter");
+  await until(() => page.evaluate("document.activeElement?.textContent === 'Connect'"));
+  assertEquals(await page.getByLabel("Key for the client").inputValue(), "a-key");
+  await page.keyboard.press("Enter");
+  await page.getByText("Claude Code works with this gateway.").waitFor();
+}
+
 export const setupCases: readonly Case[] = [
   scripted(
     "from nothing to the first request, on a phone",
@@ -293,6 +307,14 @@ export const setupCases: readonly Case[] = [
   scripted("a code opens one tab, and its address forgets it", { needsCode: true }, secondTab),
   scripted("servers that are down or absent, and long lists", { servers: [] }, servers),
   scripted("without a launcher it says what to type", { why: "A container has no launcher." }, withoutLauncher),
+  {
+    name: "guide: Enter in the key's field goes on to the clients",
+    app: () =>
+      setupRig({ isFresh: false }, {
+        config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+      }).app,
+    run: keyByEnter,
+  },
   scripted("a client that fails its test", { isFresh: false }, failingClient),
   scripted(
     "a file that is there is changed, and used by hand",
