@@ -150,7 +150,11 @@ class ListeningDesk implements Desk {
     const isOpen = typeof session === "string" && this.#codes.isOpen(session);
     switch (ask) {
       case "state":
-        return { body: { needsCode: this.#needsCode, isOpen: isOpen || !this.#needsCode } };
+        return {
+          body: isOpen || !this.#needsCode
+            ? { needsCode: this.#needsCode, isOpen: true, folder: Deno.cwd() }
+            : { needsCode: true, isOpen: false },
+        };
       case "started":
         gateway.started(typeof question.failure === "string" ? question.failure : undefined);
         return { body: {} };

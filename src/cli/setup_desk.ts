@@ -44,8 +44,12 @@ export function createSetupDesk(options: SetupDeskOptions): SetupDesk {
     platform: platform.os,
     why: isWorker ? SEVERAL : launcher ? undefined : NO_LAUNCHER,
     async state(session) {
-      const { needsCode, isOpen } = await answer({ ask: "state", session });
-      return { needsCode: needsCode !== false, isOpen: isOpen === true };
+      const { needsCode, isOpen, folder } = await answer({ ask: "state", session });
+      return {
+        needsCode: needsCode !== false,
+        isOpen: isOpen === true,
+        ...typeof folder === "string" && { folder },
+      };
     },
     open: async (code) => String((await answer({ ask: "open", code })).session),
     run: async (task, session, signal) => await (await ran(task, session, signal)).json(),

@@ -10,6 +10,8 @@ import { html, render } from "./ui.js";
 
 /** How soon a page that could not be loaded is tried again, in milliseconds. */
 const AGAIN_MS = 1_000;
+const AWAY =
+  "This page could not get what it shows. It tries again by itself, and goes on as soon as the gateway answers. If the gateway has ended, start it again in its terminal.";
 
 const main = placeOf("main");
 const state = placeOf("state");
@@ -48,6 +50,8 @@ function open() {
   current.value = { name, query: queryInAddress() };
   showFrame(true);
   document.title = `${PAGES[name]?.title} · Laneway`;
+  let hasBegun = false;
+  const waiting = h("p", { class: "notice" }, AWAY);
   const again = async () => {
     try {
       if (!opened) {
@@ -57,6 +61,8 @@ function open() {
       }
       await opened?.refresh();
       if (mine !== turn) return;
+      hasBegun = true;
+      waiting.remove();
       say(failure);
       if (!isSessionKnown) await askWays();
       if (mine !== turn) return;
@@ -64,6 +70,8 @@ function open() {
       if (mine !== turn) return;
       if (error instanceof LoginNeeded) return askForKey(error.message);
       say(/** @type {Error} */ (error).message);
+      // A page that could not be drawn yet would be empty, or nothing but a heading.
+      if (!hasBegun) main.append(waiting);
     }
     if (mine === turn) timer = setTimeout(again, opened?.everyMs ?? AGAIN_MS);
   };
@@ -111,8 +119,8 @@ function askForKey(reason) {
   const first = reason.startsWith("No API key")
     ? [
       "These pages are for operators of this gateway. The command ",
-      h("code", {}, "keys create <name> --operator"),
-      " creates a key for them.",
+      h("code", {}, "deno task start keys create <name> --operator"),
+      " in the gateway's folder creates a key for them.",
     ]
     : [reason];
   const about = h("p", { class: "quiet" }, ...!hasSession.value ? first : ["Your session has ended."]);

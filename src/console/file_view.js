@@ -48,8 +48,22 @@ function kindOf(token, after) {
   return /^\s*:/.test(after) ? "name" : "string";
 }
 
-/** @param {import("./setup_api.js").PlannedFile} file */
-export function fileView({ path, text, before, isSecret }) {
+/**
+ * The whole path if the folder in which the gateway was started is known.
+ * @param {string} path
+ * @param {string} [folder]
+ */
+export function wholePath(path, folder) {
+  if (folder === undefined || /^(?:[\\/]|[A-Za-z]:)/.test(path)) return path;
+  const separator = /^[A-Za-z]:|\\/.test(folder) ? "\\" : "/";
+  return `${folder.replace(/[\\/]$/, "")}${separator}${path}`;
+}
+
+/**
+ * @param {import("./setup_api.js").PlannedFile} file
+ * @param {string} [folder] in which the gateway was started
+ */
+export function fileView({ path, text, before, isSecret }, folder) {
   const name = path.split(/[\\/]/).at(-1) ?? path;
   const tags = [
     before === undefined ? "new" : "changed",
@@ -65,7 +79,11 @@ export function fileView({ path, text, before, isSecret }) {
       " ",
       ...tags.map((tag) => h("span", { class: "badge", "data-tone": tag === "new" ? "good" : undefined }, tag)),
     ),
-    h("p", { class: "quiet" }, name === path ? "In the folder where the gateway was started." : path),
+    h(
+      "p",
+      { class: "quiet" },
+      name === path && folder === undefined ? "In the folder where the gateway was started." : wholePath(path, folder),
+    ),
     isSecret
       ? h("p", {}, "Your key or token. It is not shown here.")
       : before === undefined

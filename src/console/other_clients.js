@@ -9,6 +9,12 @@ import { copied } from "./file_view.js";
 /** The address of the gateway that serves this page, as clients write it. */
 export const here = () => new URL("../", location.href).href.replace(/\/$/, "");
 
+/** Whether only programs on this machine can use that address. */
+const isLoopback = () => /\/\/(127\.|localhost|\[::1)/.test(here());
+
+/** Stands for the address that other machines know the gateway's machine by. */
+const UNKNOWN = "ADDRESS-OF-THIS-MACHINE";
+
 /**
  * `offer`: the clients to choose from. `draw`: shows the settings for what is chosen now.
  * @param {Setup} setup
@@ -21,18 +27,19 @@ export function otherClients(setup, target) {
   const draw = () => settings.replaceChildren(...settingsFor(choice.value, setup, target()));
   choice.addEventListener("change", draw);
   draw();
-  const isLoopback = /\/\/(127\.|localhost|\[::1)/.test(here());
   const element = h(
     "details",
     { open: !setup.canAct, class: "card" },
     h("summary", {}, "A client on another machine, or one that is not in the list"),
     field,
     settings,
-    isLoopback
+    isLoopback()
       ? h(
         "p",
         { class: "quiet" },
-        "This gateway listens on this machine only. For others, create keys, and start it with --hostname 0.0.0.0.",
+        "If this gateway listens on this machine only, others cannot reach it: ",
+        h("a", { href: "#keys" }, "create keys"),
+        ", and start it with --hostname 0.0.0.0.",
       )
       : "",
   );
@@ -57,13 +64,27 @@ export function otherClients(setup, target) {
  * @param {Setup} setup
  * @param {{ lane?: string | undefined, model: string }} target
  */
-function settingsFor(client, { command }, { lane = "oss", model }) {
-  const options = `--url ${here()} --lane ${lane}${model === "" ? "" : ` --model '${model}'`}`;
-  const values = { "Base URL": `${here()}/${lane}/v1`, "Base URL without /v1": `${here()}/${lane}`, Model: model };
+function settingsFor(client, { command, canAct }, { lane = "oss", model }) {
+  // Without a launcher, clients on this machine are connected by the same command.
+  const isFar = canAct && isLoopback();
+  const url = isFar ? here().replace(/\/\/(\[[^\]]*\]|[^:/]*)/, `//${UNKNOWN}`) : here();
+  const options = `--url ${url} --lane ${lane}${model === "" ? "" : ` --model '${model}'`}`;
+  const values = { "Base URL": `${url}/${lane}/v1`, "Base URL without /v1": `${url}/${lane}`, Model: model };
   const rows = Object.entries(values).filter(([, value]) => value !== "");
   return [
-    h("p", {}, "With Laneway on that machine:"),
+    h("p", {}, isLoopback() && !canAct ? "With Laneway on this machine:" : "With Laneway on that machine:"),
     copied(`${command} connect ${client || "<client>"} ${options}`, "The command that connects it"),
+    ...isFar
+      ? [
+        h(
+          "p",
+          { class: "quiet" },
+          "Put the address of this machine in your network in place of ",
+          h("code", {}, UNKNOWN),
+          `. On this machine itself it is ${location.hostname}.`,
+        ),
+      ]
+      : [],
     ...client ? [] : [
       h(
         "p",

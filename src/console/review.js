@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** Files that are shown before they are written, and what became of them. */
 import { h, LoginNeeded } from "./dom.js";
-import { copied, fileView } from "./file_view.js";
+import { copied, fileView, wholePath } from "./file_view.js";
 import { act, readSetup } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
@@ -22,10 +22,11 @@ const MOST_TURNS = 120;
  * @param {HTMLElement} place
  * @param {Setup} setup
  * @param {Answers} answers
- * @param {{ onWritten(): void }} options
+ * @param {{ onWritten(): void, bar?: HTMLElement }} options `bar`: has buttons already, and gets the one that writes
  */
-export async function review(place, setup, answers, { onWritten }) {
-  const again = () => review(place, setup, answers, { onWritten });
+export async function review(place, setup, answers, { onWritten, bar }) {
+  const again = () => review(place, setup, answers, { onWritten, bar });
+  bar?.querySelector("button")?.remove();
   place.replaceChildren(h("p", { class: "busy", role: "status" }, "Preparing the files …"));
   /** @type {Planned} */
   let plan;
@@ -57,7 +58,7 @@ export async function review(place, setup, answers, { onWritten }) {
         place.replaceChildren(...outcomeOf(written, files, setup));
         return onWritten();
       }
-      problem.replaceChildren(...refused(written.reason, files, again));
+      problem.replaceChildren(...refused(written, files, again));
     } catch (error) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
@@ -66,11 +67,12 @@ export async function review(place, setup, answers, { onWritten }) {
     write.textContent = wordsFor(files);
   });
   place.replaceChildren(
-    ...files.map(fileView),
+    ...files.map((file) => fileView(file, setup.folder)),
     h("p", {}, effectOf(restart, setup)),
-    h("div", { class: "bar" }, write),
+    ...bar ? [] : [h("div", { class: "bar" }, write)],
     problem,
   );
+  bar?.prepend(write);
 }
 
 /**
@@ -141,7 +143,7 @@ function outcomeOf({ outcome, command, reason }, files, setup) {
             "div",
             {},
             h("p", {}, isSecret ? "Remove the secret:" : "Remove the new file:"),
-            copied(removal(path, setup), `Remove ${path}`),
+            copied(removal(wholePath(path, setup.folder), setup), `Remove ${path}`),
           )
           : isSecret
           ? h(
@@ -158,6 +160,7 @@ function outcomeOf({ outcome, command, reason }, files, setup) {
             copied(before, "Former text"),
           )
       ),
+      h("p", {}, "Then restart the gateway: stop it with Ctrl+C in its terminal, and start it again."),
     ),
   ];
 }
@@ -166,11 +169,18 @@ function outcomeOf({ outcome, command, reason }, files, setup) {
 const removal = (path, { platform }) => platform === "windows" ? `del "${path}"` : `rm '${path}'`;
 
 /**
- * @param {string} reason
+ * @param {Extract<Written, { ok: false }>} written
  * @param {readonly PlannedFile[]} files
  * @param {() => void} again
  */
-function refused(reason, files, again) {
+function refused({ reason, isOutdated }, files, again) {
+  const look = h("button", { type: "button", click: again }, "look at the files again");
+  if (isOutdated) {
+    const words = "Another page or an editor has changed a file: ";
+    return [
+      h("div", { class: "failure" }, h("p", {}, h("b", {}, "Nothing was written. "), words, look, ", then write.")),
+    ];
+  }
   return [
     h(
       "div",
@@ -180,8 +190,7 @@ function refused(reason, files, again) {
         "p",
         {},
         "Mend that and write again, ",
-        // Another page or an editor may have changed a file.
-        h("button", { type: "button", click: again }, "look at the files again"),
+        look,
         ", or write them yourself:",
       ),
       ...files.filter(({ isSecret }) => !isSecret).map(({ path, text }) =>

@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The guide: from nothing to a client that works. Each of its steps is a page of its own, and can be left and repeated. */
 import { h, queryInAddress } from "./dom.js";
-import { openWith, readSetup } from "./setup_api.js";
+import { draft, openWith, reached, readSetup, workingModels } from "./setup_api.js";
 import { clientStep } from "./setup_clients.js";
 import { codeForm } from "./setup_code.js";
 import { filesStep } from "./setup_files.js";
@@ -13,9 +13,10 @@ import { sourcesStep } from "./setup_sources.js";
 /** @typedef {import("./setup_api.js").Setup} Setup */
 /**
  * @typedef {{ title: string, question?: string, name: string, hint: string, isPassive?: true,
- *   open(place: HTMLElement, setup: Setup): { refresh?(setup: Setup): void | Promise<void>, everyMs?: number } }} Step
+ *   open(place: HTMLElement, setup: Setup, onDone: (title?: string) => void): { refresh?(setup: Setup): void | Promise<void>, everyMs?: number } }} Step
  *
  * `question`: the title for those who have nothing yet. `isPassive`: it starts and writes nothing, so it needs no code.
+ * `onDone`: called with each step that was done, and with the title that the page then has.
  *
  * @type {Record<string, Step>}
  */
@@ -79,23 +80,32 @@ export const clients = {
 /**
  * @param {HTMLElement} main
  * @param {Step} step
- * @param {HTMLElement} [steps] the way to the others
+ * @param {ReturnType<typeof stepsAt>} [steps] the way to the others
  * @param {string} [code] from the address
  */
 function openStep(main, step, steps, code) {
   const intro = h("p", { class: "intro", hidden: true });
   const title = h("h1", {}, step.title);
+  const hint = h("p", { class: "quiet" }, step.hint);
   const place = h("div", { class: "guide" });
-  main.append(
-    h(
-      "div",
-      { class: "page" },
-      ...steps ? [steps] : [],
-      h("header", { class: "page-head" }, h("div", {}, title, h("p", { class: "quiet" }, step.hint))),
-      intro,
-      place,
-    ),
-  );
+  const head = h("header", { class: "page-head" }, h("div", {}, title, hint));
+  main.append(h("div", { class: "page" }, ...steps ? [steps.element] : [], head, intro, place));
+  /** @type {Setup} */
+  let last;
+  /** @type {string | undefined} */
+  let finished;
+  const isGuide = () => last.isFresh && steps !== undefined;
+  const draw = () => {
+    steps?.mark(doneSteps(last));
+    title.textContent = finished ?? (isGuide() && step.question || step.title);
+    hint.hidden = finished !== undefined;
+  };
+  const onDone = (/** @type {string | undefined} */ words) => {
+    finished ??= words;
+    draw();
+    // What was written may have changed more than this page knows.
+    void readSetup().then((now) => (last = now, draw()), () => {});
+  };
   /** @type {ReturnType<Step["open"]> | undefined} */
   let opened;
   return {
@@ -104,12 +114,11 @@ function openStep(main, step, steps, code) {
     },
     async refresh() {
       /** @type {Setup} */
-      const now = await readSetup();
-      const isGuide = now.isFresh && steps !== undefined;
-      intro.hidden = !isGuide;
-      title.textContent = isGuide ? step.question ?? step.title : step.title;
-      if (isGuide && intro.childElementCount === 0) intro.append(...introOf());
-      if (!opened) opened = await begin(place, step, now, code);
+      const now = last = await readSetup();
+      intro.hidden = !isGuide();
+      draw();
+      if (isGuide() && intro.childElementCount === 0) intro.append(...introOf());
+      if (!opened) opened = await begin(place, step, now, { code, onDone });
       await opened.refresh?.(now);
     },
   };
@@ -124,19 +133,46 @@ function introOf() {
   ];
 }
 
-/** @param {string} current */
+/**
+ * The keys of the steps that are done.
+ * @param {Setup} setup
+ * @returns {ReadonlySet<string>}
+ */
+function doneSteps(setup) {
+  const isServing = !setup.isFresh && workingModels(setup).length > 0;
+  const isWaiting = draft.sources.length > 0 || draft.models.length > 0;
+  const done = {
+    upstream: isServing || draft.sources.length > 0,
+    models: isServing || draft.models.length > 0,
+    files: isServing && !isWaiting,
+  };
+  return new Set([...Object.entries(done).flatMap(([key, isDone]) => isDone ? [key] : []), ...reached]);
+}
+
+/**
+ * The way to all steps. `mark`: shows which are done.
+ * @param {string} current
+ */
 function stepsAt(current) {
-  return h(
-    "nav",
-    { "aria-label": "Steps of the setup" },
-    h(
-      "ol",
-      { class: "steps" },
-      ...Object.entries(STEPS).map(([key, { name }]) =>
-        h("li", {}, h("a", { href: `#setup?${key}`, "aria-current": key === current ? "step" : undefined }, name))
-      ),
+  const links = Object.entries(STEPS).map(([key, { name }]) => {
+    const done = h("span", { class: "visually-hidden", hidden: true }, "(done)");
+    const attributes = { href: `#setup?${key}`, "aria-current": key === current ? "step" : undefined };
+    return { key, done, link: h("a", attributes, name, done) };
+  });
+  return {
+    element: h(
+      "nav",
+      { "aria-label": "Steps of the setup" },
+      h("ol", { class: "steps" }, ...links.map(({ link }) => h("li", {}, link))),
     ),
-  );
+    /** @param {ReadonlySet<string>} steps */
+    mark(steps) {
+      for (const { key, done, link } of links) {
+        done.hidden = !steps.has(key);
+        link.classList.toggle("past", steps.has(key));
+      }
+    },
+  };
 }
 
 /**
@@ -144,10 +180,10 @@ function stepsAt(current) {
  * @param {HTMLElement} place
  * @param {Step} step
  * @param {Setup} now
- * @param {string | undefined} code from the address
+ * @param {{ code: string | undefined, onDone(title?: string): void }} more `code`: from the address
  * @returns {Promise<ReturnType<Step["open"]>>}
  */
-async function begin(place, step, now, code) {
+async function begin(place, step, now, { code, onDone }) {
   const notice = now.canAct || now.why === undefined || step.isPassive
     ? []
     : [h("p", { class: "notice" }, `${now.why.replace(/\.$/, "")}. The commands and texts below do the same.`)];
@@ -158,12 +194,12 @@ async function begin(place, step, now, code) {
   if (code !== undefined && now.canAct && now.needsCode) {
     await openWith(code).then(() => isOpen = true, (error) => problem = error.message);
   }
-  if (!now.canAct || !now.needsCode || isOpen || step.isPassive) return step.open(body, now);
+  if (!now.canAct || !now.needsCode || isOpen || step.isPassive) return step.open(body, now, onDone);
   /** @type {ReturnType<Step["open"]>} */
   let opened = {};
   const form = codeForm(() => {
     body.replaceChildren();
-    opened = step.open(body, now);
+    opened = step.open(body, now, onDone);
     body.querySelector("input")?.focus();
   }, problem);
   body.replaceChildren(form);

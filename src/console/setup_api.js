@@ -18,12 +18,12 @@ import { textsIn } from "./wires.js";
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, needsKey?: boolean,
  *   command: string,
- *   isLocal: boolean, platform: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
+ *   isLocal: boolean, platform: string, folder?: string, upstreams: { name: string, title?: string, state: string, reason?: string }[], models: Model[],
  *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
  * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
- *   | { ok: false, reason: string }} Written
+ *   | { ok: false, reason: string, isOutdated?: true }} Written
  */
 
 /** The actions need a one-time code, or the one that was given opens nothing any more. */
@@ -37,6 +37,12 @@ const nothing = () => ({ sources: [], models: [], default: undefined });
 
 /** The choices that are not written yet. */
 export let draft = nothing();
+
+/**
+ * The steps behind the files that were done in this tab.
+ * @type {Set<"client" | "first">}
+ */
+export const reached = new Set();
 
 /** The default that was written last: pages propose it first. */
 let written = "";

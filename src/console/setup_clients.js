@@ -4,20 +4,21 @@
 import { h, LoginNeeded } from "./dom.js";
 import { fileView } from "./file_view.js";
 import { otherClients } from "./other_clients.js";
-import { act, connecting, workingModels } from "./setup_api.js";
+import { act, connecting, reached, workingModels } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
 /**
  * @typedef {import("./setup_api.js").Setup} Setup
  * @typedef {import("./setup_api.js").Found["clients"][number]} Client
- * @typedef {{ client: string, ok: boolean, reason?: string, changed?: string[], undo?: string }} Result
+ * @typedef {{ client: string, ok: boolean, reason?: string, keyCure?: string, changed?: string[], undo?: string }} Result
  */
 
 /**
  * @param {HTMLElement} place
  * @param {Setup} setup
+ * @param {() => void} onDone
  */
-export function clientStep(place, setup) {
+export function clientStep(place, setup, onDone) {
   const found = h("div");
   const working = workingModels(setup);
   const model = h(
@@ -31,6 +32,10 @@ export function clientStep(place, setup) {
     return { lane, model: rest.join("/"), ...key.value.trim() !== "" && { key: key.value.trim() } };
   };
   const others = otherClients(setup, target);
+  const onConnected = () => {
+    reached.add("client");
+    onDone();
+  };
   const none = h(
     "p",
     { class: "notice" },
@@ -43,8 +48,8 @@ export function clientStep(place, setup) {
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
     setup.canAct && setup.needsKey && working.length > 0
       ? h(
-        "div",
-        {},
+        "form",
+        { submit: (/** @type {Event} */ event) => enter(event, found) },
         h("label", { class: "field" }, "Key for the client", key),
         h(
           "p",
@@ -60,32 +65,50 @@ export function clientStep(place, setup) {
     h("div", { class: "bar next" }, next),
   );
   model.addEventListener("change", others.draw);
-  if (setup.canAct) void look(found, target, others.offer);
+  if (setup.canAct) void look(found, target, { offer: others.offer, onConnected });
   return {};
+}
+
+/**
+ * The key that was entered is for the only client, or for the one that is chosen next.
+ * @param {Event} event
+ * @param {HTMLElement} found
+ */
+function enter(event, found) {
+  event.preventDefault();
+  const [first, ...more] = /** @type {NodeListOf<HTMLButtonElement>} */ (
+    found.querySelectorAll('button[aria-label^="Connect"]')
+  );
+  if (more.length === 0) first?.click();
+  else first?.focus();
 }
 
 /**
  * @param {HTMLElement} found
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
- * @param {(clients: readonly Client[], isOnlyWay: boolean) => void} offer
+ * @param {{ offer(clients: readonly Client[], isOnlyWay: boolean): void, onConnected(): void }} hooks
  */
-async function look(found, target, offer) {
+async function look(found, target, hooks) {
   found.replaceChildren(h("p", { class: "busy", role: "status" }, "Looking for clients on this machine …"));
   try {
     const { clients } = await withCode(found, () => act("find", {}));
     const own = clients.filter((/** @type {Client} */ { isInstalled, isConnected, isByHand }) =>
       (isInstalled || isConnected) && !isByHand
     );
-    offer(clients, own.length === 0);
+    hooks.offer(clients, own.length === 0);
     found.replaceChildren(
       h("h2", {}, "Found on this machine"),
       own.length > 0
-        ? h("ul", { class: "cards" }, ...own.map((/** @type {Client} */ client) => cardOf(client, target)))
+        ? h(
+          "ul",
+          { class: "cards" },
+          ...own.map((/** @type {Client} */ client) => cardOf(client, target, hooks.onConnected)),
+        )
         : h(
           "p",
           {},
           "No client that Laneway knows is installed here. Install one and ",
-          h("button", { type: "button", click: () => look(found, target, offer) }, "look again"),
+          h("button", { type: "button", click: () => look(found, target, hooks) }, "look again"),
           ", or copy the settings below.",
         ),
     );
@@ -93,7 +116,7 @@ async function look(found, target, offer) {
     if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
     found.replaceChildren(
       h("p", { class: "error", role: "alert" }, /** @type {Error} */ (error).message),
-      h("button", { type: "button", click: () => look(found, target, offer) }, "Look again"),
+      h("button", { type: "button", click: () => look(found, target, hooks) }, "Look again"),
     );
   }
 }
@@ -101,8 +124,9 @@ async function look(found, target, offer) {
 /**
  * @param {Client} client
  * @param {() => { lane: string | undefined, model: string, key?: string }} target
+ * @param {() => void} onConnected
  */
-function cardOf({ id, title, isConnected }, target) {
+function cardOf({ id, title, isConnected }, target, onConnected) {
   const state = h("span", { class: "badge" });
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
@@ -134,6 +158,7 @@ function cardOf({ id, title, isConnected }, target) {
       );
       if (result?.ok) {
         if (!how.print) draw(!how.undo);
+        if (!how.print && !how.undo) onConnected();
         steps.append(...how.print ? [] : [h("li", { class: "done" }, doneWords(title, how.undo === true, result))]);
       } else {
         // The reason repeats the steps.
@@ -189,7 +214,9 @@ async function following(order, steps, shown) {
     if (typeof line.step === "string") steps.append(h("li", {}, line.step));
     if (Array.isArray(line.files)) {
       shown.replaceChildren(
-        ...line.files.length > 0 ? line.files.map(fileView) : [h("p", {}, "It already has these settings.")],
+        ...line.files.length > 0
+          ? line.files.map((/** @type {import("./setup_api.js").PlannedFile} */ file) => fileView(file))
+          : [h("p", {}, "It already has these settings.")],
       );
       result ??= { client: order.client, ok: true };
     }
@@ -210,5 +237,8 @@ function doneWords(title, isUndo, { changed = [] }) {
  */
 function failureOf(title, result) {
   const reason = result?.reason ?? "It ended without saying why: look at the terminal where the gateway runs.";
-  return [h("div", { class: "failure" }, h("p", {}, h("b", {}, `${title} was not changed. `), reason))];
+  const cure = result?.keyCure === undefined ? [] : [
+    h("p", {}, h("a", { href: "#keys" }, "Create a key"), ", and enter it above as the key for the client."),
+  ];
+  return [h("div", { class: "failure" }, h("p", {}, h("b", {}, `${title} was not changed. `), reason), ...cure)];
 }

@@ -12,8 +12,9 @@ import { commandsOf, fileOf } from "./by_hand.js";
 /**
  * @param {HTMLElement} place
  * @param {Setup} setup
+ * @param {(title?: string) => void} onDone
  */
-export function filesStep(place, setup) {
+export function filesStep(place, setup, onDone) {
   const back = h("a", { class: "button", href: "#setup?models" }, "Back");
   const next = h("a", { class: "button primary", href: "#setup?client" }, "Connect a client");
   if (draft.sources.length === 0 && draft.models.length === 0) {
@@ -37,8 +38,10 @@ export function filesStep(place, setup) {
   const body = h("div");
   place.append(body, bar);
   void review(body, setup, answersOf(), {
+    bar,
     onWritten() {
       forgetDraft();
+      onDone("The files are written");
       bar.replaceChildren(next, h("a", { class: "button", href: "#setup?upstream" }, "Add another upstream"));
       next.focus();
     },

@@ -7,7 +7,7 @@ import { factsOf } from "./facts.js";
 import { hasSession } from "./frame/sidebar.js";
 import { copied } from "./file_view.js";
 import { RECORDING } from "./switches.js";
-import { workingModels } from "./setup_api.js";
+import { reached, workingModels } from "./setup_api.js";
 import { here } from "./other_clients.js";
 import { turnOn } from "./turn_on.js";
 
@@ -19,8 +19,9 @@ const MOST_EARLIER = 3;
 /**
  * @param {HTMLElement} place
  * @param {import("./setup_api.js").Setup} setup
+ * @param {() => void} onDone
  */
-export function firstStep(place, setup) {
+export function firstStep(place, setup, onDone) {
   const entries = new Entries();
   const state = h("p", { class: "busy", role: "status" }, "Waiting for a request …");
   const shown = h("div");
@@ -69,6 +70,10 @@ export function firstStep(place, setup) {
       const latest = !isFirst && entries.ended.length > known ? entries.ended[0] : undefined;
       if (latest) {
         state.className = "done";
+        if (!(latest.status !== undefined && latest.status >= 400)) {
+          reached.add("first");
+          onDone();
+        }
         state.textContent = latest.status !== undefined && latest.status >= 400
           ? "A request has arrived, and was answered with an error. The facts say why."
           : "It works: your request has arrived and was answered.";

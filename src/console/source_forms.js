@@ -165,9 +165,10 @@ export function serverForm({ setup, place, add }) {
   const byHand = sending(
     wordsOf(setup),
     () => {
-      const baseUrl = withScheme(address.value.trim());
+      const typed = address.value.trim();
+      const baseUrl = withScheme(typed);
       const key = secret.value.trim();
-      return add({ kind: "server", baseUrl, ...key !== "" && { secret: key } }, hostOf(baseUrl));
+      return add({ kind: "server", baseUrl, ...key !== "" && { secret: key } }, hostOf(baseUrl) ?? typed);
     },
     h("h2", {}, "At another address"),
     h("label", { class: "field" }, "Address", address),
@@ -187,9 +188,13 @@ function withScheme(address) {
   return /^\w+:\/\//.test(address) ? address : ["http:", "", address].join("/");
 }
 
-/** @param {string} address */
+/**
+ * Absent if the user would not recognize it.
+ * @param {string} address
+ */
 function hostOf(address) {
-  return URL.parse(address)?.host ?? address;
+  const host = URL.parse(address)?.host;
+  return host && address.toLowerCase().includes(host) ? host : undefined;
 }
 
 /**

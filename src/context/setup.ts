@@ -75,8 +75,11 @@ export interface SetupDesk {
   platform: string;
   /** Why no command can be run for a page. Absent if it can. */
   why?: string;
-  /** `needsCode`: whether pages have to give the one-time code. `isOpen`: whether this page has done so. */
-  state(session: string | undefined): Promise<{ needsCode: boolean; isOpen: boolean }>;
+  /**
+   * `needsCode`: whether pages have to give the one-time code. `isOpen`: whether this page has done so. `folder`: where the gateway was
+   * started, for a page that is open.
+   */
+  state(session: string | undefined): Promise<{ needsCode: boolean; isOpen: boolean; folder?: string }>;
   /** Exchanges the one-time code for a session. Throws `permission` if the code is wrong. */
   open(code: string): Promise<string>;
   /** The JSON that a command prints. Throws `permission` without a session, and `unavailable` if the command fails. */

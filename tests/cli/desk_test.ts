@@ -63,7 +63,11 @@ Deno.test("desk: whoever has no token gets no answer, whatever is sent", async (
       "x".repeat(3 * 2 ** 20),
     ];
     for (const question of questions) assertEquals(await send(question), "", question.slice(0, 80));
-    assertEquals(await ask({ ask: "state" }), [{ ok: true }, { needsCode: false, isOpen: true }]);
+    assertEquals(await ask({ ask: "state" }), [{ ok: true }, {
+      needsCode: false,
+      isOpen: true,
+      folder: Deno.cwd(),
+    }]);
     gateway.dismiss();
     assertEquals(await ask({ ask: "state" }), [], "The token ends with its gateway");
     assertEquals(desk.admit().token === token, false);
@@ -81,7 +85,11 @@ Deno.test("desk: while codes are needed, only a session may run and restart; key
     }
     const [, opened] = await ask({ ask: "open", code });
     const session = opened!.session;
-    assertEquals(await ask({ ask: "state", session }), [{ ok: true }, { needsCode: true, isOpen: true }]);
+    assertEquals(await ask({ ask: "state", session }), [{ ok: true }, {
+      needsCode: true,
+      isOpen: true,
+      folder: Deno.cwd(),
+    }]);
     assertEquals(await ask({ ask: "restart", port: 8000, session }), [{ ok: true }, { outcome: "restarted" }]);
     assertEquals(await ask({ ask: "restart", port: 1, session }), [{ ok: true }, {
       outcome: "failed",

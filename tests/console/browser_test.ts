@@ -160,6 +160,9 @@ inBrowser(
     await page.getByText("Requests, latest first: 1").waitFor();
     await desk.stop();
     await page.getByText("The gateway is not responding").waitFor();
+    await page.getByRole("link", { name: "Set up" }).click();
+    await page.getByText("goes on as soon as the gateway answers").waitFor();
+    await page.getByRole("link", { name: "Live" }).click();
     desk.start();
     // As many as the page has seen already: they are others all the same.
     await ask(desk);
@@ -193,7 +196,8 @@ inBrowser(
   async (desk) => {
     const { page, complaints } = desk;
     await page.goto(`${desk.url}/console`);
-    await page.getByText("These pages are for operators of this gateway. The command keys create").waitFor();
+    await page.getByText("These pages are for operators of this gateway. The command deno task start keys create")
+      .waitFor();
     await page.getByLabel("Operator key").fill(OPS);
     await desk.stop();
     await page.getByRole("button", { name: "Log in" }).click();

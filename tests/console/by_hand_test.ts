@@ -1,6 +1,7 @@
 /** The texts that the guide proposes: names of models, and the command and the file for users without a launcher. */
 import { assert, assertEquals } from "@std/assert";
 import { commandsOf, fileOf } from "../../src/console/by_hand.js";
+import { wholePath } from "../../src/console/file_view.js";
 import { freeName, isForChat } from "../../src/console/model_names.js";
 import type { Answers } from "../../src/programs/init/answers.ts";
 import { parseOptions } from "../../src/programs/init/options.ts";
@@ -19,6 +20,25 @@ const ANSWERS: Answers = {
   ],
   default: "it's",
 };
+
+Deno.test("guide: a file is named by its whole path where the folder is known", () => {
+  const paths = [
+    wholePath("gateway.json", "/home/anna"),
+    wholePath("gateway.json", "/"),
+    wholePath("/etc/gateway.json", "/home/anna"),
+    wholePath("gateway.json", "C:\\lane"),
+    wholePath("D:\\gateway.json", "C:\\lane"),
+    wholePath("gateway.json"),
+  ];
+  assertEquals(paths, [
+    "/home/anna/gateway.json",
+    "/gateway.json",
+    "/etc/gateway.json",
+    "C:\\lane\\gateway.json",
+    "D:\\gateway.json",
+    "gateway.json",
+  ]);
+});
 
 Deno.test("guide: a model gets a short name that nobody has, and a typed one stays", () => {
   const names = ["openai/gpt-oss-120b", "qwen3-coder:30b", "qwen3:latest", "/models/Llama-3.gguf", "größe/Ä ß"];

@@ -23,7 +23,7 @@ async function play(page: Page): Promise<void> {
   await page.getByLabel("Prompt", { exact: true }).fill("What is a lane?");
   await page.getByLabel("Model 1", { exact: true }).fill("oss/glm-5.3");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/kimi-k3");
-  await page.getByLabel("Model 2 wire").selectOption("responses");
+  await page.getByLabel("Model 2 API").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Done").nth(1).waitFor();
 }

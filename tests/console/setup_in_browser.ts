@@ -1,9 +1,9 @@
 /** The guide in a browser. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
-import { CHAT, chatBody } from "../support/app.ts";
+import { CHAT, chatBody, CONFIG } from "../support/app.ts";
 import { until } from "../support/wait.ts";
-import { type Case, type Desk, faultsOf } from "./desk.ts";
+import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
 import { CODES, GOOD_KEY, type Rig, type Script, setupRig } from "./setup_rig.ts";
 
 /** The rig of the case that runs: each case has its own. */
@@ -76,21 +76,32 @@ async function wholeWay({ page, url, complaints, app }: Desk, { tasks }: Rig, sc
   await button(page, "Write these 2 files").click();
   await page.getByText("Nothing was written. The folder /home/anna cannot be written").waitFor();
   delete script.refusal;
-  await button(page, "look at the files again").click();
+  script.isOutdated = true;
   await button(page, "Write these 2 files").click();
+  await page.getByText("Another page or an editor has changed a file: look at the files again, then write.").waitFor();
+  delete script.isOutdated;
+  await button(page, "look at the files again").click();
+  const [write, back] = [button(page, "Write these 2 files"), link(page, "Back")];
+  const [one, other] = [await write.boundingBox(), await back.boundingBox()];
+  assert(one!.y < other!.y + other!.height && other!.y < one!.y + one!.height, "They stand on one row");
+  await write.click();
   await page.getByText("Written. The gateway has restarted and uses it now.").waitFor();
+  await page.getByRole("heading", { name: "The files are written" }).waitFor();
+  await link(page, "Files (done)").waitFor();
   const written = tasks.findLast((task) => task.do === "write");
   assert(written?.do === "write");
   const answers = written.answers as { default?: string; models: { name: string }[] };
   assertEquals([answers.default, answers.models[0]?.name], ["fast", "my-qwen"]);
   await page.getByText("How to undo it").click();
   await page.getByText("rm '/home/anna/gateway.json'").waitFor();
+  await page.getByText("Then restart the gateway").waitFor();
 
   await link(page, "Connect a client").click();
   await button(page, "Show the change: Claude Code").click();
   await page.getByText('+   "model": "sandbox"').waitFor();
   await button(page, "Connect: Claude Code").click();
   await page.getByText("Claude Code works with this gateway.").waitFor();
+  await link(page, "Client (done)").waitFor();
   await isNarrow(page);
   assertEquals(await faultsOf(page), []);
   await button(page, "Undo: Claude Code").click();
@@ -140,6 +151,9 @@ async function servers({ page, url }: Desk): Promise<void> {
   await button(page, "Test and add").click();
   await page.getByRole("alert").getByText("the connection was refused. ").waitFor();
   await page.getByText("Start the server.").waitFor();
+  await page.getByLabel("Address", { exact: true }).fill("foo bar");
+  await button(page, "Test and add").click();
+  await page.getByText("foo bar was not added.").waitFor();
   await page.getByLabel("Address", { exact: true }).fill(`localhost:${new URL(url).port}/oss/v1`);
   await button(page, "Test and add").click();
   await page.getByRole("alert").getByText("This is the address of this gateway").waitFor();
@@ -200,12 +214,18 @@ async function failingClient({ page, url }: Desk, _: Rig, script: Script): Promi
   assertEquals(await button(page, "Connect: opencode").count(), 0, "It is not installed");
   await page.getByText("A client on another machine").click();
   await page.getByRole("combobox", { name: "Client", exact: true }).selectOption("opencode");
-  await page.getByText("deno task start connect opencode --url").waitFor();
+  await page.getByText("deno task start connect opencode --url http://ADDRESS-OF-THIS-MACHINE:").waitFor();
+  assertEquals(await link(page, "create keys").getAttribute("href"), "#keys");
   await page.getByText("Running the client for one turn").waitFor();
   assert(await button(page, "Connect: Claude Code").isDisabled());
   held.resolve();
   assertEquals(await faultsOf(page), []);
   await page.getByText("Claude Code was not changed. Claude Code answered with an error: no such model").waitFor();
+  Object.assign(script, { failure: "The gateway refuses the key", keyCure: "create one with: keys create" });
+  await button(page, "Connect: Claude Code").click();
+  await page.getByText("Claude Code was not changed. The gateway refuses the key").waitFor();
+  assertEquals(await link(page, "Create a key").getAttribute("href"), "#keys");
+  assertEquals(await page.getByText("keys create").count(), 0, "The terminal's words");
 }
 
 /** A file that is there is changed, not replaced; what needs a restart by hand says what to type. */
@@ -222,6 +242,7 @@ async function changing({ page, url }: Desk): Promise<void> {
   await page.getByText("New hosts need a restart.").waitFor();
   assertStringIncludes(await page.getByLabel("Changes, line by line").innerText(), '+   "lanes": {');
   assertEquals(await faultsOf(page), []);
+  await page.getByText("/home/anna/gateway.json", { exact: true }).waitFor();
   await button(page, "Write this file").click();
   await page.getByText("Stop it with Ctrl+C in its terminal, then type:").waitFor();
   await page.getByText("deno task start --config here").waitFor();
@@ -296,6 +317,20 @@ async function sidebarLater({ page, url }: Desk): Promise<void> {
   assertEquals(await link(page, "Set up").count(), 0);
 }
 
+/** Enter in the field of the key goes on to the clients that it is for. */
+async function keyByEnter(desk: Desk): Promise<void> {
+  const { page, url } = desk;
+  await logIn(desk);
+  await page.goto(`${url}/console/#setup?client`);
+  await button(page, "Connect: Claude Code").waitFor();
+  await page.getByLabel("Key for the client").fill("a-key");
+  await page.keyboard.press("Enter");
+  await until(() => page.evaluate("document.activeElement?.textContent === 'Connect'"));
+  assertEquals(await page.getByLabel("Key for the client").inputValue(), "a-key");
+  await page.keyboard.press("Enter");
+  await page.getByText("Claude Code works with this gateway.").waitFor();
+}
+
 export const setupCases: readonly Case[] = [
   scripted(
     "from nothing to the first request, on a phone",
@@ -305,11 +340,20 @@ export const setupCases: readonly Case[] = [
   scripted("a code opens one tab, and its address forgets it", { needsCode: true }, secondTab),
   scripted("servers that are down or absent, and long lists", { servers: [] }, servers),
   scripted("without a launcher it says what to type", { why: "A container has no launcher." }, withoutLauncher),
+  {
+    name: "guide: Enter in the key's field goes on to the clients",
+    app: () =>
+      setupRig({ isFresh: false }, {
+        config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+      }).app,
+    run: keyByEnter,
+  },
   scripted("a client that fails its test", { isFresh: false }, failingClient),
   scripted(
     "a file that is there is changed, and used by hand",
     {
       isFresh: false,
+      folder: "/home/anna",
       restart: "New hosts need a restart",
       effect: { outcome: "by-hand", command: "deno task start --config here" },
     },

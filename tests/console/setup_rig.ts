@@ -23,6 +23,10 @@ export interface Script {
   restart?: string;
   /** Why the folder cannot be written, while it is set. */
   refusal?: string;
+  /** Whether the files have changed since the plan. */
+  isOutdated?: true;
+  /** Where the gateway was started, if its paths begin there. */
+  folder?: string;
   servers?: Found["servers"];
   /** Waited for before the steps of a client's proof go on. */
   proof?: Promise<void>;
@@ -30,6 +34,7 @@ export interface Script {
   isForgetful?: boolean;
   /** What the proof ends with. */
   failure?: string;
+  keyCure?: string;
 }
 
 export interface Rig {
@@ -86,7 +91,7 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
     command: "deno task start",
     platform: "linux",
     why: script.why,
-    state: (session) => Promise.resolve({ needsCode, isOpen: sessions.has(session ?? "") }),
+    state: (session) => Promise.resolve({ needsCode, isOpen: sessions.has(session ?? ""), folder: script.folder }),
     open(code) {
       if (code !== CODES[opened]) {
         throw new GatewayError("permission", "This is not the newest code: the terminal shows it");
@@ -127,6 +132,7 @@ function answerTo(task: SetupTask, script: Script): object {
     return "source" in found ? { ...found, source: { ...found.source as Source, secret: undefined } } : found;
   }
   if (task.do === "plan") return planned(task.answers as Answers, script);
+  if (script.isOutdated) return { ok: false, reason: "The files have changed", isOutdated: true };
   if (script.refusal !== undefined) return { ok: false, reason: script.refusal };
   return { ok: true, files: ["/home/anna/gateway.json"] };
 }
@@ -156,8 +162,9 @@ const FILE = "/home/anna/gateway.json";
 const FACTS = factsFor({ path: FILE, program: { platform: deno, plugins: {} } });
 
 /** As the command plans it, for the folder of a user who has no file or the one above. */
-function planned(answers: Answers, { isFresh = true }: Script): Plan {
-  const plan = planFiles(answers, { path: FILE, text: isFresh ? undefined : BEFORE }, FACTS);
+function planned(answers: Answers, { isFresh = true, folder }: Script): Plan {
+  const path = folder === undefined ? FILE : FILE.slice(folder.length + 1);
+  const plan = planFiles(answers, { path, text: isFresh ? undefined : BEFORE }, FACTS);
   if ("problems" in plan) return { ok: false, problems: plan.problems };
   const files = plan.files.map((file) => ({
     ...file,
@@ -166,7 +173,7 @@ function planned(answers: Answers, { isFresh = true }: Script): Plan {
   return { ok: true, files, version: "1" };
 }
 
-async function* linesOf(task: SetupTask, { proof, failure }: Script): AsyncGenerator<string> {
+async function* linesOf(task: SetupTask, { proof, failure, keyCure }: Script): AsyncGenerator<string> {
   if (task.do !== "connect") return;
   const line = (value: object) => `${JSON.stringify(value)}\n`;
   const path = "/home/anna/.claude/settings.json";
@@ -177,5 +184,5 @@ async function* linesOf(task: SetupTask, { proof, failure }: Script): AsyncGener
   if (!task.undo) yield line({ step: "Running the client for one turn" });
   await proof;
   const changed = failure === undefined ? [path] : [];
-  yield line({ result: { client: task.client, ok: failure === undefined, reason: failure, changed } });
+  yield line({ result: { client: task.client, ok: failure === undefined, reason: failure, keyCure, changed } });
 }

@@ -10,7 +10,7 @@ import { openDialog } from "../dialog/mod.ts";
 import type { Desk } from "./change.ts";
 import { clientsFor } from "./choose_clients.ts";
 import { foundClients } from "./found_clients.ts";
-import { ConnectError } from "./gateway.ts";
+import { ConnectError, KeyError } from "./gateway.ts";
 import { dataFolder, isInstalled, machineOf, receiptPath } from "./machine.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { failed, type Outcome, type ShownFile } from "./outcome.ts";
@@ -109,8 +109,12 @@ async function attempt(client: Client, options: Options, desk: Desk, asking: Pro
     return options.undo ? undo(client, options, desk, asking) : await setUp(client, options, desk, asking);
   } catch (error) {
     if (!isTheirs(error)) throw error;
-    return failed((error as Error).message);
+    return failed((error as Error).message, { keyCure: keyCureIn(error) });
   }
+}
+
+function keyCureIn(error: unknown): string | undefined {
+  return error instanceof KeyError ? error.cure : undefined;
 }
 
 /** Errors of the file system are the user's to fix, too. */
@@ -119,13 +123,11 @@ function isTheirs(error: unknown): boolean {
 }
 
 function report({ name }: Client, outcome: Outcome, { json, undo }: Options, { platform, streams }: Program): void {
-  const { ok, reason, changed } = outcome;
+  const { ok, reason, keyCure, changed } = outcome;
   if (json) {
     const back = ok && !undo && changed.length > 0 ? { undo: `${invocation(platform)} connect ${name} --undo` } : {};
-    streams.print(
-      JSON.stringify({ result: { client: name, ok, ...reason !== undefined && { reason }, changed, ...back } }),
-    );
-  } else if (!ok && !outcome.isSaid) streams.say(reason!);
+    streams.print(JSON.stringify({ result: { client: name, ok, reason, keyCure, changed, ...back } }));
+  } else if (!ok && !outcome.isSaid) streams.say(keyCure === undefined ? reason! : `${reason}: ${keyCure}`);
 }
 
 async function printFiles(
@@ -147,7 +149,8 @@ async function printFiles(
     return 0;
   } catch (error) {
     if (!isTheirs(error)) throw error;
-    const result = { client: chosen[0]!.name, ok: false, reason: (error as Error).message, changed: [] };
+    const reason = (error as Error).message;
+    const result = { client: chosen[0]!.name, ok: false, reason, keyCure: keyCureIn(error), changed: [] };
     print(JSON.stringify({ result }));
     return 1;
   }

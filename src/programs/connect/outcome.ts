@@ -4,6 +4,8 @@ export interface Outcome {
   ok: boolean;
   /** Why it is not connected, or not disconnected. */
   reason?: string;
+  /** How to give the command another key. Present if the gateway wants one. */
+  keyCure?: string;
   /** The files that are different now. */
   changed: string[];
   /** The exit code. */

@@ -80,12 +80,15 @@ export async function setUp(client: Client, options: Options, desk: Desk, asking
   if (plan.isChange && !isAgreed(`Set up ${client.title}?`, options, asking)) {
     return failed("Nothing was changed. Add --yes to make the change without being asked", { code: 2 });
   }
-  return { ...await change(plan, { ...proving, keep: options.keep }, desk), model: connection.model };
+  return {
+    ...await change(plan, { ...proving, keep: options.keep, isJson: options.json }, desk),
+    model: connection.model,
+  };
 }
 
 async function change(
   plan: Planned,
-  { keep, ...proving }: Proving & { keep: boolean },
+  { keep, isJson, ...proving }: Proving & { keep: boolean; isJson: boolean },
   desk: Desk,
 ): Promise<Outcome> {
   const { machine, print, during } = desk;
@@ -102,7 +105,7 @@ async function change(
   }
   if (!keep) takeBack();
   const after = keep ? "the change was kept" : "the change was undone";
-  print(`The test failed; ${after}${keep ? "" : ". --keep keeps it"}`);
+  print(`The test failed; ${after}${keep || isJson ? "" : ". --keep keeps it"}`);
   const reason = `The test failed, and ${after}: ${lines.join(". ")}`;
   return failed(reason, { isSaid: true, changed: keep ? changed : [] });
 }

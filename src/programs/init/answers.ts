@@ -107,4 +107,7 @@ export type Plan =
   | { ok: false; problems: { path: string; message: string }[] };
 
 /** `init write --json --version <version>`, which reads `Answers` from standard input. */
-export type Written = { ok: true; files: string[] } | { ok: false; reason: string };
+export type Written =
+  | { ok: true; files: string[] }
+  /** `isOutdated`: the files have changed since the plan. */
+  | { ok: false; reason: string; isOutdated?: true };

@@ -6,6 +6,8 @@ import type { PlannedText } from "./plan.ts";
 
 /** A file that cannot be read or written. The message is for people. */
 export class FileError extends Error {}
+/** The files are no longer what the user has seen. */
+export class OutdatedError extends FileError {}
 
 /** The text of a file. Absent if there is none. Throws `FileError`. */
 export function readText(path: string): string | undefined {
@@ -49,7 +51,7 @@ export function writeFiles(files: readonly PlannedText[], version: string): void
       drafts.set(path, draft);
     }
     if (versionOf(files) !== version) {
-      throw new FileError("The files have changed in the meantime: look at them again before they are written");
+      throw new OutdatedError("The files have changed in the meantime: look at them again before they are written");
     }
     for (const { path } of files) {
       const before = readText(path);

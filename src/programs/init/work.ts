@@ -10,7 +10,7 @@ import type { Dialog } from "../dialog/dialog.ts";
 import type { Program } from "../program.ts";
 import type { Answers, Plan, Written } from "./answers.ts";
 import type { Facts } from "./standing.ts";
-import { FileError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
+import { FileError, OutdatedError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
 import { planFiles, type PlannedText, type Problem } from "./plan.ts";
 
 export interface Place {
@@ -116,6 +116,7 @@ export function write(answers: Answers, version: string, place: Place): Written 
     if (changed.length > 0) writeFiles(outcome.files, version);
     return { ok: true, files: changed.map(({ path }) => path) };
   } catch (error) {
+    if (error instanceof OutdatedError) return { ok: false, reason: error.message, isOutdated: true };
     if (error instanceof FileError) return { ok: false, reason: error.message };
     throw error;
   }

@@ -107,7 +107,14 @@ Deno.test("connect: a key is where the client wants it, and nowhere in what is p
     assertStringIncludes(refused.text, "refuses callers without a key");
     assertEquals(read(), undefined);
     const wrong = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: "wrong\n" });
-    assertStringIncludes(wrong.text, "refuses the key");
+    assertStringIncludes(wrong.text, "refuses the key: create one with: keys create");
+    const machine = await run(["claude-code", "--model", "small", "--json", "--yes", "--key", "-"], {
+      input: "wrong\n",
+    });
+    assertStringIncludes(
+      machine.text,
+      '"reason":"The gateway refuses the key","keyCure":"create one with: keys create"',
+    );
     const given = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: `${KEY}\n` });
     assertEquals(given.code, 0, given.text);
     assertEquals(JSON.parse(read()!).env.ANTHROPIC_AUTH_TOKEN, KEY);

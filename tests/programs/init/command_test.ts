@@ -203,6 +203,7 @@ Deno.test("init write: of two writers the second one is refused, whatever has ch
     const refused = await step<Written>("write", { input: ANSWERS, args: ["--version", version] });
     assert(!refused.ok);
     assertMatch(refused.reason, /changed in the meantime/);
+    assertEquals(refused.isOutdated, true);
     assertEquals([refused.code, read("gateway.json")], [1, before]);
     assertEquals(namesIn(folder), ["gateway.hub.secret", "gateway.json"]);
     const plan = await step<{ version: string }>("plan", { input: ANSWERS });
