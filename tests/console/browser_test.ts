@@ -160,7 +160,7 @@ inBrowser(
     await page.getByText("Requests, latest first: 1").waitFor();
     await desk.stop();
     await page.getByText("The gateway is not responding").waitFor();
-    await page.getByRole("link", { name: "Set up" }).click();
+    await page.getByRole("link", { name: "Clients" }).click();
     await page.getByText("goes on as soon as the gateway answers").waitFor();
     await page.getByRole("link", { name: "Live" }).click();
     desk.start();
