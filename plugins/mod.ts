@@ -9,7 +9,7 @@ import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
-import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
+import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
 import presets from "./providers/presets.json" with { type: "json" };
@@ -56,7 +56,7 @@ export const drivers: readonly Driver[] = [
 ];
 /** As data, because the launcher reads them without running any plugin. */
 export const providers: Providers = presets;
-export { searchBackends };
+export { hub, searchBackends };
 /** In the order in which a request passes them. */
 export const stages: readonly StagePlugin[] = [redact];
 export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];

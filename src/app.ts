@@ -11,7 +11,16 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it uses the configuration that its environment names.
  */
-import { catalogs, drivers, fidelityTables, protocols, providers, searchBackends, stages } from "../plugins/mod.ts";
+import {
+  catalogs,
+  drivers,
+  fidelityTables,
+  hub,
+  protocols,
+  providers,
+  searchBackends,
+  stages,
+} from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/kept_parts.ts";
@@ -87,6 +96,8 @@ export interface AppOptions {
   workers?: Workers;
   /** The configuration file, for operators who change it in the console. */
   configuration?: World["configuration"];
+  /** The launcher, which runs commands for the console's guide. */
+  setup?: World["setup"];
   /** The app that this one replaces. Its counts and its state are carried over. */
   after?: Pick<App, "parts">;
   /** Lists that replace the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
@@ -121,7 +132,7 @@ export interface App {
 }
 
 /** The default plugins of a gateway. */
-export const builtIn: Plugins = { protocols, drivers, providers, catalogs, searchBackends, stages };
+export const builtIn: Plugins = { protocols, drivers, providers, hub, catalogs, searchBackends, stages };
 
 /** A gateway for this configuration. It makes no calls before the first request. */
 export function createApp(options: AppOptions): App {
@@ -138,7 +149,7 @@ export function createApp(options: AppOptions): App {
 }
 
 function createWorld(options: AppOptions): World {
-  const { config, platform = deno, env = platform.env, now = Date.now, workers, configuration } = options;
+  const { config, platform = deno, env = platform.env, now = Date.now, workers, configuration, setup } = options;
   const keeper = createPartKeeper(options.after?.parts);
   const { keep } = keeper;
   const monotonic = options.monotonic ?? (() => performance.now());
@@ -178,6 +189,7 @@ function createWorld(options: AppOptions): World {
       renewals: keep("renewals", null, () => ({ count: 0 })),
     },
     configuration,
+    setup,
   };
 }
 
@@ -226,7 +238,7 @@ export function parseConfig(
   value: unknown,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
 ): Config {
-  return parse(value, "the given object", { ...pluginFacts(plugins), env });
+  return parse(value, "the given object", { ...pluginFacts(plugins), env, secretText: platform.readText });
 }
 
 /**
@@ -237,7 +249,8 @@ export function readConfig(
   path?: string,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
 ): Config {
-  return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText }).config;
+  return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText, secretText: platform.readText })
+    .config;
 }
 
 /** An app that a host runs, such as `deno serve`. */

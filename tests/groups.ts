@@ -37,8 +37,10 @@ const COMPUTING = [
 const WAITING = [
   "tests/cli/life_test.ts",
   "tests/platform/transport_test.ts",
+  "tests/docs/tutorial_test.ts",
   "tests/docs/commands_test.ts",
   "tests/console/browser_test.ts",
+  "tests/site/browser_test.ts",
   "tests/cli/npx_test.ts",
   "tests/sockets/unread_test.ts",
   "tests/cli/workers_test.ts",

@@ -63,7 +63,7 @@ for await (const line of createInterface({ input: Readable.from(child.stdout) })
     count(file, result!);
     times.set(file, (times.get(file) ?? 0) + secondsIn(line));
   }
-  if (result !== "ok") print(line.replace(path, file));
+  if (result !== "ok") print(painted(line.replace(path, file)));
   if (isTerminal) showProgress();
 }
 
@@ -84,7 +84,9 @@ function count(file: string, result: string): void {
 /** Rewrites the last line of the terminal. */
 function showProgress(): void {
   const done = doneIn(folder).reduce((sum, index) => sum + groups[index]!.files.length, 0);
-  write(`\r\x1b[K${done} of ${fileCount} files done, ${totals.passed} tests passed, ${totals.failed} failed`);
+  const line = `${done} of ${fileCount} files done, ${totals.passed} tests passed, ${totals.failed} failed`;
+  // A line that is wider than the terminal would be left on it.
+  write(`\r\x1b[K${line.slice(0, Deno.consoleSize().columns - 1)}`);
 }
 
 function clearProgress(): void {
@@ -107,9 +109,15 @@ function secondsIn(line: string): number {
 function printFiles(): void {
   for (const [file, tally] of [...files].sort()) {
     const counts = Object.entries(tally).filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`);
-    print(`${file}: ${counts.join(", ")} (${times.get(file)!.toFixed(1)} s)`);
+    print(painted(`${file}: ${counts.join(", ")} (${times.get(file)!.toFixed(1)} s)`));
   }
   print("");
+}
+
+/** Red on a terminal, for a line that tells of a failure. */
+function painted(line: string): string {
+  const isRed = isTerminal && !Deno.noColor && /\bfailed\b|\bFAILED\b/.test(line);
+  return isRed ? `\x1b[31m${line}\x1b[39m` : line;
 }
 
 function print(line: string): void {

@@ -11,6 +11,9 @@ import { teiDriver } from "./tei.ts";
 import { pathOf } from "./paths.ts";
 import { isHubId } from "./places.ts";
 
+/** For people who have no token yet. */
+export const hub = { title: "Hugging Face", keysAt: "https://huggingface.co/settings/tokens" };
+
 /** The chat models of the hub's router. One call lists them all, without a token. */
 export const routerCatalog: Catalog = {
   name: "router",

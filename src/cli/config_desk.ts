@@ -4,19 +4,18 @@ import { ConfigError, type LoadedConfig } from "../config/load.ts";
 import type { Problem } from "../config/check.ts";
 import { editedFiles } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import type { Applied, Checked, ConfigurationDesk, ConfigurationFile } from "../context/console.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
 import { digestOf } from "../util/digest.ts";
 import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
-import { reload } from "./reload.ts";
+import { permittedSecrets, reload } from "./reload.ts";
 
 export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
   platform: Pick<Platform, "env" | "os" | "isGranted">;
   /** Loads the configuration from the text that `readText` returns. Throws a `ConfigError`. */
-  load(env: Platform["env"], readText?: (path: string) => string): LoadedConfig;
+  load(env: Platform["env"], readText?: Platform["readText"], secretText?: Platform["readText"]): LoadedConfig;
   running: { app(): Pick<App, "audit">; config(): Config; reload(isQuiet: boolean, by: string): void };
 }
 
@@ -136,9 +135,8 @@ function* readChange(
   text: string,
   { load, platform, running }: ConfigDeskOptions,
 ): SlicedWork<{ config: Config; restart?: string }> {
-  const { env, isGranted } = platform;
-  const known = (name: string) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET;
-  const { config } = load(known, () => text);
+  const { env, secretText } = permittedSecrets(platform);
+  const { config } = load(env, () => text, secretText);
   yield;
   const next = reload(running.config(), { load: () => ({ config }), platform });
   yield;

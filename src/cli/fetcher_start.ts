@@ -1,4 +1,5 @@
 /** Decides whether the launcher starts the fetcher. It imports only files that import nothing, as the launcher does. */
+import { secretIn } from "../config/permissions.ts";
 import { isObject } from "../util/config_text.ts";
 import { isAddress } from "./fetcher_flags.ts";
 import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
@@ -14,7 +15,7 @@ export interface Beside {
 /** The settings for pages in the configuration, which is merged but not checked. */
 interface WebFetch {
   url?: unknown;
-  variable?: string;
+  secret?: unknown;
   allow: string[];
   obeysRobots: boolean;
 }
@@ -23,9 +24,8 @@ function webFetchOf(config: unknown): WebFetch | undefined {
   const { webFetch } = isObject(config) && isObject(config.hostedTools) ? config.hostedTools : {};
   if (!isObject(webFetch)) return undefined;
   const { url, secret, allow, obeyRobots } = webFetch;
-  const variable = isObject(secret) && typeof secret.env === "string" ? secret.env : undefined;
   const origins = Array.isArray(allow) ? allow.filter((origin) => typeof origin === "string") : [];
-  return { url, variable, allow: origins, obeysRobots: obeyRobots !== false };
+  return { url, secret, allow: origins, obeysRobots: obeyRobots !== false };
 }
 
 /** Starts a fetcher beside the gateway, unless the configuration names one that is a service of its own. */
@@ -38,6 +38,12 @@ export async function startBeside(config: unknown, world: FetcherWorld): Promise
   return process && { process, token: settings.token };
 }
 
+/** The variable or the file that holds a secret. */
+function nameOf(secret: unknown): string {
+  const { env, file } = isObject(secret) ? secret : {};
+  return String(file ?? env);
+}
+
 /** The command `fetcher`, which runs the fetcher as a service of its own. Returns the process, or what is wrong. */
 export async function startService(
   config: unknown,
@@ -46,11 +52,11 @@ export async function startService(
 ): Promise<FetcherProcess | string> {
   const webFetch = webFetchOf(config);
   const url = URL.parse(String(webFetch?.url));
-  if (!webFetch || !url || webFetch.variable === undefined) {
+  if (!webFetch || !url || webFetch.secret === undefined) {
     return 'The configuration needs "hostedTools": { "webFetch": { "url": ..., "secret": { "env": ... } } }';
   }
-  const token = world.env(webFetch.variable) ?? "";
-  if (token.length < 16) return `Set ${webFetch.variable} to at least 16 characters`;
+  const token = secretIn(webFetch.secret, { ...world, readText: (path) => Deno.readTextFileSync(path) }) ?? "";
+  if (token.length < 16) return `Set ${nameOf(webFetch.secret)} to at least 16 characters`;
   if (!isAddress(hostname)) return `Cannot listen on "${hostname}": expected an address such as 0.0.0.0`;
   const number = Number(port ?? (url.port || (url.protocol === "https:" ? 443 : 80)));
   if (!Number.isInteger(number) || number < 0 || number > 65535) return `Cannot use port "${port}"`;

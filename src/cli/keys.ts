@@ -1,6 +1,5 @@
 /** The command `keys`: creates, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import type { ParseArgsOptionsConfig } from "node:util";
-import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { whyNotName } from "../config/key_name.ts";
@@ -9,33 +8,15 @@ import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
-import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import { format, leftOf, readerOf, type Spending } from "./keys_list.ts";
+import { withPlaceholders } from "../config/secrets.ts";
+import { asJson, format, leftOf, readerOf, type Spending } from "./keys_list.ts";
 import { createKeyring, type Keyring } from "../state/keyring.ts";
 import { invocation } from "../programs/invocation.ts";
-import type { Program } from "../programs/program.ts";
-
-/** The text of `keys --help`. `program`: how the user starts this program. */
-const keysHelp = (program: string) =>
-  `Usage: ${program} keys <command> [options]
-
-  create <name>                  create a key and print it; it is not shown again
-    --lane <name>                  a lane that the key may use (repeatable; default: all)
-    --model <pattern>              a model that the key may use (repeatable; default: all)
-    --expires <date>               when it expires: 2027-01-31, or with a time
-    --operator                     an operator's key, also for the console and /metrics
-    --requests-per-minute <n>  --tokens-per-minute <n>
-    --tokens-per-day <n>  --concurrent-requests <n>
-    --budget <dollars>/<period>    what it may spend: 5/day, 20/week, 50/month or 100/total
-    --team <name>                  the team whose budget it also spends
-  list                           the keys, without their secrets, oldest first
-    --limit <n>                    how many at most (default: 1000)
-    --after <name>                 start after the key with this name
-  rotate <name>                  give a key another secret and print it
-    --keep <time>                  how long the former one is still admitted: 30m, 24h,
-                                   7d or 0 (default: 24h)
-  revoke <name>                  revoke a key; it stops working within a second
-`;
+import { hint } from "../config/hint.ts";
+import { KEYS_CREATE, KEYS_LIST, KEYS_REVOKE, KEYS_ROTATE } from "../programs/commands/keys.ts";
+import { printFailure, printJson } from "../programs/json_output.ts";
+import { readArguments } from "../programs/flags.ts";
+import { CommandError, type Program, UsageError } from "../programs/program.ts";
 
 const PATIENCE_MS = 10_000;
 
@@ -45,20 +26,6 @@ export class KeysError extends Error {}
 /** A command that is understood but cannot be done in the present state. */
 export class KeysStateError extends KeysError {}
 
-const OPTIONS = {
-  lane: { type: "string", multiple: true },
-  model: { type: "string", multiple: true },
-  expires: { type: "string" },
-  operator: { type: "boolean" },
-  "requests-per-minute": { type: "string" },
-  "tokens-per-minute": { type: "string" },
-  "tokens-per-day": { type: "string" },
-  "concurrent-requests": { type: "string" },
-  budget: { type: "string" },
-  team: { type: "string" },
-} as const;
-
-const ROTATE_OPTIONS = { keep: { type: "string" } } as const;
 const KEEP = "24h";
 const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -75,37 +42,35 @@ export async function manageKeys(args: string[], path: string | undefined, progr
     return await manage(args, path, program);
   } catch (error) {
     if (!(error instanceof KeysError)) throw error;
-    const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(program.platform)).trimEnd()}`;
-    program.streams.say(`${error.message}${help}`);
+    const help = error instanceof KeysStateError ? "" : "; --help lists the options";
+    if (args.includes("--json")) printFailure(program.streams, error.message);
+    else program.streams.say(`${error.message}${help}`);
     return 2;
   }
 }
 
 async function manage(args: string[], path: string | undefined, program: Program): Promise<number> {
-  const { platform, plugins, streams: { print, say } } = program;
+  const { platform, plugins, streams } = program;
+  const { print, say } = streams;
   const { env } = platform;
   const command = invocation(platform);
-  if (args.includes("--help")) {
-    print(keysHelp(command).trimEnd());
-    return 0;
-  }
   // The command needs no secrets, and the user who manages keys may have none.
-  const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
-  const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
+  const { config } = loadConfig({ path, ...pluginFacts(plugins), ...withPlaceholders(platform) });
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") throw new KeysStateError(whyNoStore(platform));
   const store = createStore(config, platform, env, Date.now);
   try {
     const configured = { lanes: Object.keys(config.lanes), keys: config.keys.map(({ name }) => name) };
     const spending = { teams: config.teams, read: readerOf(store) };
-    print(await keysCommand(args, createKeyring(store, Date.now), configured, command, spending));
+    const { text, data } = await outcomeOf(args, createKeyring(store, Date.now), configured, command, spending);
+    if (args.includes("--json")) printJson(streams, data);
+    else print(text);
     await auditKeys(args, config, program);
-    if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
+    if (!config.storedKeys) say('To admit keys of the store, set "storedKeys": true in the configuration');
     return 0;
   } catch (error) {
     if (error instanceof KeysError) throw error;
-    say(`Cannot use the store ${describePlace(place)}: ${(error as Error).message}`);
-    return 1;
+    throw new CommandError(`Cannot use the store ${describePlace(place)}: ${(error as Error).message}`);
   } finally {
     store.close();
   }
@@ -123,7 +88,7 @@ async function auditKeys(
   if (!observe.audit || !event) return;
   const { createAudit } = await import("../observe/audit.ts");
   const audit = createAudit(observe.audit.file, { say, now: Date.now });
-  const [key = ""] = parse(rest, { ...OPTIONS, ...ROTATE_OPTIONS }).positionals;
+  const [key = ""] = parse(rest, { ...KEYS_CREATE.options, ...KEYS_ROTATE.options }).positionals;
   audit.write({ event, key, by: USER_VARIABLES.map(env).find(Boolean) });
   await audit.flush(PATIENCE_MS);
 }
@@ -140,14 +105,24 @@ interface Configured {
   keys: readonly string[];
 }
 
+/** The result of a command, for people and as JSON. */
+interface Outcome {
+  text: string;
+  data: object;
+}
+
 /** Returns the output of the command. Throws `KeysError`. `program`: how the user starts this program. */
-export async function keysCommand(
+export async function keysCommand(...given: Parameters<typeof outcomeOf>): Promise<string> {
+  return (await outcomeOf(...given)).text;
+}
+
+async function outcomeOf(
   args: string[],
   keyring: Keyring,
   configured: Configured,
   program: string,
   { teams = {}, read }: Spending = { read: () => Promise.resolve([]) },
-): Promise<string> {
+): Promise<Outcome> {
   const [command, ...rest] = args;
   switch (command) {
     case "create":
@@ -157,44 +132,49 @@ export async function keysCommand(
     case "rotate":
       return await rotate(rest, keyring, program);
     case "revoke": {
-      const [name] = rest;
-      if (name === undefined || rest.length > 1) {
+      const [name, more] = parse(rest, KEYS_REVOKE.options).positionals;
+      if (name === undefined || more !== undefined) {
         throw new KeysError(`Expected the name of one key: ${program} keys revoke <name>`);
       }
       if (!await keyring.revoke(name)) throw unknownKey(name, program);
-      return `Revoked key "${name}"`;
+      return { text: `Revoked key "${name}"`, data: { name } };
     }
     default:
       throw new KeysError(
-        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list, rotate or revoke`,
+        command === undefined || command.startsWith("-")
+          ? "No command: use create, list, rotate or revoke"
+          : `Unknown command "${command}"${hint(command, VERBS)}`,
       );
   }
 }
+
+const VERBS = ["create", "list", "rotate", "revoke"];
 
 function unknownKey(name: string, program: string): KeysStateError {
   return new KeysStateError(`Cannot find key "${name}": ${program} keys list shows all keys`);
 }
 
-const LIST_OPTIONS = { limit: { type: "string" }, after: { type: "string" } } as const;
 const PAGE = "1000";
 
-async function list(args: string[], keyring: Keyring, spending: Spending, program: string): Promise<string> {
-  const { values: { limit = PAGE, after }, positionals } = parse(args, LIST_OPTIONS);
+async function list(args: string[], keyring: Keyring, spending: Spending, program: string): Promise<Outcome> {
+  const { values: { limit = PAGE, after }, positionals } = parse(args, KEYS_LIST.options);
   if (positionals.length > 0) throw new KeysError(`"list" takes no arguments`);
   const most = countOf("limit", limit);
   if (after !== undefined && !await keyring.has(after)) throw unknownKey(after, program);
   // One more key is read to see whether there are more.
   const found = await keyring.list({ limit: most + 1, after });
   const keys = found.slice(0, most);
-  if (keys.length === 0) return `No keys. Create one: ${program} keys create <name>`;
-  const text = format(keys, await leftOf(keys, spending));
-  if (found.length <= most) return text;
+  if (keys.length === 0) return { text: `No keys. Create one: ${program} keys create <name>`, data: { keys } };
+  const left = await leftOf(keys, spending);
+  const text = format(keys, left);
+  const data = { keys: keys.map((key) => asJson(key, left)), ...(found.length > most && { next: keys.at(-1)!.name }) };
+  if (found.length <= most) return { text, data };
   const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;
-  return `${text}\n${rest}`;
+  return { text: `${text}\n${rest}`, data };
 }
 
-async function rotate(args: string[], keyring: Keyring, program: string): Promise<string> {
-  const { values: { keep = KEEP }, positionals } = parse(args, ROTATE_OPTIONS);
+async function rotate(args: string[], keyring: Keyring, program: string): Promise<Outcome> {
+  const { values: { keep = KEEP }, positionals } = parse(args, KEYS_ROTATE.options);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1) {
     throw new KeysError(`Expected the name of one key: ${program} keys rotate <name>`);
@@ -203,18 +183,19 @@ async function rotate(args: string[], keyring: Keyring, program: string): Promis
   if (count === undefined) {
     throw new KeysError(`Cannot use "${keep}" for --keep: expected a time such as 30m, 24h or 7d`);
   }
-  const secret = await keyring.rotate(name, Date.now() + Number(count) * UNIT_MS[unit!]!);
-  if (secret === undefined) throw unknownKey(name, program);
-  return secret;
+  const until = Date.now() + Number(count) * UNIT_MS[unit!]!;
+  const key = await keyring.rotate(name, until);
+  if (key === undefined) throw unknownKey(name, program);
+  return { text: key, data: { name, key, formerUntil: new Date(until).toISOString() } };
 }
 
 interface Names extends Configured {
   teams: readonly string[];
 }
 
-async function create(args: string[], keyring: Keyring, names: Names, program: string): Promise<string> {
+async function create(args: string[], keyring: Keyring, names: Names, program: string): Promise<Outcome> {
   const { lanes, keys, teams } = names;
-  const { values, positionals } = parse(args, OPTIONS);
+  const { values, positionals } = parse(args, KEYS_CREATE.options);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
     throw new KeysError(`Expected one name for the key: ${program} keys create <name>`);
@@ -226,10 +207,10 @@ async function create(args: string[], keyring: Keyring, names: Names, program: s
   // A key of that name would share the limits, usage and conversations of the configured key.
   const key = keys.includes(name) ? undefined : await keyring.create(factsOf(name, values));
   if (key === undefined) throw new KeysStateError(`Key "${name}" already exists`);
-  return key;
+  return { text: key, data: { name, key } };
 }
 
-type CreateValues = ReturnType<typeof parse<typeof OPTIONS>>["values"];
+type CreateValues = ReturnType<typeof parse<typeof KEYS_CREATE.options>>["values"];
 
 function factsOf(name: string, values: CreateValues): Parameters<Keyring["create"]>[0] {
   const expires = values.expires === undefined ? undefined : dateOf(values.expires);
@@ -239,6 +220,9 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
       return value === undefined ? [] : [[field, countOf(option, value)]];
     }),
   );
+  if (values.unpriced !== undefined && values.budget === undefined) {
+    throw new KeysError("--unpriced goes with --budget");
+  }
   return {
     name,
     ...(expires !== undefined && { expires }),
@@ -246,7 +230,7 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
     ...(values.model && { models: values.model }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
-    ...(values.budget !== undefined && { budget: budgetIn(values.budget) }),
+    ...(values.budget !== undefined && { budget: budgetIn(values.budget, values.unpriced) }),
     ...(values.team !== undefined && { team: values.team }),
   };
 }
@@ -258,16 +242,17 @@ function refuseUnknown(kind: string, name: string, known: readonly string[]): vo
 
 function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: O) {
   try {
-    return builtin("node:util").parseArgs({ args, options, allowPositionals: true });
+    return readArguments(args, options);
   } catch (error) {
-    // The first sentence says what is wrong. The rest is advice that does not fit this command.
-    throw new KeysError((error as Error).message.split(/\.\s/)[0]);
+    if (!(error instanceof UsageError)) throw error;
+    throw new KeysError(error.message);
   }
 }
 
 function dateOf(text: string): string {
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw new KeysError(`Cannot read the date "${text}": write it as 2027-01-31`);
+  if (time <= Date.now()) throw new KeysError(`Cannot use "${text}" for --expires: it is in the past`);
   return new Date(time).toISOString();
 }
 
@@ -278,10 +263,13 @@ function countOf(option: string, text: string): number {
   return Number(text);
 }
 
-function budgetIn(text: string): KeyFacts["budget"] {
+function budgetIn(text: string, unpriced: string | undefined): KeyFacts["budget"] {
+  if (unpriced !== undefined && unpriced !== "allow" && unpriced !== "refuse") {
+    throw new KeysError(`Cannot use "${unpriced}" for --unpriced: expected allow or refuse`);
+  }
   const [dollars, period, ...more] = text.split("/");
   const read = /^\d+(\.\d+)?$/.test(dollars!)
-    ? budgetSchema.safeParse({ dollars: Number(dollars), period, ...(more.length > 0 && { more }) })
+    ? budgetSchema.safeParse({ dollars: Number(dollars), period, unpriced, ...(more.length > 0 && { more }) })
     : undefined;
   if (read?.success) return read.data;
   throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);

@@ -3,6 +3,7 @@ import { allBudgets } from "../compose/budgets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Budget, BudgetView } from "../state/budget/budget.ts";
 import type { StoredKey } from "../state/keyring.ts";
+import { table } from "../programs/table.ts";
 import type { Store } from "../state/store.ts";
 
 /** The budgets of teams, and a function that reads what is left of budgets. */
@@ -25,21 +26,34 @@ export async function leftOf(
   };
 }
 
+const QUOTA_WORDS: Readonly<Record<string, string>> = {
+  requestsPerMinute: "requests a minute",
+  tokensPerMinute: "tokens a minute",
+  tokensPerDay: "tokens a day",
+  concurrentRequests: "requests at once",
+};
+
 export function format(keys: readonly StoredKey[], leftOf: (budget: string) => string): string {
   const rows = keys.map(({ name, created, expires, lanes, models, operator, team, quota = {} }) => [
     name,
     `since ${created.slice(0, 10)}`,
-    expires === undefined ? "" : `until ${expires}`,
+    expires === undefined ? "" : `until ${expires.replace("T00:00:00.000Z", "")}`,
     lanes ? `lanes ${lanes.join(", ")}` : "",
     models ? `models ${models.join(", ")}` : "",
     operator ? "operator" : "",
-    ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
+    ...Object.entries(quota).map(([limit, value]) => `${value} ${QUOTA_WORDS[limit] ?? limit}`),
     leftOf(`key:${name}`),
     team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
   ]);
-  const width = Math.max(...keys.map(({ name }) => name.length));
-  return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)
-    .join("\n");
+  return table(rows.map(([name, ...facts]) => [name!, facts.filter((fact) => fact !== "").join("; ")])).join("\n");
+}
+
+/** A key without its secret and the digest. */
+export function asJson(key: StoredKey, leftOf: (budget: string) => string) {
+  const { name, created, expires, lanes, models, operator, quota, budget, team } = key;
+  const [left, teamLeft] = [leftOf(`key:${name}`), leftOf(`team:${team}`)];
+  const facts = { name, created, expires, lanes, models, operator, quota, budget, team };
+  return { ...facts, ...(left !== "" && { left }), ...(teamLeft !== "" && { teamLeft }) };
 }
 
 const PATIENCE_MS = 10_000;

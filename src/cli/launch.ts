@@ -3,8 +3,8 @@
  * no dependency runs with more permissions.
  */
 import {
-  ARENAS,
   codeFolder,
+  COLOUR_VARIABLES,
   FETCHER_TOKEN,
   FETCHER_URL,
   flagsOf,
@@ -12,44 +12,18 @@ import {
   type Permissions,
   permissionsOf,
   type PermissionSource,
+  TAKES_OVER,
 } from "../config/permissions.ts";
 import { isObject, mergeJson, type Preset, withoutComments, withPresets } from "../util/config_text.ts";
-import { shown } from "../util/printable.ts";
+import { commands, option, wantsOtherThanFetcher } from "./arguments.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
-import { type Child, keepAtHangUp, outliveHangUp, send } from "./hang_up.ts";
+import type { Generation } from "./gateways.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
-import { telemetryVariables } from "./telemetry.ts";
-import { watchTerminal } from "./terminal.ts";
+import { FORWARDED, outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
 
-/** The value of a command-line option in either form. If it occurs several times, the last one counts. */
-function option(name: string): string | undefined {
-  const at = Deno.args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
-  const found = Deno.args[at];
-  return found?.includes("=") ? found.slice(found.indexOf("=") + 1) : found && Deno.args[at + 1];
-}
-
-/** The arguments that are not options: a command and its own arguments. */
-function commands(): string[] {
-  return Deno.args.filter((arg, at) => !arg.startsWith("--") && !isOptionWithValue(Deno.args[at - 1]));
-}
-
-/** Whether there is an option that the fetcher does not have: `--help`, or a mistake that the gateway's parser reports. */
-function wantsOtherThanFetcher(): boolean {
-  return Deno.args.some((arg) => arg.startsWith("--") && !/^--(config|hostname|port|main)(=|$)/.test(arg));
-}
-
-function isOptionWithValue(arg: string | undefined): boolean {
-  return ["--config", "--hostname", "--port", "--workers", MAIN].includes(arg ?? "");
-}
-
-/** The arguments for the program: all except those that only the launcher reads. */
-function passedOn(): string[] {
-  return Deno.args.filter((arg, at) =>
-    arg !== WATCH && arg !== MAIN && !arg.startsWith(`${MAIN}=`) && Deno.args[at - 1] !== MAIN
-  );
-}
+const readText = (path: string) => Deno.readTextFileSync(path);
 
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
@@ -62,23 +36,10 @@ function readJson(path: string | URL): unknown {
 
 /** The hosts of other providers than the built-in ones are not known before their code runs. */
 const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
-const WATCH = "--watch";
-/** The entry file of a gateway with plugins of its own. */
-const MAIN = "--main";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
-/** The unstable features of Deno that the gateway needs, whatever the `deno.json` beside the entry file has. */
-const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
 
-const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
-  ? ["SIGINT", "SIGBREAK"]
-  : ["SIGINT", "SIGTERM", "SIGHUP"];
-
-const terminal = watchTerminal({ isTerminal: (stream) => Deno[stream].isTerminal() });
-
-/** SIGHUP makes a gateway read its configuration again. It ends any other command, as usual. */
-function outlive(command: string | undefined): () => void {
-  return command === undefined && FORWARDED.includes("SIGHUP") ? outliveHangUp(terminal) : () => {};
-}
+const LISTEN = { hostname: option("hostname"), port: option("port") };
+const world: FetcherWorld = { env: (name) => Deno.env.get(name), readJson, say };
 
 function configFile(): string {
   const named = (commands()[0] === "validate" ? commands()[1] : undefined) ?? option("config");
@@ -87,32 +48,136 @@ function configFile(): string {
 
 async function launch(): Promise<number> {
   const [command] = commands();
-  const handOver = outlive(command);
-  const orphaned = npmEnded();
+  const signals = { handOver: outlive(command), orphaned: npmEnded() };
+  const config = readConfig();
+  if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(config, signals.orphaned);
+  if (hasDesk(config)) return await serveWithDesk(config, signals);
+  const start = await prepare(config);
+  try {
+    if (!await cache(start.main)) return 1;
+    return await runnerOf(command)({ ...start, ...signals });
+  } finally {
+    start.end();
+  }
+}
+
+/** The configuration as it is now, with the settings of its providers. */
+function readConfig(): unknown {
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const file = configFile();
-  const written = withPresets(readJson(file), () => readJson(PROVIDERS) as Record<string, Preset>);
-  const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
-  const listen = { hostname: option("hostname"), port: option("port") };
-  const world = { env: (name: string) => Deno.env.get(name), readJson, say };
-  if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);
-  const main = option("main") ?? BUILT_IN;
-  const beside = command === undefined ? await startBeside(merged, world) : undefined;
-  const own: Record<string, string> = beside
+  const written = withPresets(readJson(configFile()), () => readJson(PROVIDERS) as Record<string, Preset>);
+  return isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
+}
+
+interface Extra {
+  /** Environment variables for the gateway, and hosts that it may call, in addition to those of its configuration. */
+  variables?: Record<string, string>;
+  net?: string[];
+  /** The port that it uses instead of any free one. */
+  port?: number;
+}
+
+/** The start of a command or a gateway, with the fetcher beside it. `end` must be called once it has ended. */
+async function prepare(config: unknown, { variables = {}, net = [], port }: Extra = {}) {
+  const [command] = commands();
+  const listen = { ...LISTEN, ...port !== undefined && { port: String(port) } };
+  const beside = command === undefined ? await startBeside(config, world) : undefined;
+  const fetcher: Record<string, string> = beside
     ? { [FETCHER_URL]: beside.process.url, [FETCHER_TOKEN]: beside.token }
     : {};
-  const env = (name: string) => own[name] ?? Deno.env.get(name);
-  const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
+  const own = { ...variables, ...fetcher };
+  const env = (name: string) => own[name] ?? world.env(name);
+  const place = { config, file: configFile(), listen, env, os: Deno.build.os, code: codeFolder(), isThere, readText };
+  const { net: hosts, env: names, ...files } = await forCommand(permissionsOf(place), config, listen);
   const flags = command === "connect"
     ? await flagsToConnect()
-    : flagsOf(await forCommand(permissionsOf(place), merged, listen));
-  const start = { flags, main, own, orphaned, handOver, store: keeperStore(place) };
-  try {
-    if (!await cache(main)) return 1;
-    return await runnerOf(command)(start);
-  } finally {
-    beside?.process.stop(true);
+    : command === "init"
+    ? (await import("../programs/init/permissions.ts")).initFlags(Deno.args, configFile())
+    : flagsOf({ net: [...hosts, ...net], env: [...names, ...COLOUR_VARIABLES, ...Object.keys(variables)], ...files });
+  return {
+    flags,
+    main: option("main") ?? BUILT_IN,
+    own,
+    store: keeperStore(place),
+    args: port === undefined ? [] : [`--port=${port}`],
+    end: () => beside?.process.stop(true),
+  };
+}
+
+const DESK_HOST = "127.0.0.1:0";
+
+/** Whether a gateway is served for which pages may run commands and ask for a restart. */
+function hasDesk(config: unknown): boolean {
+  const isServed = commands().length === 0 && !wantsOtherThanFetcher();
+  if (!isServed || !isObject(config) || config.console === false) return false;
+  return Deno.permissions.querySync({ name: "net", host: DESK_HOST }).state === "granted";
+}
+
+/** Serves until a signal ends it, and replaces the gateway whenever it asks for that. Returns the exit code. */
+async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | "orphaned">): Promise<number> {
+  const [{ openDesk }, { Gateways }] = await Promise.all([import("./desk.ts"), import("./gateways.ts")]);
+  let present = config;
+  const desk = openDesk({
+    launcher: import.meta.url,
+    say,
+    place: (port) => ({
+      options: ["config", "main"].flatMap((name) => option(name) === undefined ? [] : [`--${name}=${option(name)}`]),
+      url: healthUrl({ config: present, listen: { ...LISTEN, port: String(port) }, isFetcher: false }).origin,
+    }),
+    async restart(port, token) {
+      if (Deno.build.os !== "linux") return "Only on Linux can two gateways share a port";
+      const next = readConfig();
+      const failure = await gateways.restart(() => generationOf(next, port), token);
+      if (failure !== undefined) return failure;
+      present = next;
+      desk.setNeedsCode(!hasKeys(next));
+    },
+  });
+  /** `port`: the one that it takes over. */
+  const generationOf = async (config: unknown, port?: number): Promise<Generation> => {
+    const { token, variables, started, dismiss } = desk.admit();
+    const taking: Record<string, string> = port === undefined ? {} : { [TAKES_OVER]: String(port) };
+    const free = port !== undefined && isAnyPort(config) ? { port } : {};
+    const start = await prepare(config, { variables: { ...variables, ...taking }, net: [desk.address], ...free });
+    const end = () => {
+      dismiss();
+      start.end();
+    };
+    // Two gateways share a port by an unstable feature of Deno.
+    const flags = [...start.flags, "--unstable-net"];
+    return { token, spawn: () => spawnOnce({ ...start, flags, ...signals }), started, end };
+  };
+  desk.setNeedsCode(!hasKeys(config), pageOf(config));
+  const first = await generationOf(config);
+  if (!await cache(option("main") ?? BUILT_IN)) {
+    first.end();
+    return 1;
   }
+  const gateways = new Gateways(first);
+  passSignals(signals, (signal) => {
+    // A gateway waits for its requests, and the page of a command is one of them.
+    if (signal !== "SIGHUP") desk.endCommands();
+    gateways.forward(signal);
+  });
+  const code = await gateways.ended;
+  desk.close();
+  return code;
+}
+
+/** Whether callers need a key or a token, so that the gateway itself knows its operators. */
+function hasKeys(config: unknown): boolean {
+  if (!isObject(config)) return false;
+  return Array.isArray(config.keys) && config.keys.length > 0 || config.storedKeys === true ||
+    config.oidc !== undefined;
+}
+
+/** The URL of the console. `undefined` if the system chooses the port. */
+function pageOf(config: unknown): string | undefined {
+  return isAnyPort(config) ? undefined : `${healthUrl({ config, listen: LISTEN, isFetcher: false }).origin}/console`;
+}
+
+function isAnyPort(config: unknown): boolean {
+  const written = isObject(config) && isObject(config.listen) ? config.listen.port : undefined;
+  return Number(LISTEN.port ?? written) === 0;
 }
 
 /** The permissions for a command, which mostly replace those of the gateway. */
@@ -189,18 +254,16 @@ async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (isWhole || await isCached(main, worker)) return true;
-  return (await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status).success;
+  say("Downloading Laneway's packages (3 MB); later starts need no network");
+  // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
+  const quiet = Deno.stderr.isTerminal() ? [] : ["--quiet"];
+  return (await new Deno.Command(Deno.execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
 }
 
 /** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */
-async function serveFetcher(
-  config: unknown,
-  listen: { hostname?: string; port?: string },
-  world: FetcherWorld,
-  orphaned: Promise<boolean>,
-): Promise<number> {
+async function serveFetcher(config: unknown, orphaned: Promise<boolean>): Promise<number> {
   const { startService } = await import("./fetcher_start.ts");
-  const fetcher = await startService(config, listen, world);
+  const fetcher = await startService(config, LISTEN, world);
   if (typeof fetcher === "string") {
     say(fetcher);
     return 1;
@@ -210,89 +273,6 @@ async function serveFetcher(
   orphaned.then((isOrphan) => isOrphan && fetcher.stop(false));
   await fetcher.ended;
   return 0;
-}
-
-function say(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${shown(text)}\n`));
-}
-
-interface Start {
-  /** Deno's options. */
-  flags: readonly string[];
-  main: string;
-  /** Environment variables for the gateway. */
-  own: Record<string, string>;
-  orphaned: Promise<boolean>;
-  /** The store that the keeper of several workers opens. Absent if the store is on a server. */
-  store: ReturnType<typeof keeperStore>;
-  /** Must be called once there is a listener for SIGHUP. */
-  handOver(): void;
-}
-
-/** The arguments for Deno. */
-function argsOf({ flags, main }: Start): string[] {
-  // For developers: the process is restarted when the code changes.
-  const watch = Deno.args.includes(WATCH) ? [WATCH] : [];
-  return ["run", ...UNSTABLE, ...flags, ...watch, main, ...passedOn()];
-}
-
-/** Runs Deno, and passes signals on to it. Returns its exit code. */
-async function run(start: Start): Promise<number> {
-  const child = spawn(argsOf(start), start.own);
-  passSignals(start, (signal) => send(child, signal));
-  return (await child.status).code;
-}
-
-function spawn(args: string[], own: Record<string, string>): Child {
-  const arenas = Deno.env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
-  const launched = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
-  const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
-  const start = () => new Deno.Command(Deno.execPath(), { args, env }).spawn();
-  return commands().length > 0 ? start() : keepAtHangUp(start, terminal);
-}
-
-/** A terminal sends a signal to all processes, and a gateway takes the two as one. Another process signals only this one. */
-function passSignals({ orphaned, handOver }: Start, pass: (signal: Deno.Signal) => void): void {
-  let isOver = false;
-  // If npm was started in a terminal, both may happen. A second signal would abort running streams.
-  const end = (signal: Deno.Signal) => {
-    if (!isOver) pass(signal);
-    isOver = true;
-  };
-  for (const signal of FORWARDED) {
-    Deno.addSignalListener(signal, () => signal === "SIGHUP" && terminal.isGone() ? end("SIGINT") : pass(signal));
-  }
-  handOver();
-  orphaned.then((isOrphan) => isOrphan && end("SIGTERM"));
-}
-
-/** Chooses between one process and several. The gateway itself reports a number that is not possible. */
-function runnerOf(command: string | undefined): (start: Start) => Promise<number> {
-  const wanted = option("workers");
-  if (wanted === undefined || command !== undefined) return run;
-  if (Deno.args.includes(WATCH)) return refuseToWatch;
-  const count = /^[1-9]\d{0,2}$/.test(wanted) ? Number(wanted) : 1;
-  return count > 1 && Deno.build.os === "linux" ? (start) => runWorkers(count, start) : run;
-}
-
-function refuseToWatch(): Promise<number> {
-  say(`Cannot use --workers with ${WATCH}: it restarts one process whenever the code changes`);
-  return Promise.resolve(2);
-}
-
-/** Runs several gateways. */
-async function runWorkers(count: number, start: Start): Promise<number> {
-  return await (await import("./start_workers.ts")).startWorkers(count, {
-    store: start.store,
-    say,
-    spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
-    passSignals: (pass) => passSignals(start, pass),
-  });
-}
-
-/** The command that the user typed. A user of Deno from npm may have no `deno` on the path. */
-function typedCommand(): string {
-  return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
 }
 
 if (import.meta.main) Deno.exit(await launch());

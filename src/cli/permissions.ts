@@ -3,20 +3,26 @@ import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import { isThere } from "../config/is_there.ts";
 import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
-import type { Listen } from "../programs/flags.ts";
+import { PERMISSIONS } from "../programs/commands/mod.ts";
+import { type Listen, readArguments } from "../programs/flags.ts";
+import { printJson } from "../programs/json_output.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
 /** Throws `UsageError`. */
 export function printPermissions(
-  [word]: readonly string[],
+  args: readonly string[],
   path: string | undefined,
   listen: Listen,
-  { platform: { env, os }, plugins, streams: { print } }: Program,
+  { platform: { env, os, readText }, plugins, streams }: Program,
 ): number {
+  const { values: { json }, positionals: [word] } = readArguments(args, PERMISSIONS.options);
   if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
-  const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env });
-  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
-  print(flagsOf(permissionsOf(place)).map(quoted).join(" "));
+  const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env, secretText: readText });
+  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere, readText };
+  const permissions = permissionsOf(place);
+  const options = flagsOf(permissions);
+  if (json) printJson(streams, { permissions, options });
+  else streams.print(options.map(quoted).join(" "));
   return 0;
 }
 

@@ -1,71 +1,12 @@
 /** The command line: finds the command and runs it. */
-import manifest from "../../deno.json" with { type: "json" };
 import type { Plugins } from "../compose/plugins.ts";
-import { hint } from "../config/hint.ts";
 import { ConfigError } from "../config/load.ts";
 import { standardStreams } from "../observe/standard.ts";
 import { deno } from "../platform/deno.ts";
 import type { Platform } from "../platform/platform.ts";
-import { type Flags, parseFlags } from "../programs/flags.ts";
-import { invocation } from "../programs/invocation.ts";
+import { plainOptions } from "../programs/flags.ts";
 import { CommandError, type Program, UsageError } from "../programs/program.ts";
 import { serve } from "./serve.ts";
-
-const help = (program: string) =>
-  `Laneway ${manifest.version}: one gateway for open models
-
-Usage: ${program} [options]
-       ${program} keys create|list|revoke ...
-       ${program} catalog <lane> [file]
-       ${program} usage [--by key|model|day] [--csv]
-       ${program} validate [<file>]
-       ${program} permissions
-       ${program} fetcher
-       ${program} health [fetcher]
-       ${program} doctor [--json] [--quick]
-       ${program} connect [<client>] [--undo]
-       ${program} probe <base URL>
-       ${program} check <base URL> --model <name>
-
-  keys                 creates, lists and revokes keys; see keys --help
-  catalog              writes the models of a lane to a file, for agents that read
-                       theirs from one
-  usage                prints what keys used, from the store; see usage --help
-  validate             checks a configuration without starting the gateway
-  permissions          prints the Deno permissions that this configuration needs
-  fetcher              opens pages for gateways, as a service of its own
-  health               exits with 0 if the gateway, or the fetcher, is ready
-  doctor               checks the configuration, its secrets, this machine, each
-                       upstream and each model; see doctor --help
-  connect              sets up a client for this gateway and tests it; see
-                       connect --help
-  probe                finds out what a server supports and how to configure it; see
-                       probe --help
-  check                tests any gateway or server for what its clients rely on;
-                       see check --help
-
-  --config <file>      the configuration (default: what LANEWAY_CONFIG names, or
-                       ./gateway.json, or the built-in default)
-  --hostname <name>    the address to listen on, instead of the configured one
-  --port <number>      the port, instead of the configured one; 0 for a free one
-  --workers <number>   how many processes to run, on Linux
-  --help               show this text
-  --version            show the version
-`;
-
-const COMMANDS = [
-  "keys",
-  "catalog",
-  "usage",
-  "validate",
-  "permissions",
-  "fetcher",
-  "health",
-  "doctor",
-  "connect",
-  "probe",
-  "check",
-];
 
 /** How long the last output may take to be read before the process ends, in milliseconds. */
 const FLUSH_MS = 1_000;
@@ -96,55 +37,36 @@ async function runToEnd(program: Program): Promise<never> {
 
 /** Returns the exit code. */
 async function main(program: Program): Promise<number> {
-  const { platform, streams: { say } } = program;
   try {
-    return await perform(parseFlags(platform.args), program);
+    return await perform(program);
   } catch (error) {
-    if (error instanceof UsageError) {
-      say(`${error.message}; --help lists the options`);
-      return 2;
-    }
-    if (error instanceof ConfigError || error instanceof CommandError) {
-      say(error.message);
-      return 1;
-    }
-    throw error;
+    if (!isForUser(error)) throw error;
+    await tell(error, program);
+    return error instanceof UsageError ? 2 : 1;
   }
 }
 
-function perform(flags: Flags, program: Program): number | Promise<number> {
-  const { commands: [command, ...rest], help: wantsHelp, version, config, workers, ...listen } = flags;
-  const { platform, streams: { print } } = program;
-  if (wantsHelp || version) {
-    print(wantsHelp ? help(invocation(platform)).trimEnd() : manifest.version);
-    return 0;
+async function tell(error: Error, { platform, streams }: Program): Promise<void> {
+  if (platform.args.includes("--json")) {
+    const { printFailure } = await import("../programs/json_output.ts");
+    printFailure(streams, error.message, error instanceof ConfigError ? { problems: error.problems } : {});
+    return;
   }
-  switch (command) {
-    case undefined:
-      return serve(config, listen, program, workers);
-    case "keys":
-      return import("./keys.ts").then(({ manageKeys }) => manageKeys(rest, config, program));
-    case "catalog":
-      return import("./catalog.ts").then(({ writeCatalog }) => writeCatalog(rest, config, program));
-    case "usage":
-      return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
-    case "validate":
-      return import("./validate.ts").then(({ validate }) => validate(rest, config, listen, program));
-    case "permissions":
-      return import("./permissions.ts").then(({ printPermissions }) => printPermissions(rest, config, listen, program));
-    case "fetcher":
-      throw new UsageError("This program does not include the fetcher: start it with deno task start fetcher");
-    case "health":
-      return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
-    case "doctor":
-      return import("../programs/doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
-    case "connect":
-      return import("../programs/connect/mod.ts").then(({ connect }) => connect(rest, program));
-    case "probe":
-      return import("../programs/probe/mod.ts").then(({ probe }) => probe(rest, config, program));
-    case "check":
-      return import("../programs/check/mod.ts").then(({ runCheck }) => runCheck(rest, program));
-    default:
-      throw new UsageError(`Unknown command "${command}"${hint(command, COMMANDS)}`);
+  streams.paintWith?.((await import("../programs/paint.ts")).painter(platform));
+  streams.say(error instanceof UsageError ? `${error.message}; --help lists the options` : error.message, true);
+}
+
+function isForUser(error: unknown): error is Error {
+  return error instanceof UsageError || error instanceof ConfigError || error instanceof CommandError;
+}
+
+/** The usual options need neither the table of commands nor a parser. */
+async function perform(program: Program): Promise<number> {
+  const plain = plainOptions(program.platform.args);
+  if (plain) {
+    const { config, workers, ...listen } = plain;
+    return await serve(config, listen, program, workers);
   }
+  const { dispatch } = await import("./dispatch.ts");
+  return await dispatch(program, (config, listen, workers) => serve(config, listen, program, workers));
 }

@@ -1,43 +1,54 @@
 /** The program without a command: it serves until a signal stops it. */
 import manifest from "../../deno.json" with { type: "json" };
-import { type App, createApp, pluginFacts } from "../app.ts";
+import { type App, type AppOptions, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
-import { placeOfStore, risksOfStore } from "../compose/store.ts";
+import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { metricsAddress } from "../config/permissions.ts";
+import { metricsAddress, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import { secretsInFiles } from "../config/secrets.ts";
-import { storeKind } from "../config/store_kinds.ts";
-import { createDescriptors, type Descriptors, readableFile, scarcityLine } from "../http/descriptors.ts";
+import { fileWithoutSecret, secretsInFiles } from "../config/secrets.ts";
+import { createDescriptors, type Descriptors, readableFile } from "../http/descriptors.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import type { Listen } from "../programs/flags.ts";
 import type { Program } from "../programs/program.ts";
-import { loadServerKind } from "../state/server_kinds.ts";
-import { collectGarbage } from "../util/collect_garbage.ts";
-import { callWhileAlive } from "../util/idle_timer.ts";
 import { createIdleWatch, type IdleWatch } from "./idle.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
-import { stopAtSignal, watchSignals } from "./stop.ts";
+import { type Place, placeOf, stopAtSignal, variable, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
-import { warmUp } from "./warm_up.ts";
 import { createRestingText, modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
-
-/** When the free descriptors are counted, in milliseconds. Counting takes a while, and must not delay the first client. */
-const COUNT_AFTER_MS = 1_000;
-/** After this many milliseconds without a request, the gateway counts as idle. */
-const IDLE_MS = 1_000;
 
 const AUTOMATIC =
   "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
   "Deno does so unless OTEL_DENO_TRACING=false";
 
-type Load = (env: Platform["env"], readText?: Platform["readText"]) => LoadedConfig;
+type Load = (
+  env: Platform["env"],
+  readText?: Platform["readText"],
+  secretText?: Platform["readText"],
+) => LoadedConfig;
 
 /** Serves as one of `count` processes, or alone. Returns the exit code. */
-export async function serve(path: string | undefined, listen: Listen, given: Program, count = 1): Promise<number> {
+export async function serve(path: string | undefined, listen: Listen, program: Program, count = 1): Promise<number> {
+  if (variable(TAKES_OVER, program.platform) === undefined) {
+    return await serveUntilStopped(path, listen, program, count);
+  }
+  const { takeOver } = await import("./take_over.ts");
+  return await takeOver(
+    program,
+    (program, onServing) => serveUntilStopped(path, listen, program, count, onServing),
+  );
+}
+
+async function serveUntilStopped(
+  path: string | undefined,
+  listen: Listen,
+  given: Program,
+  count: number,
+  onServing?: () => Promise<void>,
+): Promise<number> {
   const worker = count > 1 ? await (await import("./worker.ts")).joinWorkers(count, given) : undefined;
   const program = worker?.program ?? given;
   const { platform, plugins, streams: { say } } = program;
@@ -47,69 +58,43 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
     since = modifiedAt(file, platform);
     return platform.readText(file);
   };
-  const loaded = worker?.loaded ?? loadConfig({ path, listen, ...facts, env: platform.env, readText });
+  const loaded = worker?.loaded ??
+    loadConfig({ path, listen, ...facts, env: platform.env, readText, secretText: platform.readText });
   worker?.check(loaded);
   const { file } = loaded;
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
   // If the file is removed, the built-in configuration must not take its place.
-  const load: Load = (env, readText = platform.readText) =>
-    loadConfig({ path: file ?? path, listen, ...facts, env, readText });
-  const running = createRunning(loaded, load, { descriptors, worker }, program);
+  const load: Load = (env, readText = platform.readText, secretText = platform.readText) =>
+    loadConfig({ path: file ?? path, listen, ...facts, env, readText, secretText });
+  const place = placeOf({ path, worker, loaded, platform, replace: () => signals.replace() });
+  const running = createRunning(loaded, load, { descriptors, worker, place }, program);
   // Before the first client is served and the start-up message is printed, so that every later change is noticed.
   const again = () => running.reload();
   const stopReloading = watchConfig({ platform, file, since, terminal, again, look: running.readSecrets });
   const signals = watchSignals(platform, terminal);
   const idleWatch = createIdleWatch(() => performance.now(), (ms) => new Promise((go) => platform.after(ms, go)));
   const { app } = running;
-  const server = await listenAll(loaded, running, { descriptors, idleWatch, worker }, program);
+  const server = await listenAll(loaded, running, { descriptors, idleWatch, worker, place }, program);
   if (!server) {
     stopReloading();
     signals.forget();
     return 1;
   }
-  const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${placeOf(thrown)}`));
+  const stopHearing = platform.onUncaught((thrown) => say(`A fault that nothing caught: ${locationOf(thrown)}`));
   await worker?.begin(loaded, running);
+  await onServing?.();
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   app().audit?.write({ event: "started", version: manifest.version });
-  settleIn(loaded, { descriptors, idleWatch, app, worker }, program);
+  void import("./settle_in.ts").then(({ settleIn }) =>
+    settleIn(loaded, { descriptors, idleWatch, app, worker }, program)
+  );
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
   await worker?.end();
   stopHearing();
   return drained ? 0 : 1;
-}
-
-/** The part of the start that can wait until clients are served. */
-async function settleIn(
-  { config }: LoadedConfig,
-  { descriptors, idleWatch, app, worker }: {
-    descriptors: Descriptors;
-    idleWatch: IdleWatch;
-    app: Running["app"];
-    worker?: Worker;
-  },
-  program: Program,
-): Promise<void> {
-  const { streams: { say } } = program;
-  if (storeKind(config.store.kind).isShared) {
-    await (await loadServerKind(config.store))?.loadClient();
-    if (!worker || worker.isFirst) void tellRisks(config, program);
-  }
-  await warmUp(program, idleWatch.begun).catch(() => {}); // the user's own lists of plugins may lack one that this needs
-  callWhileAlive(COUNT_AFTER_MS, async () => {
-    const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
-    if (line !== undefined) say(line);
-    // The start leaves about 16 MB of garbage. Collecting it blocks the process for some 60 ms.
-    if (await idleWatch.begun(IDLE_MS) && app().running() === 0) collectGarbage();
-  });
-}
-
-/** Prints the risks of the store. A server that does not answer now is reported by the command `doctor`. */
-async function tellRisks(config: Config, { platform, streams: { say } }: Program): Promise<void> {
-  const risks = await risksOfStore(config, platform, platform.env).catch(() => []);
-  for (const { message, cure } of risks) say(`Store: ${message}. ${cure}`);
 }
 
 interface Running {
@@ -124,13 +109,12 @@ interface Running {
 function createRunning(
   loaded: LoadedConfig,
   load: Load,
-  { descriptors, worker }: { descriptors: Descriptors; worker?: Worker },
+  { descriptors, worker, place }: { descriptors: Descriptors; worker?: Worker; place: Place },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const configuration = async () =>
-    (await import("./config_desk.ts")).createConfigDesk({ ...loaded, platform, load, running: self });
   const { areScarce: areDescriptorsScarce } = descriptors;
-  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, configuration };
+  const desks = desksFor(() => self, loaded, load, place, platform);
+  const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, ...desks };
   let running = loaded.config;
   const held = createRestingText(secretsInFiles(running, platform));
   let app = createApp({ config: running, ...common });
@@ -165,18 +149,36 @@ function createRunning(
       isOwnChange = by !== undefined;
       app.audit?.write(by === undefined ? change : { ...change, by });
       worker?.keep({ ...loaded, config: running });
-      say(
-        ["Serving with the new configuration", ...unmaskedLines(unmaskedSecrets(running, platform))].join("\n")
-          .trimEnd(),
-      );
+      const unmasked = unmaskedLines(unmaskedSecrets(running, platform));
+      say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
     readSecrets() {
-      if (!held.isNew(secretsInFiles(running, platform)) || !use(running)) return;
+      const secrets = secretsInFiles(running, platform);
+      if (!held.isNew(secrets)) return;
+      held.use(secrets);
+      const lacking = fileWithoutSecret(running, platform);
+      if (lacking !== undefined) return keep(`${lacking} holds no secret`);
+      if (!use(running)) return;
       app.audit?.write({ event: "secrets changed" });
       say("Serving with the new secrets");
     },
   };
   return self;
+}
+
+/** The desks for operators, which are loaded with the console. */
+function desksFor(
+  running: () => Running,
+  loaded: LoadedConfig,
+  load: Load,
+  place: Place,
+  platform: Platform,
+): Pick<AppOptions, "configuration" | "setup"> {
+  const common = () => ({ ...loaded, ...place, platform, load, running: running() });
+  return {
+    configuration: async () => (await import("./config_desk.ts")).createConfigDesk(common()),
+    setup: async () => (await import("./setup_desk.ts")).createSetupDesk(common()),
+  };
 }
 
 /** The app, or the reason why there is none: a plugin may refuse options that its schema accepts. */
@@ -192,14 +194,14 @@ function appOrReason(options: Parameters<typeof createApp>[0]): App | string {
 async function listenAll(
   loaded: LoadedConfig,
   running: Running,
-  guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
+  guards: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker; place: Place },
   program: Program,
 ): Promise<Serving | undefined> {
-  const { worker } = guards;
+  const { worker, place } = guards;
   const address = metricsAddress(loaded.config.observe.metrics);
   if (!address) return await listenOn(loaded, running, guards, program);
   const { serveMetrics } = await import("./metrics_listener.ts");
-  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared: worker }, program);
+  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared: place.shared }, program);
   const server = metrics && await listenOn(loaded, running, guards, program);
   if (!server) {
     await metrics?.shutdown();
@@ -208,8 +210,10 @@ async function listenAll(
   if (!worker || worker.isFirst) program.streams.say(`Metrics: ${metrics.url}`);
   return {
     async shutdown() {
-      await server.shutdown();
-      await metrics.shutdown();
+      const ended = server.shutdown();
+      // The process that has replaced this one has metrics, too, and a scrape would get either.
+      if (!place.isReplaced) await ended;
+      await Promise.all([ended, metrics.shutdown()]);
     },
   };
 }
@@ -218,7 +222,7 @@ async function listenAll(
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
-  { descriptors, idleWatch, worker }: { descriptors: Descriptors; idleWatch: IdleWatch; worker?: Worker },
+  { descriptors, idleWatch, worker, place }: Parameters<typeof listenAll>[2],
   { platform, streams: { say } }: Program,
 ): Promise<Serving | undefined> {
   const { env } = platform;
@@ -229,12 +233,13 @@ async function listenOn(
     return await platform.serve({
       hostname,
       port,
-      shared: worker,
+      shared: place.shared,
       handler(request, info) {
         idleWatch.broken();
         return app().fetch(request, info);
       },
       onListen(address) {
+        place.port = address.port;
         if (worker && !worker.isFirst) return;
         say(
           startupMessage({ version: manifest.version, config, source, address, secrets: platform, unmasked, store })
@@ -256,12 +261,12 @@ async function listenOn(
 
 /** The server's own handler would block on stderr. An answer that breaks off has its line in the log already. */
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
-  if (thrown instanceof Error) say(`A request failed without a log line: ${placeOf(thrown)}`);
+  if (thrown instanceof Error) say(`A request failed without a log line: ${locationOf(thrown)}`);
   return new Response(null, { status: 500 });
 }
 
 /** The name and the location of an error, without its message, which may quote a request. */
-function placeOf(thrown: unknown): string {
+function locationOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return `no error but a value of type ${typeof thrown}`;
   const { name, code, stack } = thrown as Error & { code?: unknown };
   const place = stack?.split("\n").find((line) => /^\s+at /.test(line))?.trim();

@@ -1,6 +1,6 @@
 import { isPattern } from "../canonical/models.ts";
 import { describePlace, type StorePlace } from "../compose/store.ts";
-import { type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
+import { type SecretReference, type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
 
@@ -29,7 +29,7 @@ export function startupMessage({ version, config, source, address, secrets, unma
     `Configuration: ${source}`,
     "",
     "Lanes",
-    ...laneLines(config, url),
+    ...laneLines(config, url, new Set(upstreamsWithoutSecret(config, secrets).map(({ upstream }) => upstream))),
     "",
     ...secretLines(config, secrets),
     ...unmaskedLines(unmasked),
@@ -46,19 +46,26 @@ function callable(hostname: string): string {
   return name.includes(":") ? `[${name}]` : name;
 }
 
-function laneLines({ lanes }: Config, url: string): string[] {
+/** `lacking`: the upstreams without their secret. */
+function laneLines({ lanes }: Config, url: string, lacking: ReadonlySet<string>): string[] {
   const width = Math.max(0, ...Object.keys(lanes).map((name) => name.length));
   return Object.entries(lanes).flatMap(([name, lane]) => {
     const indent = " ".repeat(width + 4);
     return [
       `  ${name.padEnd(width)}  ${url}/${name}/v1`,
-      ...modelLines(lane, WIDTH - indent.length).map((line) => indent + line),
+      ...modelLines(lane, WIDTH - indent.length, lacking).map((line) => indent + line),
     ];
   });
 }
 
-function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): string[] {
-  const names = Object.keys(models).filter((name) => !isPattern(name));
+function modelLines(
+  { models, upstreams, catalog }: LaneConfig,
+  width: number,
+  lacking: ReadonlySet<string>,
+): string[] {
+  const isServed = (name: string) => models[name]!.targets.some(({ upstream }) => !lacking.has(upstream));
+  const listed = Object.keys(models).filter((name) => !isPattern(name));
+  const names = [...listed.filter(isServed), ...listed.filter((name) => !isServed(name))];
   const patterns = Object.keys(models).filter(isPattern);
   const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
   const others = catalogs === "" ? "and any other name:" : `and every model of ${catalogs}:`;
@@ -118,6 +125,13 @@ function keyLines({ keys, storedKeys, oidc }: Config): string[] {
     : [`Keys: one is required (${firstFew(names, "keys", WIDTH - 25)})`];
 }
 
+/** The secret as a shell inserts it. */
+function inShell({ env, file }: SecretReference): string {
+  return file === undefined
+    ? `$${env}`
+    : `$(cat ${/^[\w@%+=:,./-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`})`;
+}
+
 /** Two calls to copy, for a model that needs no secret and no network. */
 function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, url: string): string[] {
   for (const [lane, { models }] of Object.entries(lanes)) {
@@ -125,7 +139,7 @@ function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, ur
       if (isPattern(model) || task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
       const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
       if (!key && (keys.length > 0 || storedKeys || oidc)) continue;
-      const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";
+      const header = key ? ` -H "authorization: Bearer ${inShell(key.secret)}"` : "";
       const call = (options: string, fields: object) =>
         `  curl ${options}${url}/${lane}/v1/chat/completions${header} -H 'content-type: application/json' ` +
         `-d '${

@@ -1,5 +1,6 @@
-/** Ends the gateway: the first signal lets running requests finish, and a second one aborts them. */
+/** Ends the gateway: the first signal, or another gateway in its place, lets running requests finish, and a second signal aborts them. */
 import type { App } from "../app.ts";
+import { DESK, TAKES_OVER } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform, Serving, Signal } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
@@ -9,13 +10,20 @@ import type { Terminal } from "./terminal.ts";
 const ABORT_LIMIT_MS = 1_000;
 /** Signals within this time are one, in milliseconds: a key press comes both from the terminal and from the task runner. */
 const SAME_SIGNAL_MS = 250;
+/** How often a good moment to close the port is looked for. */
+const MOST_TRIES = 500;
 /** How often it is checked whether the launcher still runs, in milliseconds. */
 const LOOK_MS = 500;
 
+/** Another process serves in place of this one. */
+const REPLACED = "replaced";
+
 /** The signals that end this process. */
 export interface StopSignals {
-  first: Promise<Signal>;
+  first: Promise<Signal | typeof REPLACED>;
   second: Promise<void>;
+  /** Ends this process as a signal does, because another process serves in its place. */
+  replace(): void;
   /** Stops watching the launcher, so that no timer keeps the process alive. */
   forget(): void;
 }
@@ -41,13 +49,18 @@ export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
   }
 }
 
-async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
+async function stopAt(signal: Signal | typeof REPLACED, stopping: Stopping): Promise<boolean> {
   const { app, server, signals: { second }, onStop, say } = stopping;
   const { noticeMs, drainMs } = stopping.patience();
   onStop();
-  say(`${signal}: finishing running requests; send it again to abort them`);
+  say(
+    signal === REPLACED
+      ? "Restarted: finishing running requests in the process before"
+      : `${signal}: finishing running requests; send it again to abort them`,
+  );
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
+  if (signal === REPLACED) await untilAllAreAccepted();
   const drained = server.shutdown().then(() => app().settled()).then(() => true);
   const overdue = Promise.race([delayWhileAlive(drainMs), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
@@ -56,9 +69,21 @@ async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
   return false;
 }
 
+/**
+ * A connection that the system has opened, but that the server has not accepted yet, is reset when the server closes its port. The
+ * server accepts before timers fire. So the best moment is a timer that is not late, because then nothing else was done in between.
+ */
+async function untilAllAreAccepted(): Promise<void> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const before = performance.now();
+    await delay(1);
+    if (performance.now() - before < 2) return;
+  }
+}
+
 /** Must be called before the first client is served, because an unwatched signal ends the process at once. */
 export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal: Terminal): StopSignals {
-  const first = Promise.withResolvers<Signal>();
+  const first = Promise.withResolvers<Signal | typeof REPLACED>();
   const second = Promise.withResolvers<void>();
   const signals: Signal[] = os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   let firstAt: number | undefined;
@@ -85,7 +110,7 @@ export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal
       received("SIGTERM");
     }, LOOK_MS);
   }
-  return { first: first.promise, second: second.promise, forget };
+  return { first: first.promise, second: second.promise, replace: () => first.resolve(REPLACED), forget };
 }
 
 /** Windows has no such signal. */
@@ -100,4 +125,46 @@ function delayWhileAlive(ms: number): Promise<void> {
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The place of this process: its command line and its port. */
+export interface Place {
+  path: string | undefined;
+  isWorker: boolean;
+  /** Present if another process may serve at the same port. */
+  shared?: { isFirst: boolean };
+  port?: number;
+  isReplaced?: true;
+  onReplaced(): void;
+}
+
+export function placeOf(
+  { path, worker, loaded, platform, replace }: Pick<Place, "path"> & {
+    worker: Place["shared"];
+    loaded: { config: Config };
+    platform: Platform;
+    replace(): void;
+  },
+): Place {
+  const place: Place = {
+    path,
+    isWorker: worker !== undefined,
+    shared: worker ?? neighborOf(loaded, platform),
+    onReplaced() {
+      place.isReplaced = true;
+      replace();
+    },
+  };
+  return place;
+}
+
+/** The launcher can replace this process by another one, which then serves at the same port. Only Linux can share a port. */
+function neighborOf({ config: { listen: { port } } }: { config: Config }, platform: Platform): Place["shared"] {
+  if (platform.os !== "linux" || variable(DESK, platform) === undefined) return undefined;
+  return { isFirst: variable(TAKES_OVER, platform) !== String(port) };
+}
+
+/** A variable of the launcher, which other ways to start the gateway do not permit. */
+export function variable(name: string, { env, isGranted }: Platform): string | undefined {
+  return isGranted({ name: "env", variable: name }) ? env(name) : undefined;
 }

@@ -1,36 +1,37 @@
 /** The command `validate` checks a configuration without starting a gateway. */
 import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
-import { PLACEHOLDER_SECRET, upstreamsWithoutSecret } from "../config/secrets.ts";
-import type { Listen } from "../programs/flags.ts";
+import { upstreamsWithoutSecret, withPlaceholders } from "../config/secrets.ts";
+import { VALIDATE } from "../programs/commands/mod.ts";
+import { type Listen, readArguments } from "../programs/flags.ts";
+import { printJson } from "../programs/json_output.ts";
 import { type Program, UsageError } from "../programs/program.ts";
 
 /** The variables of secrets may be set where the gateway will run, so a missing one is no mistake. Throws `ConfigError`. */
 export function validate(
-  [file, more]: readonly string[],
+  args: readonly string[],
   path: string | undefined,
   listen: Listen,
-  { platform, plugins, streams: { print } }: Program,
+  { platform, plugins, streams }: Program,
 ): number {
+  const { values: { json }, positionals: [file, more] } = readArguments(args, VALIDATE.options);
   if (more !== undefined) throw new UsageError(`Unexpected argument "${more}"`);
   const unset = new Set<string>();
-  const withPlaceholders = (name: string) => {
-    const value = platform.env(name);
-    if (value || name === "LANEWAY_CONFIG") return value;
-    unset.add(name);
-    return PLACEHOLDER_SECRET;
-  };
-  const { config, source } = loadConfig({ path: file ?? path, listen, ...pluginFacts(plugins), env: withPlaceholders });
+  const lookup = withPlaceholders(platform, (name) => unset.add(name));
+  const { config, source } = loadConfig({ path: file ?? path, listen, ...pluginFacts(plugins), ...lookup });
   for (const { variable, file: lacking } of upstreamsWithoutSecret(config, platform)) {
     unset.add(lacking === undefined ? variable! : `a secret in ${lacking}`);
   }
-  const counts = [
-    counted(Object.keys(config.lanes).length, "lane"),
-    counted(Object.keys(config.upstreams).length, "upstream"),
-    counted(config.keys.length, "key"),
-  ];
-  print(`The configuration in ${source} is valid: ${counts.join(", ")}`);
-  if (unset.size > 0) print(`Not set here: ${[...unset].sort().join(", ")}`);
+  const [lanes, upstreams] = [Object.keys(config.lanes), Object.keys(config.upstreams)];
+  const keys = config.keys.map(({ name }) => name);
+  const missing = [...unset].sort();
+  if (json) {
+    printJson(streams, { source, lanes, upstreams, keys, unset: missing });
+    return 0;
+  }
+  const counts = [counted(lanes.length, "lane"), counted(upstreams.length, "upstream"), counted(keys.length, "key")];
+  streams.print(`The configuration in ${source} is valid: ${counts.join(", ")}`);
+  if (missing.length > 0) streams.print(`Not set here: ${missing.join(", ")}`);
   return 0;
 }
 

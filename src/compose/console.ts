@@ -6,6 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { type Caller, createKeyLookup } from "../http/auth.ts";
 import { ConsoleSessions, type SessionHolder } from "../state/console_sessions.ts";
 import { createKeyring } from "../state/keyring.ts";
+import { setupFactsOf } from "./setup.ts";
 import { placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
@@ -26,6 +27,8 @@ export async function createConsoleParts(world: World, keys: Lookup, held: Conso
     login: oidc?.console && await loginAt(oidc, oidc.console, world),
     keys: keyDeskOf(world),
     configuration: await world.configuration?.(),
+    setup: setupFactsOf(world),
+    setupDesk: await world.setup?.(),
   };
 }
 

@@ -118,11 +118,16 @@ function catalogSecrets({ config: { catalogs }, ...source }: World): (string | u
   return Object.values(catalogs).map(({ secret }) => secret?.file === undefined ? undefined : secretAt(secret, source));
 }
 
+/** No key has an empty digest, so nobody is admitted by a secret that is missing. */
+function digestIn(secret: string | undefined): string {
+  return secret === undefined ? "" : digestOf(secret);
+}
+
 type Keys = Parameters<typeof createKeyLookup>[0];
 
-function keysOf({ config, keep, env, store, clocks: { now, monotonic }, pace }: World): Keys {
+function keysOf({ config, keep, store, clocks: { now, monotonic }, pace, ...source }: World): Keys {
   return {
-    keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
+    keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestIn(secretAt(secret, source)) })),
     ...(config.storedKeys && {
       storedKey: keep(
         "stored keys",
@@ -224,7 +229,7 @@ function createRouting(world: World): Routing {
 }
 
 function createStoredState(world: World): StoredState {
-  const { config, keep, env, store, clocks: { now, monotonic }, pace, platform } = world;
+  const { config, keep, store, clocks: { now, monotonic }, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
   const storageQuota = keep("storage quota", null, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
@@ -232,6 +237,7 @@ function createStoredState(world: World): StoredState {
     const load = async () => (await import("../state/storage_quota.ts")).createStorageQuota(options);
     return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies StorageQuota;
   });
+  const sealingSecret = config.sealing.key && secretAt(config.sealing.key, world);
   const waitMs = Math.min(pace.storeMs, storeKind(config.store.kind).waitMs);
   return {
     conversations: createConversations({
@@ -265,9 +271,9 @@ function createStoredState(world: World): StoredState {
       // A message has more values in the canonical form than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
-    sealer: keep("sealer", config.sealing, () =>
+    sealer: keep("sealer", [config.sealing, sealingSecret], () =>
       createSealing({
-        secret: config.sealing.key && env(config.sealing.key.env),
+        secret: sealingSecret,
         store,
         patienceMs: waitMs,
         now: monotonic,

@@ -1,11 +1,15 @@
 import type { HostedWork } from "../canonical/hosted.ts";
 import { FETCHER_URL } from "../config/permissions.ts";
+import { secretAt } from "../config/secrets.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { World } from "./world.ts";
 
 /** Runs the configured hosted tools. Its modules are loaded with the first call. */
 export function createHosted(world: World): HostedRunner {
-  return world.keep("hosted tools", world.config.hostedTools, () => {
+  const { hostedTools } = world.config;
+  const secrets = [hostedTools.webSearch, hostedTools.webFetch, ...Object.values(hostedTools.mcp.servers)]
+    .map((service) => service?.secret?.file === undefined ? undefined : secretAt(service.secret, world));
+  return world.keep("hosted tools", [hostedTools, secrets], () => {
     let loading: Promise<Omit<HostedRunner, "runs">> | undefined;
     const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
     return {

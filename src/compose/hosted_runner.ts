@@ -1,5 +1,6 @@
 import { BY_TOOL } from "../config/check_hosted.ts";
 import type { Config } from "../config/schema.ts";
+import { secretAt } from "../config/secrets.ts";
 import { FETCHER_TOKEN, FETCHER_URL } from "../config/permissions.ts";
 import { maskerFor } from "../context/secrets.ts";
 import { createOpenPage } from "../hosted/fetch_page.ts";
@@ -46,11 +47,11 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
 /** The fetcher of the configuration, or the one that the launcher has started. `undefined` if there is neither. */
 function fetcherOf(
   { url, secret }: NonNullable<Config["hostedTools"]["webFetch"]>,
-  { env, transports }: World,
+  { env, transports, readText }: World,
 ): Callee | undefined {
   const baseUrl = url ?? env(FETCHER_URL);
   if (!baseUrl) return undefined;
-  const token = env(url === undefined ? FETCHER_TOKEN : secret?.env ?? "");
+  const token = url === undefined ? env(FETCHER_TOKEN) : secret && secretAt(secret, { env, readText });
   // The transport is `node`, which uses no proxy.
   return { name: "fetcher", baseUrl, secret: token, headers: {}, resultsFrom: [], transport: transports.get("node") };
 }
@@ -58,7 +59,7 @@ function fetcherOf(
 function searchOf(
   { backend: name, baseUrl, secret, server, tool, timeoutMs }: NonNullable<Config["hostedTools"]["webSearch"]>,
   servers: ReadonlyMap<string, ConfiguredServer>,
-  { plugins: { searchBackends }, env, transports, config, clocks: { monotonic: now } }: World,
+  { plugins: { searchBackends }, env, readText, transports, config, clocks: { monotonic: now } }: World,
 ): SearchOptions {
   const remote = server === undefined ? undefined : servers.get(server);
   if (name === BY_TOOL && remote && tool !== undefined) {
@@ -66,8 +67,8 @@ function searchOf(
   }
   const backend = searchBackends.find((one) => one.name === name);
   if (!backend) throw new Error(`Cannot find search backend "${name}"`);
-  const value = backend.secret && secret && env(secret.env);
-  const access = { baseUrl, secret: value || undefined, secretPlace: backend.secret };
+  const value = backend.secret && secret && secretAt(secret, { env, readText });
+  const access = { baseUrl, secret: value, secretPlace: backend.secret };
   const transport = transports.get(config.transport);
   const service = { name: `search ${name}`, ...access, headers: {}, resultsFrom: [], transport };
   return { find: findBy(backend, service), timeoutMs };
@@ -76,13 +77,13 @@ function searchOf(
 function serverOf(
   name: string,
   { url, secret, headers }: Config["hostedTools"]["mcp"]["servers"][string],
-  { env, transports, config }: World,
+  { env, readText, transports, config }: World,
 ): ConfiguredServer {
   const place = new URL(url);
   const service = {
     name: `mcp ${name}`,
     baseUrl: place.origin,
-    secret: secret && env(secret.env),
+    secret: secret && secretAt(secret, { env, readText }),
     headers,
     resultsFrom: [],
     transport: transports.get(config.transport),

@@ -19,13 +19,16 @@ export function createLanes(
       return finder ? [[name, finder] as const] : [];
     }),
   );
+  const lacking = new Set(
+    Array.from(upstreams.values()).flatMap(({ name, missingSecret }) => missingSecret ? [name] : []),
+  );
   const endpoints = endpointsByTask(plugins.protocols);
   const created = Math.floor(now() / 1000);
   return new Map(
     Object.entries(config.lanes).map(([name, { catalog = [], ...lane }]) => {
       const catalogs = [catalog].flat().flatMap((one) => sources.get(one)?.list ?? []);
       const offers = catalogs.length > 0 ? [] : offersOf(lane.upstreams, upstreams, world);
-      return [name, createLane(name, { ...lane, catalogs, offers, finders, endpoints, created })];
+      return [name, createLane(name, { ...lane, catalogs, offers, finders, endpoints, lacking, created })];
     }),
   );
 }

@@ -4,6 +4,7 @@ import { IssuerKeys } from "../http/issuer_keys.ts";
 import type { OidcClient, OidcLogin, ProviderFetch } from "../http/oidc_login.ts";
 import { createTokenReader } from "../http/oidc.ts";
 import type { Transport } from "../platform/transport.ts";
+import { secretAt } from "../config/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import { readBytes } from "../upstream/send.ts";
 import type { World } from "./world.ts";
@@ -27,11 +28,12 @@ export function openTokenReader(
 export async function openLogin(
   oidc: Oidc,
   client: OidcClient,
-  { config, transports, env, clocks: { now, monotonic }, process: { stop } }: World,
+  world: World,
 ): Promise<OidcLogin> {
+  const { config, transports, clocks: { now, monotonic }, process: { stop } } = world;
   const { OidcLogin } = await import("../http/oidc_login.ts");
   const transport = transports.get(config.transport);
-  const secret = client.secret && (env(client.secret.env) ?? "");
+  const secret = client.secret && (secretAt(client.secret, world) ?? "");
   const [fetch, fetchJson] = [providerFetch(transport), jsonFetcher(transport)];
   return new OidcLogin({ oidc, client, secret, fetch, fetchJson, now, monotonic, signal: stop.signal });
 }

@@ -16,6 +16,8 @@ export interface Plugins {
   drivers: readonly Driver[];
   /** The services whose settings are known. A configuration may name one for an upstream. */
   providers: Providers;
+  /** The hub of the built-in configuration: its name for people, and the page on which they create a token. */
+  hub?: { title: string; keysAt: string };
   /** The sources of lists of models. The configuration names one for each catalog. */
   catalogs: readonly Catalog[];
   /** Services that search the web. The configuration names one. */

@@ -21,7 +21,13 @@ export function secretsOf(
   const fetcher = webFetch && (webFetch.url === undefined ? { secret: { env: FETCHER_TOKEN } } : webFetch);
   const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
-  const named = [...services.map(({ secret }) => secret), sealing.key, store.url, oidc?.console?.secret]
+  const named = [
+    ...services.map(({ secret }) => secret),
+    sealing.key,
+    store.url,
+    store.sentinel?.password,
+    oidc?.console?.secret,
+  ]
     .flatMap((secret: SecretReference | "client" | undefined) =>
       secret && secret !== "client"
         ? [{ name: secret.file ?? secret.env ?? "", value: secretAt(secret, source) ?? "" }]

@@ -1,3 +1,4 @@
+import { secretAt } from "../config/secrets.ts";
 import { stageOptions } from "../config/stage_sections.ts";
 import type { Stage, StageHost, StagePlugin } from "../contract/stage.ts";
 import { createKeyDerivation } from "../state/derived_keys.ts";
@@ -5,16 +6,17 @@ import type { World } from "./world.ts";
 
 /** The stages whose sections the configuration has, in the order of the plugins' list. */
 export function createStages(world: World): readonly Stage[] {
-  const { plugins: { stages }, config, keep, env, store, pace } = world;
+  const { plugins: { stages }, config, keep, store, pace } = world;
   refuseDuplicates(stages);
   const wanted = stages.flatMap((plugin) => {
     const options = stageOptions(config, plugin.name);
     return options === undefined ? [] : [{ plugin, options }];
   });
   if (wanted.length === 0) return NO_STAGES;
-  const host: StageHost = keep("derived keys", config.sealing, () => ({
+  const secret = config.sealing.key && secretAt(config.sealing.key, world);
+  const host: StageHost = keep("derived keys", [config.sealing, secret], () => ({
     key: createKeyDerivation({
-      secret: config.sealing.key && env(config.sealing.key.env),
+      secret,
       store,
       patienceMs: pace.storeMs,
     }),

@@ -1,4 +1,5 @@
 import type { Config } from "../config/schema.ts";
+import { secretAt, type SecretSource } from "../config/secrets.ts";
 import { STORE_KINDS, storeKind } from "../config/store_kinds.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
@@ -28,8 +29,7 @@ export function describePlace(place: StorePlace): string {
 }
 
 type Env = Platform["env"];
-type Kind = Pick<Platform, "os" | "hasDatabase">;
-type Runtime = Kind & Pick<Platform, "readText">;
+type Runtime = Pick<Platform, "os" | "hasDatabase" | "readText">;
 
 interface StoreOptions {
   /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
@@ -143,9 +143,10 @@ function loadedLater(load: () => Promise<Store>): Store {
  * The place where conversations are stored. Deno Deploy has a database of its own. Without a home directory or a
  * database, they are in memory.
  */
-export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
+export function placeOfStore(store: Config["store"], platform: Runtime, env: Env): StorePlace {
+  const { os, hasDatabase, readText } = platform;
   const { hasFile, isShared } = storeKind(store.kind);
-  if (isShared) return { server: serverName(store, env) };
+  if (isShared) return { server: serverName(store, { env, readText }) };
   if (!hasFile || !hasDatabase) return "memory";
   if (isOnDeploy(env)) return "hosted";
   const file = store.path ?? defaultStorePath(os, env);
@@ -153,9 +154,9 @@ export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, 
 }
 
 /** The hosts of the server, without the credentials that its URL may hold. */
-function serverName({ kind, url }: Config["store"], env: Env): string {
-  const hosts = storeKind(kind).server?.read(env(url?.env ?? "") ?? "")?.hosts ?? [];
-  return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
+function serverName({ kind, url = {} }: Config["store"], source: SecretSource): string {
+  const hosts = storeKind(kind).server?.read(secretAt(url, source) ?? "")?.hosts ?? [];
+  return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url.file ?? url.env} names`;
 }
 
 /** Counts the calls of the store. */

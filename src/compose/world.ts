@@ -1,6 +1,7 @@
 import type { DryRuns } from "../context/dry_run.ts";
 import type { Config } from "../config/schema.ts";
 import type { ConfigurationDesk } from "../context/console.ts";
+import type { SetupDesk } from "../context/setup.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { Observers } from "../context/observers.ts";
 import type { Workers } from "../context/workers.ts";
@@ -36,6 +37,8 @@ export interface World extends PartKeeper {
   process: ProcessControls;
   /** The configuration file. Absent if a program passed the configuration. */
   configuration?: () => Promise<ConfigurationDesk>;
+  /** The launcher, for the console's guide. Absent if a program passed the configuration. */
+  setup?: () => Promise<SetupDesk>;
 }
 
 export interface WorldObservers extends Observers {

@@ -10,8 +10,7 @@ import { driverHint, missingUrl, providerProblems } from "./check_provider.ts";
 import { hint, quoted } from "./hint.ts";
 import type { StageSections } from "./stage_sections.ts";
 import { isLoopback } from "../util/urls_and_headers.ts";
-import { isVariableName } from "./fields.ts";
-import { takesTokens } from "./secrets.ts";
+import { missingProblems, namedSecret, type SecretLookup, takesTokens } from "./secrets.ts";
 
 /** The fewest characters of a secret. A shorter one can be guessed from data that was sealed with it. */
 const LEAST_SECRET = 16;
@@ -43,7 +42,7 @@ export interface CatalogFacts {
   hasPrices: boolean;
 }
 
-export interface Surroundings {
+export interface Surroundings extends SecretLookup {
   drivers: Readonly<Record<string, DriverFacts>>;
   catalogs: Readonly<Record<string, CatalogFacts>>;
   /** Absent if there are none. */
@@ -52,8 +51,6 @@ export interface Surroundings {
   searchBackends?: HostedSurroundings["searchBackends"];
   /** The sections of stages. Absent if there are none. */
   stages?: StageSections;
-  /** An environment variable's value. An empty one counts as not set. */
-  env(name: string): string | undefined;
 }
 
 /**
@@ -66,7 +63,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     drivers: surroundings.drivers,
     providers: surroundings.providers ?? {},
     plugins: surroundings.catalogs,
-    env: surroundings.env,
+    lookup: surroundings,
     config,
     upstreams: asObject(config.upstreams),
     catalogs: asObject(config.catalogs),
@@ -78,7 +75,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     ...oidcProblems(config),
     ...sealingProblems(checker),
     ...listenProblems(checker),
-    ...storeProblems(config, surroundings.env),
+    ...storeProblems(config, surroundings),
     ...upstreamProblems(checker),
     ...catalogProblems(checker),
     ...laneProblems(raw, checker),
@@ -98,13 +95,13 @@ interface Checker {
   providers: Providers;
   /** The catalog plugins. */
   plugins: Surroundings["catalogs"];
-  env: Surroundings["env"];
+  lookup: SecretLookup;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 type Problems = Generator<Problem, void>;
 
-function* keyProblems({ config, lanes, env }: Checker): Problems {
+function* keyProblems({ config, lanes, lookup }: Checker): Problems {
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
     const path = `keys[${index}]`;
@@ -117,9 +114,8 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
       yield { path: `${path}.name`, message: `Two keys have the name "${name}"` };
     }
     if (typeof name === "string") names.add(name);
-    const variable = asObject(secret).env;
-    yield* secretProblems(`${path}.secret.env`, variable, env);
-    yield* unsetProblems(`${path}.secret.env`, variable, env);
+    yield* secretProblems(`${path}.secret`, secret, lookup);
+    yield* missingProblems(`${path}.secret`, secret, lookup);
     for (const [position, lane] of items(opened)) {
       if (typeof lane !== "string" || Object.hasOwn(lanes, lane)) continue;
       const message = `Cannot find lane "${lane}"${hint(lane, Object.keys(lanes))}`;
@@ -128,13 +124,12 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
   }
 }
 
-function* sealingProblems({ config, env }: Checker): Problems {
-  const path = "sealing.key.env";
-  const variable = asObject(asObject(config.sealing).key).env;
-  yield* unsetProblems(path, variable, env);
-  const key = isVariable(variable) ? env(variable) : undefined;
-  if (!key || key.length >= LEAST_SECRET) return;
-  yield { path, message: `Environment variable "${variable}" must have at least ${LEAST_SECRET} characters` };
+function* sealingProblems({ config, lookup }: Checker): Problems {
+  const { key } = asObject(config.sealing);
+  yield* missingProblems("sealing.key", key, lookup);
+  const { at, subject, value } = namedSecret(key, lookup) ?? {};
+  if (!value || value.length >= LEAST_SECRET) return;
+  yield { path: `sealing.key${at}`, message: `${subject} must have at least ${LEAST_SECRET} characters` };
 }
 
 function* listenProblems({ config }: Checker): Problems {
@@ -153,7 +148,7 @@ function* upstreamProblems(checker: Checker): Problems {
   for (const [name, upstream] of Object.entries(checker.upstreams)) {
     const path = `upstreams.${name}`;
     yield* upstreamCatalogProblems(path, asObject(upstream), checker);
-    yield* secretProblems(`${path}.secret.env`, asObject(asObject(upstream).secret).env, checker.env);
+    yield* secretProblems(`${path}.secret`, asObject(upstream).secret, checker.lookup);
     yield* providerProblems(path, asObject(upstream), checker.providers, checker.config);
     yield* driverProblems(path, asObject(upstream), checker);
   }
@@ -273,18 +268,11 @@ function* missingCatalog(path: string, name: unknown, { catalogs }: Checker): Pr
   yield { path, message: `Cannot find catalog "${name}"${hint(name, Object.keys(catalogs))}` };
 }
 
-function* secretProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {
-  if (!isVariable(variable) || /^[\x21-\x7e]*$/.test(env(variable) ?? "")) return;
-  yield { path, message: `Environment variable "${variable}" contains a character that is not allowed in a header` };
-}
-
-function* unsetProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {
-  if (!isVariable(variable) || env(variable)) return;
-  yield { path, message: `Environment variable "${variable}" is not set: export ${variable}=...` };
-}
-
-function isVariable(name: unknown): name is string {
-  return typeof name === "string" && isVariableName(name);
+/** A file with such a character counts as one without a secret. */
+function* secretProblems(path: string, reference: unknown, lookup: SecretLookup): Problems {
+  const { at, subject, value } = namedSecret(reference, lookup) ?? {};
+  if (at !== ".env" || value === undefined || /^[\x21-\x7e]*$/.test(value)) return;
+  yield { path: `${path}${at}`, message: `${subject} contains a character that is not allowed in a header` };
 }
 
 function items(value: unknown): [number, unknown][] {

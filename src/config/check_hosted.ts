@@ -2,12 +2,11 @@
 import { asObject, isJsonObject } from "../canonical/json.ts";
 import { isPattern } from "../canonical/models.ts";
 import { hint } from "./hint.ts";
-import { takesTokens } from "./secrets.ts";
+import { missingProblems, namedSecret, type SecretLookup, takesTokens } from "./secrets.ts";
 
-export interface HostedSurroundings {
+export interface HostedSurroundings extends SecretLookup {
   /** The search services by name, with whether each needs a secret. */
   searchBackends?: Readonly<Record<string, { needsSecret: boolean }>>;
-  env(name: string): string | undefined;
 }
 
 /** The name of the search backend that uses a tool of a configured server. */
@@ -15,10 +14,10 @@ export const BY_TOOL = "mcp";
 
 export function* hostedProblems(
   config: Readonly<Record<string, unknown>>,
-  { searchBackends = {}, env }: HostedSurroundings,
+  { searchBackends = {}, ...lookup }: HostedSurroundings,
 ): Generator<{ path: string; message: string }, void> {
   const { webSearch, webFetch, mcp } = asObject(config.hostedTools);
-  yield* fetchProblems(asObject(webFetch), env);
+  yield* fetchProblems(asObject(webFetch), lookup);
   const servers = asObject(asObject(mcp).servers);
   yield* ruleProblems(servers, config);
   if (!isJsonObject(webSearch)) return;
@@ -41,15 +40,9 @@ export function* hostedProblems(
   if (baseUrl === undefined) {
     yield { path: `${path}.baseUrl`, message: `Missing: backend "${backend}" needs a base URL` };
   }
-  const variable = asObject(secret).env;
   if (searchBackends[backend]!.needsSecret && secret === undefined) {
     yield { path: `${path}.secret`, message: `Missing: backend "${backend}" needs a secret` };
-  } else if (typeof variable === "string" && /^[A-Za-z_]\w*$/.test(variable) && !env(variable)) {
-    yield {
-      path: `${path}.secret.env`,
-      message: `Environment variable "${variable}" is not set: export ${variable}=...`,
-    };
-  }
+  } else yield* missingProblems(`${path}.secret`, secret, lookup);
 }
 
 /** Names of keys in rules for tools that match no key. Names of stored keys and of callers with tokens are not known here. */
@@ -72,7 +65,7 @@ function* ruleProblems(servers: Record<string, unknown>, config: Readonly<Record
 const LEAST_TOKEN = 16;
 
 /** A fetcher without a secret would let anybody who can reach it into its network. */
-function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSurroundings["env"]) {
+function* fetchProblems({ url, secret }: Record<string, unknown>, lookup: SecretLookup) {
   const path = "hostedTools.webFetch.secret";
   if (url === undefined) {
     if (secret !== undefined) yield { path, message: "Only a fetcher with a url has a secret in the configuration" };
@@ -82,18 +75,9 @@ function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSur
     yield { path, message: "Missing: a fetcher with a url needs a secret" };
     return;
   }
-  const variable = asObject(secret).env;
-  if (typeof variable !== "string" || !/^[A-Za-z_]\w*$/.test(variable)) return;
-  const { length } = env(variable) ?? "";
-  if (length === 0) {
-    yield {
-      path: `${path}.env`,
-      message: `Environment variable "${variable}" is not set: export ${variable}=...`,
-    };
-  } else if (length < LEAST_TOKEN) {
-    yield {
-      path: `${path}.env`,
-      message: `Environment variable "${variable}" needs at least ${LEAST_TOKEN} characters`,
-    };
+  yield* missingProblems(path, secret, lookup);
+  const { at, subject, value } = namedSecret(secret, lookup) ?? {};
+  if (value !== undefined && value.length < LEAST_TOKEN) {
+    yield { path: `${path}${at}`, message: `${subject} needs at least ${LEAST_TOKEN} characters` };
   }
 }

@@ -37,14 +37,26 @@ export function isVariableName(name: string): boolean {
 
 export const secretError = () => `Expected { "env": "NAME" }: a secret itself is never written here`;
 
-export const secretSchema = z.strictObject({
-  env: z.string().regex(VARIABLE_NAME, "Expected the name of an environment variable").meta({
+const secretPlaces = {
+  env: z.string().regex(VARIABLE_NAME, "Expected the name of an environment variable").optional().meta({
     description: "Name of the environment variable that holds the secret.",
     examples: ["LANEWAY_KEY"],
   }),
-}, { error: secretError }).meta({
-  description: "Where the secret is. The secret itself is never in the configuration.",
-});
+  file: z.string().min(1).optional().meta({
+    description:
+      "The file that holds the secret and nothing else, instead of a variable. A gateway that was started with a " +
+      "configuration file reads it again when it changes.",
+    examples: ["/run/secrets/token"],
+  }),
+};
+
+function isInOnePlace({ env, file }: { env?: string; file?: string }): boolean {
+  return (env === undefined) !== (file === undefined);
+}
+
+export const secretSchema = z.strictObject(secretPlaces, { error: secretError })
+  .refine(isInOnePlace, { error: secretError })
+  .meta({ description: "Where the secret is. The secret itself is never in the configuration." });
 
 const urlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true });
 
@@ -77,13 +89,7 @@ export const headerNameSchema = z.string().regex(HEADER_NAME, "Expected the name
 
 /** The secret of a service, and where it is sent. */
 export const serviceSecretSchema = z.strictObject({
-  env: secretSchema.shape.env.optional(),
-  file: z.string().min(1).optional().meta({
-    description:
-      "The file that holds the secret and nothing else, instead of a variable. A gateway that was started with a " +
-      "configuration file reads it again when it changes.",
-    examples: ["/run/secrets/token"],
-  }),
+  ...secretPlaces,
   header: headerNameSchema.optional().meta({
     description:
       "The header that carries the secret, such as api-key. In authorization it is a bearer token. By default the " +
@@ -95,7 +101,7 @@ export const serviceSecretSchema = z.strictObject({
     examples: ["key"],
   }),
 }, { error: secretError })
-  .refine(({ env, file }) => (env === undefined) !== (file === undefined), { error: secretError })
+  .refine(isInOnePlace, { error: secretError })
   .refine(({ header, query }) => header === undefined || query === undefined, "Expected a header or a query, not both")
   .meta({ description: "Where the secret is, and how it is sent. The secret itself is never in the configuration." });
 

@@ -44,7 +44,8 @@ export class ConfigError extends Error {
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { written, source, file, inherited } = readConfig(options);
-  return { config: parseWhole(written, source, options), source, file, inherited };
+  const config = parseWhole(written, source, { ...options, secretText: options.secretText ?? readFile });
+  return { config, source, file, inherited };
 }
 
 /** The configuration as it is written, merged but not checked. Throws a `ConfigError` if it cannot be read. */

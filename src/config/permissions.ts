@@ -1,3 +1,4 @@
+// deno-lint-ignore-file house/file-length -- one subject, and all that follows from a configuration
 /** The permissions that a gateway needs. The launcher loads this file, too, so it imports only files that import nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
 import type { Permission } from "../platform/platform.ts";
@@ -26,6 +27,8 @@ export interface PermissionSource {
   /** The folder of the program's own code, from which the thread that counts tokens is loaded. */
   code?: string;
   isThere(path: string): boolean;
+  /** The text of a file. Without it, a server whose URL is in a file is not permitted. */
+  readText?(path: string): string;
 }
 
 /** Variables that the gateway itself reads. */
@@ -43,6 +46,9 @@ const OWN_VARIABLES = [
 /** Variables that name the user who runs a command, for the audit log. */
 export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
 
+/** Variables by which users choose whether programs print colours. */
+export const COLOUR_VARIABLES = ["NO_COLOR", "FORCE_COLOR", "TERM"];
+
 /** The variable that tells a worker its place: the folder that the workers share, a slash and the worker's number. */
 export const WORKER_PLACE = "LANEWAY_WORKER";
 
@@ -50,7 +56,14 @@ export const WORKER_PLACE = "LANEWAY_WORKER";
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
 
-export function permissionsOf({ config, file, listen, env, os, code, isThere }: PermissionSource): Permissions {
+/** The variables for the address of the launcher's desk, for the gateway's token there, and for a port that it takes over. */
+export const DESK = "LANEWAY_DESK";
+export const DESK_TOKEN = "LANEWAY_DESK_TOKEN";
+export const TAKES_OVER = "LANEWAY_TAKES_OVER";
+
+export function permissionsOf(
+  { config, file, listen, env, os, code, isThere, readText }: PermissionSource,
+): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
   const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
   const services = [...Object.values(fields(upstreams)), ...Object.values(fields(catalogs))].map(fields);
@@ -59,7 +72,6 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
-  const secrets = services.flatMap(({ secret }) => text(fields(secret).file));
   const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
@@ -73,6 +85,9 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     fields(rest.oidc).jwksUrl,
     fields(fields(rest.oidc).console).tokenUrl,
   ];
+  const secrets = [services, keys, store, rest.hostedTools, rest.oidc, rest.sealing].flatMap((one) =>
+    namedBy("file", one)
+  );
   const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
   const kept = storePaths(fields(store), env, os, isThere);
   const { server: reached } = storeKind(fields(store).kind);
@@ -81,7 +96,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     net: unique([
       ...[`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf),
       ...(metrics ? [`${bracketed(metrics.hostname)}:${metrics.port}`] : []),
-      ...(reached ? serverHosts(fields(store), reached, env) : []),
+      ...(reached ? serverHosts(fields(store), reached, { env, readText }) : []),
     ]),
     env: unique([
       ...OWN_VARIABLES,
@@ -154,10 +169,13 @@ function unique(values: string[]): string[] {
 
 /** The names in `{ "env": "NAME" }`, at any depth. */
 function variablesIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(variablesIn);
-  if (!isObject(value)) return [];
-  const own = typeof value.env === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(value.env) ? [value.env] : [];
-  return [...own, ...Object.values(value).flatMap(variablesIn)];
+  return namedBy("env", value).filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+}
+
+/** The texts under a key, at any depth. */
+function namedBy(key: "env" | "file", value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap((one) => namedBy(key, one));
+  return isObject(value) ? [...text(value[key]), ...Object.values(value).flatMap((one) => namedBy(key, one))] : [];
 }
 
 /** The host and port of a URL. A leading `*.` stands for all names below the host. */
@@ -169,18 +187,32 @@ function hostOf(text: unknown): string[] {
   return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
 }
 
-/** The hosts of the store's server, whose URL is a secret in a variable. Sentinels and clusters name further hosts. */
+/** The hosts of the store's server, whose URL is a secret. Sentinels and clusters name further hosts. */
 function serverHosts(
   { url, servers }: Record<string, unknown>,
   { read }: NonNullable<StoreKind["server"]>,
-  env: PermissionSource["env"],
+  source: Pick<PermissionSource, "env" | "readText">,
 ): string[] {
-  const [variable] = variablesIn(url);
-  const address = variable === undefined ? undefined : read(env(variable) ?? "");
+  const address = read(secretIn(url, source) ?? "");
   const named = address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
   // An invalid host would keep the runtime from starting. The gateway reports it.
   const others = list(servers).map(String).filter((one) => SERVER_FORM.test(one));
   return [...named, ...others];
+}
+
+/** The secret of an unchecked reference. */
+export function secretIn(
+  reference: unknown,
+  { env, readText }: Pick<PermissionSource, "env" | "readText">,
+): string | undefined {
+  const [variable] = variablesIn(reference);
+  const [file] = text(fields(reference).file);
+  if (file === undefined) return variable === undefined ? undefined : env(variable);
+  try {
+    return readText?.(file).trim();
+  } catch {
+    return undefined; // the gateway reports it
+  }
 }
 
 function bracketed(hostname: string): string {

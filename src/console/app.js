@@ -2,11 +2,16 @@
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
 import { Toasts } from "./design/overlays.js";
-import { h, LoginNeeded, messageIn, send } from "./dom.js";
+import { ask, h, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
 import { pageInAddress, PAGES } from "./frame/pages.js";
 import { Palette } from "./frame/palette.js";
-import { current, Drawer, hasSession, Sidebar, Topbar } from "./frame/sidebar.js";
+import { current, Drawer, hasSession, isFresh, Sidebar, Topbar } from "./frame/sidebar.js";
 import { html, render } from "./ui.js";
+
+/** How soon a page that could not be loaded is tried again, in milliseconds. */
+const AGAIN_MS = 1_000;
+const AWAY =
+  "This page could not get what it shows. It tries again by itself, and goes on as soon as the gateway answers. If the gateway has ended, start it again in its terminal.";
 
 const main = placeOf("main");
 const state = placeOf("state");
@@ -35,21 +40,29 @@ function close() {
   main.replaceChildren();
 }
 
-async function open() {
+function open() {
   const name = pageInAddress();
   const mine = ++turn;
+  // A user who followed a link by keyboard goes on in the page that it opened.
+  const isInside = main.contains(document.activeElement);
   close();
-  current.value = name;
+  if (isInside) main.focus();
+  current.value = { name, query: queryInAddress() };
   showFrame(true);
-  const page = await load(name);
-  if (mine !== turn || !page) return;
-  document.title = `${page.title} · Laneway`;
-  opened = page.open(main);
-  const { refresh, everyMs } = opened;
+  document.title = `${PAGES[name]?.title} · Laneway`;
+  let hasBegun = false;
+  const waiting = h("p", { class: "notice" }, AWAY);
   const again = async () => {
     try {
-      await refresh();
+      if (!opened) {
+        const page = await loading(name);
+        if (mine !== turn) return;
+        opened = page?.open(main);
+      }
+      await opened?.refresh();
       if (mine !== turn) return;
+      hasBegun = true;
+      waiting.remove();
       say(failure);
       if (!isSessionKnown) await askWays();
       if (mine !== turn) return;
@@ -57,19 +70,29 @@ async function open() {
       if (mine !== turn) return;
       if (error instanceof LoginNeeded) return askForKey(error.message);
       say(/** @type {Error} */ (error).message);
+      // A page that could not be drawn yet would be empty, or nothing but a heading.
+      if (!hasBegun) main.append(waiting);
     }
-    if (mine === turn) timer = setTimeout(again, everyMs);
+    if (mine === turn) timer = setTimeout(again, opened?.everyMs ?? AGAIN_MS);
   };
   again();
 }
 
-/** A page's modules. Where they cannot be loaded, they are asked for again when somebody opens a page. @param {string} name */
-async function load(name) {
+/** Whether the gateway was away when a page was to be loaded. */
+let wasAway = false;
+
+/**
+ * A page's modules. A browser may remember that a file could not be loaded. Then everything is loaded anew.
+ * @param {string} name
+ */
+async function loading(name) {
   try {
     return await PAGES[name]?.load();
   } catch {
-    say("The gateway is not responding");
-    return undefined;
+    const isHere = await fetch("ways").then(({ ok }) => ok, () => false);
+    if (isHere && wasAway) location.reload();
+    wasAway = !isHere;
+    throw new Error("The gateway is not responding");
   }
 }
 
@@ -96,8 +119,8 @@ function askForKey(reason) {
   const first = reason.startsWith("No API key")
     ? [
       "These pages are for operators of this gateway. The command ",
-      h("code", {}, "keys create <name> --operator"),
-      " creates a key for them.",
+      h("code", {}, "deno task start keys create <name> --operator"),
+      " in the gateway's folder creates a key for them.",
     ]
     : [reason];
   const about = h("p", { class: "quiet" }, ...!hasSession.value ? first : ["Your session has ended."]);
@@ -189,4 +212,12 @@ render(
   `,
   placeOf("overlays"),
 );
-open();
+/** Opens the guide first if nobody has set up the gateway. */
+async function begin() {
+  const asked = ask("setup").then((now) => isFresh.value = now.isFresh === true, () => false);
+  // A page that the address names opens at once.
+  if (location.hash !== "") void asked;
+  else if (await asked && location.hash === "") history.replaceState(null, "", "#setup");
+  open();
+}
+begin();

@@ -1,10 +1,14 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
-import { diffLines, hunks, withEndsOf } from "./diff.js";
-import { ask, count, h, order } from "./dom.js";
+import { withEndsOf } from "./diff.js";
+import { ask, count, h, LoginNeeded, order } from "./dom.js";
+import { empty, go } from "./empty.js";
+import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
 import { suggestions } from "./suggestions.js";
+import { EDITING } from "./switches.js";
+import { turnOn } from "./turn_on.js";
 
 const EVERY_MS = 5_000;
 const SETTLE_MS = 400;
@@ -19,11 +23,10 @@ const SETTLE_MS = 400;
 let draft;
 
 export const configuration = {
-  title: "Configuration",
   /** @param {HTMLElement} main */
   open(main) {
     const source = h("p", { class: "quiet" });
-    const why = h("p");
+    const why = h("div");
     const outcome = h("p", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
     const editor = h("textarea", {
@@ -48,18 +51,19 @@ export const configuration = {
       "Ctrl+Space moves to the suggestions, Escape back to the text.",
     );
     const beside = suggestions(editor);
+    const whole = h(
+      "div",
+      { class: "editor" },
+      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
+      beside,
+    );
     main.append(
       h("h1", {}, "Configuration"),
       source,
       why,
       outcome,
       problem,
-      h(
-        "div",
-        { class: "editor" },
-        h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
-        beside,
-      ),
+      whole,
       verdict,
       found,
       bar,
@@ -80,18 +84,17 @@ export const configuration = {
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = file?.source ?? "";
-      why.textContent = [
-        file?.why,
-        file?.waits && `The gateway is not using the latest version of this file. ${file.waits}.`,
-      ]
-        .filter(Boolean).join(" ");
+      drawWhy(why, file);
+      whole.hidden = file?.text === undefined;
       former.hidden = file?.former === undefined;
       undo.disabled = !isChanged();
       const isRight = checked !== undefined && !("problems" in checked);
       apply.disabled = !isChanged() || !isRight;
       apply.textContent = isRight && checked && "restart" in checked ? "Save for the next start" : "Apply";
       drawVerdict(verdict, found, isChanged() ? checked : undefined, editor);
-      changes.replaceChildren(...isChanged() && file?.text !== undefined ? diffOf(file.text, written()) : []);
+      changes.replaceChildren(
+        ...isChanged() && file?.text !== undefined ? [h("h2", {}, "Changes"), diffOf(file.text, written())] : [],
+      );
     };
     const check = async () => {
       const mine = ++turn;
@@ -120,7 +123,11 @@ export const configuration = {
     };
     const refresh = async () => {
       /** @type {File} */
-      const now = await ask("configuration");
+      const now = await ask("configuration").catch((error) => {
+        // A program may have given the gateway its configuration.
+        if (error instanceof LoginNeeded) throw error;
+        return { source: "", why: error.message };
+      });
       const isFirst = file === undefined;
       if (draft && draft.of.version !== now.version) {
         problem.textContent =
@@ -168,6 +175,39 @@ export const configuration = {
 };
 
 /**
+ * Why it cannot be changed here, with the button that changes it. A dialog that is open stays.
+ * @param {HTMLElement} place
+ * @param {File | undefined} file
+ */
+function drawWhy(place, file) {
+  const waits = file?.waits && `The gateway is not using the latest version of this file. ${file.waits}.`;
+  const text = [file?.why, waits].filter(Boolean).join(" ");
+  const is = `${text} ${file?.text === undefined}`;
+  if (place.dataset.is === is) return;
+  place.dataset.is = is;
+  if (file?.why === undefined) return place.replaceChildren(h("p", {}, text));
+  if (file.text === undefined) {
+    const words =
+      "The gateway runs with its built-in configuration. Your own will be a file in the folder where the gateway was started, with comments that explain it.";
+    return place.replaceChildren(
+      empty(
+        words,
+        go("#setup", "Write it step by step", true),
+        turnOn({ ...EDITING, words: "Write an empty one to edit here" }),
+      ),
+      // That there is no file has just been said.
+      file.why.includes("built-in") ? "" : h("p", { class: "quiet" }, text),
+    );
+  }
+  place.replaceChildren(
+    h("p", {}, text),
+    ...file.why.includes('"edit"')
+      ? [h("div", { class: "bar" }, turnOn(EDITING), go("#setup", "Add an upstream or a model"))]
+      : [],
+  );
+}
+
+/**
  * @param {HTMLElement} verdict
  * @param {HTMLElement} list
  * @param {Checked | undefined} checked
@@ -212,23 +252,3 @@ const lineAt = (text, offset) => text.slice(0, offset).split("\n").length;
 
 /** @type {(text: string, line: number) => number} */
 const offsetOfLine = (text, line) => text.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-
-/**
- * @param {string} before
- * @param {string} after
- */
-function diffOf(before, after) {
-  const shown = hunks(diffLines(before, after));
-  return [
-    h("h2", {}, "Changes"),
-    h(
-      "pre",
-      { class: "diff", tabindex: 0, "aria-label": "Changes, line by line" },
-      ...shown.map((line) =>
-        line === undefined
-          ? h("span", { class: "quiet" }, "…\n")
-          : h(line.kind === "+" ? "ins" : line.kind === "-" ? "del" : "span", {}, `${line.kind} ${line.text}\n`)
-      ),
-    ),
-  ];
-}

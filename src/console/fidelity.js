@@ -2,7 +2,8 @@
 /// <reference lib="dom" />
 /** The fields that each wire keeps on the way to a model, and those of the answers that come back. */
 import { html, screen, signal } from "./ui.js";
-import { Badge, Card, Page } from "./design/parts.js";
+import { chatModels } from "./chat_models.js";
+import { Badge, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { ask, count } from "./dom.js";
 
@@ -24,7 +25,7 @@ const KINDS = [
 ];
 const TONES = new Map(KINDS.map(([kind, , tone]) => [kind, tone]));
 
-const models = signal(/** @type {readonly string[]} */ ([]));
+const models = signal(/** @type {readonly string[] | undefined} */ (undefined));
 const clients = signal(/** @type {readonly string[]} */ ([]));
 /** The choices are kept while other pages are shown. */
 const model = signal("");
@@ -39,18 +40,19 @@ export const fidelity = screen({
   title: "Fidelity",
   everyMs: EVERY_MS,
   open() {
-    models.value = [];
+    models.value = undefined;
     return { view: html`<${FidelityPage} />`, refresh };
   },
 });
 
 async function refresh() {
-  if (models.value.length > 0) return;
-  const [{ data }, known] = await Promise.all([ask("models"), ask("fidelity")]);
-  models.value = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
-    .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
+  if (models.value && models.value.length > 0) return;
+  const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
+  // The sandbox has a wire of its own, and so no table.
+  const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+  models.value = [...all.filter((name) => !isSandbox(name)), ...all.filter(isSandbox)];
   clients.value = known.clients;
-  if (!models.value.includes(model.value)) model.value = models.value[0] ?? "";
+  if (!all.includes(model.value)) model.value = models.value[0] ?? "";
   if (!clients.value.includes(client.value)) client.value = clients.value[0] ?? "";
   await look();
 }
@@ -83,10 +85,11 @@ function FidelityPage() {
     void look();
   };
   const option = (/** @type {string} */ name) => html`<option key=${name} value=${name}>${name}</option>`;
+  if (models.value?.length === 0) return html`<${NoModel} />`;
   return html`
     <${Page} title="Fidelity" about=${ABOUT}>
       <div class="bar">
-        <label>Model<select value=${model.value} onChange=${choose(model)}>${models.value.map(option)}</select></label>
+        <label>Model<select value=${model.value} onChange=${choose(model)}>${models.value?.map(option)}</select></label>
         <label>Client's wire<select value=${client.value} onChange=${choose(client)}>${clients.value.map(
           option,
         )}</select></label>
@@ -101,6 +104,19 @@ function FidelityPage() {
       </div>
       <p class="quiet" role="status">${state.value}</p>
       ${found.value && html`<${Tables} ...${found.value} />`}
+    <//>
+  `;
+}
+
+function NoModel() {
+  const action = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?models">Add model<//>`;
+  return html`
+    <${Page} title="Fidelity" about=${ABOUT}>
+      <${Card}>
+        <${EmptyState} icon="scale" title="No model yet" action=${action}>
+          No lane has a model. The fields that each wire keeps on the way to a model will be listed here.
+        <//>
+      <//>
     <//>
   `;
 }

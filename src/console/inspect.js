@@ -2,11 +2,13 @@
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
 import { batch, html, screen, signal, useMemo } from "./ui.js";
-import { Badge, Card, EmptyState, Icon, Page } from "./design/parts.js";
+import { Badge, ButtonLink, Card, EmptyState, Icon, Page } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { matcherOf } from "./filter.js";
 import { RequestPage } from "./inspect_request.js";
+import { RECORDING } from "./switches.js";
+import { TurnOn } from "./turn_on.js";
 import { exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
@@ -134,14 +136,23 @@ function ListPage() {
   const wanted = useMemo(() => value?.data.filter(matcherOf(words.value)) ?? [], [value, words.value]);
   if (!value) return html`<${Page} title="Inspect" />`;
   if (!value.bounds) {
+    const record = html`<${TurnOn} ...${RECORDING} isMain />`;
     return html`
       <${Page} title="Inspect">
         <${Card}>
-          <${EmptyState} icon="telescope" title="Nothing is recorded">
-            To keep the latest requests in memory, add "console": { "record": {} } to the configuration.
+          <${EmptyState} icon="telescope" title="Recording is off" action=${record}>
+            Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway
+            understood it, and as the upstream received it.
           <//>
         <//>
       <//>
+    `;
+  }
+  if (value.data.length === 0) {
+    return html`
+      <${Page} title="Inspect" about=${aboutOf(value)}>
+        <${NoneYet} />
+        <//>
     `;
   }
   const write = (/** @type {any} */ { currentTarget }) => words.value = currentTarget.value;
@@ -166,7 +177,21 @@ function ListPage() {
           height="max(22rem, calc(100vh - 14rem))"
         />
         ${wanted.length === 0 &&
-          html`<${EmptyState} icon="telescope" title="No request">None was recorded, or none fits.<//>`}
+          html`<${EmptyState} icon="list-filter" title="No request fits">The words leave none.<//>`}
+      <//>
+    <//>
+  `;
+}
+
+function NoneYet() {
+  const actions = html`
+    <${ButtonLink} kind="primary" href="#playground">Try a prompt<//>
+    <${ButtonLink} icon="plug" href="#setup?client">Connect a client<//>
+  `;
+  return html`
+    <${Card}>
+      <${EmptyState} icon="telescope" title="No request yet" action=${actions}>
+        Requests are recorded from now on. Each will be listed here.
       <//>
     <//>
   `;

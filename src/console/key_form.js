@@ -14,6 +14,7 @@ const QUOTAS = [
   ["concurrentRequests", "Concurrent requests"],
 ];
 const PERIODS = ["day", "week", "month", "total"];
+const UNPRICED = ["refuse", "allow"];
 
 /**
  * @param {{ known: { lanes: string[], teams: string[] }, own?: Key, onSubmit(facts: Key): Promise<void>, onCancel(): void }} props
@@ -62,16 +63,7 @@ export function KeyForm({ known, own, onSubmit, onCancel }) {
       ${QUOTAS.map(([name, label]) =>
         html`<${Input} key=${name} label=${label} name=${name} ...${number} defaultValue=${own?.quota?.[name]} />`
       )}
-      <${Input}
-        label="Budget in dollars"
-        name="dollars"
-        type="number"
-        min="0"
-        step="any"
-        placeholder="no budget"
-        defaultValue=${own?.budget?.dollars}
-      />
-      <${Select} label="Budget period" name="period" values=${PERIODS} chosen=${own?.budget?.period ?? "month"} />
+      <${BudgetFields} budget=${own?.budget} />
       <label class="check">
         <input type="checkbox" name="operator" defaultChecked=${own?.operator} />Operator: full access to this console
       </label>
@@ -84,8 +76,36 @@ export function KeyForm({ known, own, onSubmit, onCancel }) {
   `;
 }
 
+/** The fields of a budget, which a key and a team have alike. @param {{ budget?: Key["budget"] }} props */
+export function BudgetFields({ budget }) {
+  const amount = { type: "number", min: "0", step: "any", placeholder: "no budget" };
+  return html`
+    <${Input} label="Budget in dollars" name="dollars" ...${amount} defaultValue=${budget?.dollars} />
+    <${Select} label="Budget period" name="period" values=${PERIODS} chosen=${budget?.period ?? "month"} />
+    <${Select}
+      label="Models without a price, such as your own"
+      name="unpriced"
+      values=${UNPRICED}
+      chosen=${budget?.unpriced ?? "refuse"}
+    />
+  `;
+}
+
+/**
+ * @param {FormData} form
+ * @param {Key["budget"]} [former] settings that the form does not show are kept
+ * @returns {Key["budget"]}
+ */
+export function budgetIn(form, former) {
+  const dollars = String(form.get("dollars") ?? "");
+  if (dollars === "") return undefined;
+  const { unpriced: _, ...kept } = former ?? {};
+  const how = form.get("unpriced") === "allow" ? { unpriced: "allow" } : {};
+  return { ...kept, dollars: Number(dollars), period: String(form.get("period")), ...how };
+}
+
 /** @param {{ label: string, [name: string]: unknown }} props */
-function Input({ label, ...rest }) {
+export function Input({ label, ...rest }) {
   return html`<${Field} label=${label}>${(/** @type {any} */ own) =>
     html`<input autocomplete="off" ...${rest} ...${own} />`}<//>`;
 }
@@ -109,7 +129,7 @@ function factsIn(form, own) {
   const number = (/** @type {string} */ name) => text(name) === "" ? undefined : Number(text(name));
   const lanes = form.getAll("lane").map(String);
   const models = text("models").split(/[\s,]+/).filter(Boolean);
-  const [dollars, expires] = [number("dollars"), text("expires")];
+  const expires = text("expires");
   return /** @type {Key} */ (present({
     name: own ? own.name : text("name").trim(),
     lanes: lanes.length > 0 ? lanes : undefined,
@@ -117,7 +137,7 @@ function factsIn(form, own) {
     // Nobody's clock shows the seconds: a time that was left alone stays as it was.
     expires: expires === localTime(own?.expires) ? own?.expires : expires ? new Date(expires).toISOString() : undefined,
     quota: present(Object.fromEntries(QUOTAS.map(([name]) => [name, number(name)]))),
-    budget: dollars === undefined ? undefined : { ...own?.budget, dollars, period: text("period") },
+    budget: budgetIn(form, own?.budget),
     team: text("team") || undefined,
     operator: form.has("operator") || undefined,
   }));

@@ -4,23 +4,26 @@
 import { batch, html, screen, signal, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
-import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { ask, count, order } from "./dom.js";
 import { KeyForm } from "./key_form.js";
+import { STORED_KEYS } from "./switches.js";
+import { LeftOf, TeamForm, Teams } from "./teams.js";
+import { TurnOn } from "./turn_on.js";
 import { ago, exactly, inDollars } from "./words.js";
 
 const EVERY_MS = 30_000;
 
 /**
- * @typedef {{ dollars: number, period: string }} Budget
+ * @typedef {{ dollars: number, period: string, unpriced?: string }} Budget
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
  *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
  * @typedef {{ budget: string, dollars: string, left: string, period: string }} Left
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
  *   budgets: Left[] }} Answer
- * @typedef {{ kind: "form", key?: Key } | { kind: "revoke", key: Key }} Asked
+ * @typedef {{ kind: "form", key?: Key } | { kind: "revoke", key: Key } | { kind: "team" }} Asked
  */
 
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
@@ -94,7 +97,7 @@ const COLUMNS = [
     hint: ({ used }) => used?.dollars && `$${used.dollars}`,
     view: ({ used }) => used?.dollars !== undefined && inDollars(used.dollars),
   },
-  { id: "budget", title: "Budget", view: ({ name }) => html`<${LeftOf} budget=${`key:${name}`} />` },
+  { id: "budget", title: "Budget", view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
   { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
 ];
 
@@ -102,32 +105,43 @@ function KeysPage() {
   const { value } = answer;
   const isOpen = value !== undefined && value.why === undefined;
   const create = () => asked.value = { kind: "form" };
-  const actions = isOpen && html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`;
+  const createTeam = () => asked.value = { kind: "team" };
+  const actions = isOpen && html`
+    <${Button} onClick=${createTeam}>New team<//>
+    ${value.keys.length > 0 && html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`}
+  `;
   const more = async () => {
     pages.value++;
     await attempt(refresh);
   };
   return html`
-    <${Page} title="Keys" about=${value?.why} actions=${actions}>
+    <${Page} title="Keys" actions=${actions}>
       ${made.value && html`<${Secret} name=${made.value.name} secret=${made.value.key} />`}
       ${value && html`
-        <${Card} flush>
-          <${DataTable}
-            label="Keys"
-            caption=${captionOf(value)}
-            columns=${COLUMNS}
-            items=${value.keys}
-            keyOf=${(/** @type {Key} */ { name }) => name}
-          />
-          ${value.keys.length === 0 && html`
-            <${EmptyState} icon="key-round" title="No key yet">A key says who may use which models, and how much.<//>
-          `}
-        <//>
+        ${(value.keys.length === 0 || value.why !== undefined) && html`
+          <${Card}>
+            <${Absent} why=${value.why} isNone=${value.keys.length === 0} onCreate=${create} />
+            <//>
+        `}
+        ${value.keys.length > 0 && html`
+          <${Card} flush>
+            <${DataTable}
+              label="Keys"
+              caption=${captionOf(value)}
+              columns=${COLUMNS}
+              items=${value.keys}
+              keyOf=${(/** @type {Key} */ { name }) => name}
+            />
+            <//>
+        `}
         ${value.next !== undefined && html`
           <p>
             <${Button} onClick=${more}>Show more<//></p>
         `}
         <${Teams} ...${value} />
+        ${asked.value?.kind === "team" && html`
+          <${TeamForm} teams=${value.teams} onClose=${() => asked.value = undefined} />
+        `}
         ${asked.value?.kind === "form" && html`<${Form} known=${value} own=${asked.value.key} />`}
         ${asked.value?.kind === "revoke" && html`<${Revoke} own=${asked.value.key} />`}
       `}
@@ -135,10 +149,36 @@ function KeysPage() {
   `;
 }
 
+/**
+ * Says that there is no key yet, or why none can be made here, with the button that changes it.
+ * @param {{ why?: string, isNone: boolean, onCreate(): void }} props
+ */
+function Absent({ why, isNone, onCreate }) {
+  if (why === undefined) {
+    const create = html`<${Button} kind="primary" icon="plus" onClick=${onCreate}>New key<//>`;
+    return html`
+      <${EmptyState} icon="key-round" title="No key yet" action=${create}>
+        There is no key yet. Each key can have its own models, limits and budget.
+      <//>
+    `;
+  }
+  const words = isNone
+    ? "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget."
+    : "These keys are in the configuration. Keys that you create here can be limited and revoked at any time.";
+  const title = isNone ? "No key yet" : "No key can be created here yet";
+  // The button's dialog says what is to be written by hand.
+  const isOff = why.includes('"storedKeys"');
+  const action = isOff && html`<${TurnOn} ...${STORED_KEYS} />`;
+  return html`
+    <${EmptyState} icon="key-round" title=${title} action=${action}>${words}<//>
+    ${!isOff && html`<p class="quiet">${why}</p>`}
+  `;
+}
+
 /** @param {Answer} answer */
 function captionOf({ keys, usageDays }) {
   const since = usageDays ? `; requests, tokens and dollars in the last ${usageDays} days` : "";
-  return `${count(keys.length)} keys${since}`;
+  return `${count(keys.length)} ${keys.length === 1 ? "key" : "keys"}${since}`;
 }
 
 /** @param {{ own: Key }} props */
@@ -210,6 +250,7 @@ function Secret({ name, secret }) {
         <input ref=${field} readonly value=${secret} size="60" autocomplete="off" spellcheck="false" />
       </label>
       <${Button} icon=${isCopied ? "check" : "copy"} onClick=${copy}>${isCopied ? "Copied" : "Copy"}<//>
+      <${ButtonLink} href="#setup?client">Connect a client<//>
       <${Button} onClick=${() => made.value = undefined}>Done<//>
     </div>
   `;
@@ -243,57 +284,7 @@ function mayUse({ lanes, models }) {
   return parts.filter(Boolean).join("; ");
 }
 
-/** @param {{ budget: string }} props */
-function LeftOf({ budget: name }) {
-  const own = answer.value?.budgets.find(({ budget }) => budget === name);
-  if (!own) return undefined;
-  return html`<span title=${`$${own.left} of $${own.dollars}`}>${inDollars(own.left)} of ${
-    inDollars(own.dollars)
-  } left (${own.period})</span>`;
-}
-
-/** @typedef {{ team: string, keys: number, requests: number, tokens: number }} Team */
-
-/** @param {Answer} answer */
-function Teams({ teams, keys, usageDays }) {
-  if (teams.length === 0) return undefined;
-  const items = teams.map((team) => {
-    const own = keys.filter((key) => key.team === team);
-    const sum = (/** @type {"requests" | "tokens"} */ what) =>
-      own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0);
-    return { team, keys: own.length, requests: sum("requests"), tokens: sum("tokens") };
-  });
-  /** @type {import("./design/table.js").Column<Team>[]} */
-  const columns = [
-    { id: "team", title: "Team", isHead: true, grows: true, sortBy: ({ team }) => team, view: ({ team }) => team },
-    { id: "keys", title: "Keys", isNumber: true, sortBy: ({ keys }) => keys, view: ({ keys }) => count(keys) },
-    {
-      id: "requests",
-      title: "Requests",
-      roomy: true,
-      isNumber: true,
-      sortBy: ({ requests }) => requests,
-      view: ({ requests }) => usageDays && count(requests),
-    },
-    {
-      id: "tokens",
-      title: "Tokens",
-      roomy: true,
-      isNumber: true,
-      sortBy: ({ tokens }) => tokens,
-      view: ({ tokens }) => usageDays && count(tokens),
-    },
-    { id: "budget", title: "Budget", isTall: true, view: ({ team }) => html`<${LeftOf} budget=${`team:${team}`} />` },
-  ];
-  return html`
-    <${Card} title="Teams" flush>
-      <${DataTable}
-        label="Teams"
-        caption="Totals of the keys above"
-        columns=${columns}
-        items=${items}
-        keyOf=${(/** @type {Team} */ { team }) => team}
-      />
-      <//>
-  `;
+/** @param {string} name */
+function leftOf(name) {
+  return answer.value?.budgets.find(({ budget }) => budget === name);
 }

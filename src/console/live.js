@@ -3,7 +3,7 @@
 /** Requests as they run and end. */
 import { batch, html, screen, signal, useMemo } from "./ui.js";
 import { Dialog, Menu } from "./design/overlays.js";
-import { Badge, Button, Card, Chip, EmptyState, Icon, Page, Segments } from "./design/parts.js";
+import { Badge, Button, ButtonLink, Card, Chip, EmptyState, Icon, Page, Segments } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { columnsOf, Entries, latestFirst } from "./entries.js";
@@ -27,7 +27,12 @@ const entries = new Entries();
 let asked;
 
 /** The requests as they are shown. A paused page keeps them. */
-const shown = signal({ running: /** @type {Entry[]} */ ([]), ended: /** @type {Entry[]} */ ([]), now: Date.now() });
+const shown = signal({
+  running: /** @type {Entry[]} */ ([]),
+  ended: /** @type {Entry[]} */ ([]),
+  now: Date.now(),
+  isAsked: false,
+});
 const range = signal("30");
 const query = signal("");
 const isPaused = signal(false);
@@ -165,7 +170,7 @@ async function refresh() {
   const running = latestFirst(answer.running.toReversed()).map((/** @type {Entry} */ entry) => ({ ...entry, feed }));
   batch(() => {
     isRecorded.value = answer.isRecorded === true;
-    shown.value = { running, ended: entries.ended, now };
+    shown.value = { running, ended: entries.ended, now, isAsked: true };
   });
 }
 
@@ -176,7 +181,7 @@ function setQuery(text) {
 }
 
 function LivePage() {
-  const { running, ended, now } = shown.value;
+  const { running, ended, now, isAsked } = shown.value;
   const all = useMemo(() => [...running, ...ended], [running, ended]);
   const wanted = useMemo(() => all.filter(matcherOf(query.value)), [all, query.value]);
   const length = Number(range.value);
@@ -184,6 +189,7 @@ function LivePage() {
     () => query.value ? columnsOf(wanted, now, length) : entries.columns(now, length),
     [wanted, now, length],
   );
+  if (isAsked && all.length === 0) return html`<${NoRequests} />`;
   const actions = html`
     <${Segments} label="Time that is shown" options=${RANGES} value=${range.value} onChoose=${(
       /** @type {string} */ value,
@@ -210,22 +216,31 @@ function LivePage() {
             status === undefined ? "runs" : status >= 400 ? "bad" : undefined}
           height="max(22rem, calc(100vh - 12rem))"
         />
-        ${wanted.length === 0 && html`<${Nothing} isFiltered=${all.length > 0} />`}
+        ${wanted.length === 0 && all.length > 0 && html`<${NothingFits} />`}
       <//>
       ${chosen.value && html`<${Details} entry=${chosen.value} />`}
     <//>
   `;
 }
 
-/** @param {{ isFiltered: boolean }} props */
-function Nothing({ isFiltered }) {
-  if (!isFiltered) {
-    return html`
-      <${EmptyState} icon="activity" title="No request yet">
-        Requests appear here as they arrive. The playground can send one.
+function NoRequests() {
+  const actions = html`
+    <${ButtonLink} kind="primary" icon="plug" href="#setup?client">Connect a client<//>
+    <${ButtonLink} href="#playground">Try a prompt<//>
+  `;
+  return html`
+    <${Page} title="Live">
+      <${Card}>
+        <${EmptyState} icon="activity" title="No request yet" action=${actions}>
+          No request has arrived since the gateway started. Each will be listed here while it runs, with its model, tokens,
+          duration and cost.
+        <//>
       <//>
-    `;
-  }
+    <//>
+  `;
+}
+
+function NothingFits() {
   const action = html`<${Button} onClick=${() => setQuery("")}>Show all<//>`;
   return html`<${EmptyState} icon="list-filter" title="No request fits" action=${action}>The conditions leave none.<//>`;
 }

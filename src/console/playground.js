@@ -2,7 +2,8 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 /** A prompt to two models, side by side. */
-import { ask, h } from "./dom.js";
+import { h } from "./dom.js";
+import { chatModels } from "./chat_models.js";
 import { keeping, Side } from "./side.js";
 import { readTools } from "./wires.js";
 
@@ -12,7 +13,6 @@ const EXAMPLE =
   `[{ "name": "weather", "parameters": { "type": "object", "properties": { "city": { "type": "string" } } } }]`;
 
 export const playground = {
-  title: "Playground",
   /** @param {HTMLElement} main */
   open(main) {
     const prompt = keeping("prompt", h("textarea", { rows: 4, required: true }));
@@ -29,7 +29,7 @@ export const playground = {
     const images = new Images();
     const models = h("datalist", { id: "models" });
     const sides = [new Side("Model 1"), new Side("Model 2")];
-    const send = h("button", { type: "submit" }, "Send");
+    const send = h("button", { type: "submit", class: "button primary" }, "Send");
     const stop = h("button", { type: "button", disabled: true }, "Stop");
     /** @type {AbortController | undefined} */
     let running;
@@ -81,13 +81,21 @@ export const playground = {
       h("div", { class: "sides" }, ...sides.map(({ choice }) => choice)),
       h("div", { class: "bar" }, send, stop, h("span", { class: "quiet" }, "Ctrl+Enter sends")),
     );
+    const hint = h(
+      "p",
+      { class: "notice", hidden: true },
+      "Only the sandbox answers now: the other models need a key or a server. ",
+      h("a", { href: "#setup?upstream" }, "Add upstream"),
+    );
     main.append(
       h("h1", {}, "Playground"),
       h(
         "p",
         { class: "quiet" },
-        "Prompts sent here go to the models with your key, and count like any other request.",
+        "Prompts sent here go to the models with your key, and count like any other request. ",
+        h("a", { href: "#setup?models" }, "Add model"),
       ),
+      hint,
       models,
       form,
       h("div", { class: "sides" }, ...sides.map(({ element }) => element)),
@@ -95,11 +103,10 @@ export const playground = {
     return {
       everyMs: EVERY_MS,
       async refresh() {
-        const { data } = await ask("models");
-        const names = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
-          .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
-        models.replaceChildren(...names.map((/** @type {string} */ value) => h("option", { value })));
+        const { names, isOnlySandbox } = await chatModels();
+        models.replaceChildren(...names.map((value) => h("option", { value })));
         sides[0]?.suggest(names[0]);
+        hint.hidden = !isOnlySandbox;
       },
     };
   },

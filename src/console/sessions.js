@@ -5,6 +5,8 @@ import { html, screen, signal, useMemo } from "./ui.js";
 import { Badge, Card, EmptyState, Icon, Page } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
+import { RECORDING } from "./switches.js";
+import { TurnOn } from "./turn_on.js";
 import { SessionPage, toolsInWords } from "./session.js";
 import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
@@ -221,9 +223,10 @@ function ListPage() {
 /** @param {{ list: List }} props */
 function Nothing({ list: { isKept, isRecorded, data } }) {
   if (!isKept) {
+    const record = html`<${TurnOn} ...${RECORDING} isMain />`;
     return html`
-      <${EmptyState} icon="messages-square" title="Sessions are not kept">
-        To keep the latest sessions in memory with their content, add "console": { "record": {} } to the configuration.
+      <${EmptyState} icon="messages-square" title="Recording is off" action=${record}>
+        Sessions are not kept. With recording on, this page shows the conversations of agents as they were read and written.
       <//>
     `;
   }

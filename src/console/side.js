@@ -42,11 +42,11 @@ export class Side {
       "div",
       { class: "bar" },
       h("label", {}, title, this.#model),
-      h("label", {}, `${title} wire`, this.#wire),
+      h("label", {}, `${title} API`, this.#wire),
     );
     this.element = h(
       "section",
-      { "aria-label": `Answer from ${title.toLowerCase()}` },
+      { "aria-label": `Answer from ${title.toLowerCase()}`, hidden: true },
       this.#state,
       this.#thoughts,
       this.#text,
@@ -74,6 +74,7 @@ export class Side {
     const [lane, ...rest] = this.#model.value.trim().split("/");
     this.#state.textContent = "";
     if (!lane) return;
+    this.element.hidden = false;
     const wire = /** @type {import("./wires.js").Wire} */ (WIRES[this.#wire.value]);
     const started = performance.now();
     const elapsed = () => Math.round(performance.now() - started);

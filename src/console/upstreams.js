@@ -4,7 +4,7 @@
 import { html, screen, signal } from "./ui.js";
 import { attempt } from "./actions.js";
 import { toast } from "./design/overlays.js";
-import { Badge, Button, Card, EmptyState, Page, Stat } from "./design/parts.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { ask, count, order } from "./dom.js";
 import { ago, exactly, inTime } from "./words.js";
@@ -89,8 +89,17 @@ function UpstreamsPage() {
   const refused = (value?.upstreams ?? []).flatMap(({ name, refused = [] }) =>
     refused.map((part, at) => ({ ...part, upstream: name, isFirst: refused[at - 1]?.model !== part.model }))
   );
+  const add = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
+  const actions = html`
+    <${ButtonLink} href="#setup?models">Add model<//>
+    ${add}
+  `;
   return html`
-    <${Page} title="Upstreams" about="The services behind the models, as this process sees them.">
+    <${Page}
+      title="Upstreams"
+      about="The services behind the models, as this process sees them."
+      actions=${value && value.upstreams.length > 0 && actions}
+    >
       ${value && html`
         <ul class="stats" aria-label="This process">
           <${Stat} name="State" value=${value.status} />
@@ -108,7 +117,11 @@ function UpstreamsPage() {
             keyOf=${(/** @type {Upstream} */ { name }) => name}
           />
           ${value.upstreams.length === 0 &&
-            html`<${EmptyState} icon="server" title="No upstream">The configuration names none.<//>`}
+            html`
+              <${EmptyState} icon="server" title="No upstream" action=${add}>
+                An upstream is a service or a server that runs models. The state of each will be shown here.
+              <//>
+            `}
         <//>
       `}
       ${refused.length > 0 && html`
@@ -138,7 +151,12 @@ function stateOf({ missingSecret, missingFile, resting }) {
 /** @param {Upstream} upstream */
 function State(upstream) {
   const { tone, words } = stateOf(upstream);
-  return html`<${Badge} tone=${tone}>${words}<//>`;
+  const isLocked = upstream.missingSecret !== undefined || upstream.missingFile !== undefined;
+  return html`<${Badge} tone=${tone}>${words}<//>${
+    isLocked && html`
+      <a href="#setup?upstream">Enter it</a>
+    `
+  }`;
 }
 
 /** @param {{ part: Refused }} props */

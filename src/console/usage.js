@@ -5,9 +5,11 @@ import { batch, html, screen, signal, useMemo } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Budgets } from "./budgets.js";
 import { Menu } from "./design/overlays.js";
-import { Button, Card, Chip, EmptyState, Page, Segments } from "./design/parts.js";
+import { Button, ButtonLink, Card, Chip, EmptyState, Page, Segments } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
-import { ask, count, LoginNeeded, messageIn, send } from "./dom.js";
+import { ask, count, LoginNeeded, messageIn, NotThere, send } from "./dom.js";
+import { USAGE } from "./switches.js";
+import { TurnOn } from "./turn_on.js";
 import { Figures, UsageCharts } from "./usage_charts.js";
 import { changeOf, choiceIn, DIMENSIONS, nameOf, queryOf, RANGES } from "./usage_view.js";
 import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
@@ -22,6 +24,7 @@ const MOST_NAMES = 30;
 
 const choice = signal(choiceIn(""));
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
+const isOff = signal(false);
 const budgets = signal(/** @type {readonly import("./budgets.js").Budget[]} */ ([]));
 
 export const usage = screen({
@@ -41,12 +44,14 @@ async function refresh() {
   const [found, used] = await Promise.allSettled([ask(`series?${wanted}`), ask("usage?days=1")]);
   // Another choice was made meanwhile, whose answer may have come first.
   if (wanted !== queryOf(choice.value)) return;
+  const isMissing = found.status === "rejected" && found.reason instanceof NotThere;
   batch(() => {
+    isOff.value = isMissing;
     if (found.status === "fulfilled") answer.value = found.value;
     // There may be budgets though usage is not kept.
     if (used.status === "fulfilled") budgets.value = used.value.budgets ?? [];
   });
-  if (found.status === "rejected") throw found.reason;
+  if (found.status === "rejected" && !isMissing) throw found.reason;
 }
 
 /** @param {"csv" | "json"} format */
@@ -160,6 +165,7 @@ const columns = new ColumnChoice("usage", COLUMNS);
 function UsagePage() {
   const { range, from, by, isCompared, measure } = choice.value;
   const found = answer.value;
+  if (isOff.value) return html`<${NotRecorded} />`;
   const items = [
     { title: "As CSV", icon: "download", run: () => attempt(() => save("csv")) },
     { title: "As JSON", icon: "download", run: () => attempt(() => save("json")) },
@@ -176,7 +182,8 @@ function UsagePage() {
   return html`
     <${Page} title="Usage" actions=${actions}>
       <${Conditions} />
-      ${found && html`
+      ${found && isUnused(found) && html`<${NothingUsed} />`}
+      ${found && !isUnused(found) && html`
         <${Figures} answer=${found} />
         <${UsageCharts}
           answer=${found}
@@ -191,6 +198,11 @@ function UsagePage() {
   `;
 }
 
+/** Whether no request of this time was counted, whatever the conditions. @param {Answer} answer */
+function isUnused({ total, before, names }) {
+  return total.requests === 0 && !before?.total.requests && Object.values(names).every(({ length }) => length === 0);
+}
+
 /** @type {Record<string, string>} */
 const IN_WORDS = {
   "15m": "15 min",
@@ -201,6 +213,38 @@ const IN_WORDS = {
   "30d": "30 days",
   "90d": "90 days",
 };
+
+function NotRecorded() {
+  return html`
+    <${Page} title="Usage">
+      <${Card}>
+        <${EmptyState}
+          icon="chart-column"
+          title="Recording is off"
+          action=${html`<${TurnOn} ...${USAGE} isMain />`}
+        >
+          Usage is not recorded. With it on, this page shows requests, durations, tokens and dollars over time, by model,
+          key, client and more.
+        <//>
+      <//>
+      <${Budgets} budgets=${budgets.value} />
+    <//>
+  `;
+}
+
+function NothingUsed() {
+  const actions = html`
+    <${ButtonLink} kind="primary" icon="plug" href="#setup?client">Connect a client<//>
+    <${ButtonLink} href="#playground">Try a prompt<//>
+  `;
+  return html`
+    <${Card}>
+      <${EmptyState} icon="chart-column" title="No use yet" action=${actions}>
+        Nothing was used in this period. Requests, tokens and dollars will be summed up here.
+      <//>
+    <//>
+  `;
+}
 
 function Conditions() {
   const { by, filter, from, to } = choice.value;

@@ -5,6 +5,7 @@ import type { Caller } from "../http/auth.ts";
 import type { LoginBegun } from "../http/oidc_login.ts";
 import type { ConsoleSessions, SessionHolder } from "../state/console_sessions.ts";
 import type { Keyring } from "../state/keyring.ts";
+import type { SetupDesk, SetupFacts } from "./setup.ts";
 
 export interface ConsoleParts {
   sessions: ConsoleSessions;
@@ -18,6 +19,9 @@ export interface ConsoleParts {
   keys: KeyDesk;
   /** Absent if a program passed the configuration to the gateway. */
   configuration?: ConfigurationDesk;
+  setup: SetupFacts;
+  /** Absent if a program passed the configuration to the gateway. */
+  setupDesk?: SetupDesk;
 }
 
 /** The configuration file, and what operators can do with it. */

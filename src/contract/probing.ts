@@ -55,3 +55,15 @@ export interface ProbeFinding {
   /** Upstream settings that follow from it, with reasons. */
   settings?: ProbeSettings;
 }
+
+/** How a service says whether a token is valid, without running a model. */
+export interface TokenCheck {
+  /** The service's name for people. */
+  title: string;
+  /** A path that answers only to a valid token. */
+  path: string;
+  /** The page on which its users create a token. */
+  keysAt: string;
+  /** The missing permission, as a sentence. Absent if the token may do everything that the gateway needs. */
+  lacks(body: JsonValue): string | undefined;
+}

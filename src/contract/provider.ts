@@ -17,6 +17,8 @@ export interface Provider extends Preset {
   hasPublicList?: boolean;
   /** A path below the base URL that answers only to a valid key, without running a model. */
   keyCheck?: string;
+  /** How the file of a secret that ends is renewed: a command that prints a new one, and how often, for cron. */
+  renewal?: { command: string; cron: string };
   /** Notes for its users, in Markdown. */
   remarks?: readonly string[];
 }

@@ -28,6 +28,8 @@ export interface LaneOptions {
   finders?: ReadonlyMap<string, ModelFinder>;
   /** By task: the paths below the lane that accept models for it. */
   endpoints?: Readonly<Partial<Record<Task, readonly string[]>>>;
+  /** The upstreams that cannot be called, because they have no secret. */
+  lacking?: ReadonlySet<string>;
   /** When the lane started to offer its models, in seconds since the epoch. */
   created: number;
 }
@@ -35,7 +37,10 @@ export interface LaneOptions {
 /** A path prefix with its own models. */
 export interface Lane {
   name: string;
-  /** The lane's own models, then those of the catalogs. `note` receives the reason if a catalog cannot be read. */
+  /**
+   * The lane's own models, then those of the catalogs. Models that no upstream can serve come last, because many clients propose the
+   * first one. `note` receives the reason if a catalog cannot be read.
+   */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
   get(model: string): Promise<ModelInfo>;
@@ -96,7 +101,16 @@ class ConfiguredLane implements Lane {
   async list(note: (text: string) => void): Promise<ModelInfo[]> {
     const listed = await this.#listing.models(note);
     const own = new Set(this.#own.map(({ id }) => id));
-    return [...this.#own, ...listed.filter(({ id }) => !own.has(id))];
+    const all = [...this.#own, ...listed.filter(({ id }) => !own.has(id))];
+    const { true: callable = [], false: others = [] } = Object.groupBy(all, (model) => String(this.#isCallable(model)));
+    return [...callable, ...others];
+  }
+
+  #isCallable({ id, task }: ModelInfo): boolean {
+    const { models, upstreams, lacking } = this.#options;
+    if (!lacking || lacking.size === 0) return true;
+    const asked = Object.hasOwn(models, id) ? models[id]!.targets.map(({ upstream }) => upstream) : [upstreams[task]];
+    return asked.some((upstream) => upstream === undefined || !lacking.has(upstream));
   }
 
   async get(id: string): Promise<ModelInfo> {

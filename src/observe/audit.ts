@@ -14,6 +14,9 @@ export type AuditEvent =
   /** The saved configuration takes effect at the next start. */
   | { event: "configuration saved"; by: string }
   | { event: "configuration refused" | "secrets changed" }
+  /** The launcher ran a command that changes files, or restarted the gateway, for an operator at the console. */
+  | { event: "command run"; command: string; client?: string; by: string }
+  | { event: "restarted"; by: string }
   /** Without `model`, all models of the upstream are asked in the full form again. */
   | { event: "refusals forgotten"; upstream: string; model?: string; by: string };
 

@@ -10,12 +10,17 @@ export interface StandardStreams {
   /** Writes a line of JSON for something that operators should look at. */
   warn(warning: Warning | StoreWarning): void;
   /** Writes a message for the operator. If it cannot be written, such as to a closed terminal, the gateway goes on. */
-  say(text: string): void;
+  say(text: string, isError?: boolean): void;
   /** Writes the output of a command. */
   print(text: string): void;
+  /** Sets how messages and output look from now on. `paint` gets text without control characters. */
+  paintWith?(paint: Paint): void;
   /** Writes the lines that are still due, for `ms` milliseconds at most, because there may be no reader. */
   flush(ms: number): Promise<void>;
 }
+
+/** `isError`: whether the text says why a command has failed. */
+export type Paint = (text: string, stream: "stdout" | "stderr", isError?: boolean) => string;
 
 const known = new WeakMap<Platform, StandardStreams>();
 
@@ -37,13 +42,15 @@ function createStreams(platform: Platform): StandardStreams {
       JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "The log was not read" }),
     failed: (thrown) => stderr.print(`Cannot write the log, continuing without it: ${(thrown as Error).message}`),
   });
+  let paint: Paint = (text) => text;
   const log = createLog(stdout.print, platform.after);
   return {
     log,
     warn: (warning) => stdout.print(shown(JSON.stringify(warning))),
     // A quoted text must not control the terminal or reorder the line.
-    say: (text) => stderr.print(shown(text)),
-    print: (text) => stdout.print(shown(text)),
+    say: (text, isError) => stderr.print(paint(shown(text), "stderr", isError)),
+    print: (text) => stdout.print(paint(shown(text), "stdout")),
+    paintWith: (chosen) => void (paint = chosen),
     async flush(ms) {
       log.flush();
       await Promise.all([stdout.flush(ms), stderr.flush(ms)]);

@@ -76,6 +76,13 @@ export const deno: Platform = {
   },
   write: (to, bytes) => Deno[to].write(bytes),
   isTerminal: (stream) => Deno[stream].isTerminal(),
+  columns() {
+    try {
+      return Deno.consoleSize().columns || 80;
+    } catch {
+      return 80; // there is no terminal
+    }
+  },
   isGranted: (permission: Permission) => Deno.permissions.querySync(permission).state === "granted",
   onSignal(signal, run) {
     Deno.addSignalListener(signal, run);

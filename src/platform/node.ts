@@ -24,6 +24,7 @@ export const node: Platform = {
   fetch: fetchPatiently,
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
   isTerminal: (stream) => isatty(DESCRIPTOR[stream]),
+  columns: (stream) => process[stream].columns || 80,
   isGranted: () => true,
   onSignal(signal, run) {
     process.on(signal, run);

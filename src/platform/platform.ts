@@ -23,6 +23,8 @@ export interface Platform {
   write(to: "stdout" | "stderr", bytes: Uint8Array): Promise<number>;
   /** Whether a standard stream is connected to a terminal that is still open. */
   isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean;
+  /** How many columns a stream's terminal has. 80 if it has no terminal. */
+  columns(stream: "stdout" | "stderr"): number;
   /** Whether the process has the permission. Without permissions in the runtime, it may do everything. */
   isGranted(permission: Permission): boolean;
   /** Calls `run` at each such signal. Returns a function that removes the listener. */

@@ -5,46 +5,10 @@ import { builtin } from "../util/builtin.ts";
 import { HEADER_NAME } from "../util/urls_and_headers.ts";
 import { UsageError } from "./program.ts";
 
-export interface Flags extends Listen {
-  config?: string;
-  help?: boolean;
-  version?: boolean;
-  /** How many processes serve. */
-  workers?: number;
-  /** The arguments that are not options: a command and its own arguments. */
-  commands: string[];
-}
-
 /** The address on the command line, which overrides the configured one. */
 export interface Listen {
   hostname?: string;
   port?: number;
-}
-
-/** The commands with options of their own. */
-const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "probe", "check"];
-
-/** Throws `UsageError`. */
-export function parseFlags(args: readonly string[]): Flags {
-  const plain = plainOptions(args);
-  if (plain) return { ...plain, commands: [] };
-  // The arguments after such a command are parsed by the command.
-  const at = args.findIndex((arg) => OWN_OPTIONS.includes(arg));
-  const own = at < 0 ? args : args.slice(0, at);
-  const { values: { port, workers, ...flags }, positionals } = readArguments(own, {
-    config: { type: "string" },
-    hostname: { type: "string" },
-    port: { type: "string" },
-    workers: { type: "string" },
-    help: { type: "boolean" },
-    version: { type: "boolean" },
-  });
-  return {
-    ...flags,
-    ...(port !== undefined && { port: toPort(port) }),
-    ...(workers !== undefined && { workers: toWorkers(workers) }),
-    commands: [...positionals, ...args.slice(own.length)],
-  };
 }
 
 /** The options of a command, and its other arguments. Throws `UsageError`. */
@@ -61,15 +25,22 @@ export function readArguments<const O extends ParseArgsOptionsConfig>(args: read
   }
 }
 
+interface PlainOptions extends Listen {
+  config?: string;
+  /** How many processes serve. */
+  workers?: number;
+}
+
 /** Parses the usual options, each followed by its value, without loading the parser. Absent if there is anything else. */
-function plainOptions(args: readonly string[]): Omit<Flags, "commands"> | undefined {
-  const found: Omit<Flags, "commands"> = {};
+export function plainOptions(args: readonly string[]): PlainOptions | undefined {
+  const found: PlainOptions = {};
   for (let at = 0; at < args.length; at += 2) {
     const [option, value] = [args[at]!, args[at + 1]];
     if (value === undefined || value.startsWith("-")) return undefined;
     if (option === "--port") found.port = toPort(value);
     else if (option === "--config") found.config = value;
     else if (option === "--hostname") found.hostname = value;
+    else if (option === "--workers") found.workers = toWorkers(value);
     else return undefined;
   }
   return found;
@@ -83,7 +54,8 @@ export function toPort(text: string): number {
 
 const MOST_WORKERS = 256;
 
-function toWorkers(text: string): number {
+/** Throws `UsageError`. */
+export function toWorkers(text: string): number {
   if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MOST_WORKERS) return Number(text);
   throw new UsageError(`Cannot use workers "${text}": expected a number from 1 to ${MOST_WORKERS}`);
 }

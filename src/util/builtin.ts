@@ -7,6 +7,7 @@ export interface Builtins {
   "node:crypto": typeof import("node:crypto");
   "node:fs": typeof import("node:fs");
   "node:fs/promises": typeof import("node:fs/promises");
+  "node:net": typeof import("node:net");
   "node:os": typeof import("node:os");
   "node:path": typeof import("node:path");
   "node:timers": typeof import("node:timers");

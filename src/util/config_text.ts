@@ -14,13 +14,19 @@ function blankUnlessString(token: string): string {
   return token.startsWith('"') ? token : token.replace(/[^\r\n]/g, " ");
 }
 
-/** Merges `changes` into `base` key by key. Objects are merged, everything else is replaced, and `null` removes a key. */
+/**
+ * Merges `changes` into `base` key by key. Objects are merged, everything else is replaced, and `null` removes a key. A secret has
+ * one place, so that another place replaces it.
+ */
 export function mergeJson(base: unknown, changes: unknown): unknown {
   if (!isObject(changes)) return changes;
   const merged = new Map(isObject(base) ? Object.entries(base) : []);
   for (const [key, change] of Object.entries(changes)) {
+    const under = merged.get(key);
     if (change === null) merged.delete(key);
-    else if (change !== undefined) merged.set(key, mergeJson(merged.get(key), change));
+    else if (change !== undefined) {
+      merged.set(key, mergeJson(key === "secret" && isObject(under) ? secretBeside(change, under) : under, change));
+    }
   }
   return Object.fromEntries(merged);
 }
@@ -56,15 +62,16 @@ function completed(entry: unknown, presets: Readonly<Record<string, Preset>>): u
   const { secret: usual, drivers } = presets[entry.provider]!;
   const driver = typeof entry.driver === "string" ? entry.driver : Object.keys(drivers)[0]!;
   const { baseUrl, secret: own, settings }: PresetDriver = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
-  const secret = (usual ?? own) && secretBeside(entry.secret, { ...usual, ...own });
+  const secret = (usual ?? own) && { ...usual, ...own };
   return mergeJson({ driver, ...baseUrl !== undefined && { baseUrl }, ...secret && { secret }, ...settings }, entry);
 }
 
 /** A secret is in one place and is sent in one place: a place that is written replaces the preset's. */
 const PLACES = [["env", "file"], ["header", "query"]];
 
-function secretBeside(written: unknown, preset: Readonly<Record<string, string>>): Record<string, string> {
-  const replaced = PLACES.filter((places) => isObject(written) && places.some((place) => place in written)).flat();
+function secretBeside<T>(written: unknown, preset: Readonly<Record<string, T>>): Record<string, T> {
+  const isPlaced = (place: string) => isObject(written) && place in written && written[place] !== null;
+  const replaced = PLACES.filter((places) => places.some(isPlaced)).flat();
   return Object.fromEntries(Object.entries(preset).filter(([place]) => !replaced.includes(place)));
 }
 

@@ -49,7 +49,7 @@ Deno.test("keys: the list tells what each may, and nothing that is secret", asyn
   const list = await keys("list");
   assertEquals(list.split("\n"), [
     `a     since ${CREATED.slice(0, 10)}`,
-    `team  since ${CREATED.slice(0, 10)}; until 2027-02-01T00:00:00.000Z; lanes oss; models org/*; tokensPerDay 9`,
+    `team  since ${CREATED.slice(0, 10)}; until 2027-02-01; lanes oss; models org/*; 9 tokens a day`,
   ]);
   for (const { digest } of await keyring.list(ALL)) assert(!list.includes(digest));
   assertEquals(await keys("revoke", "a"), 'Revoked key "a"');
@@ -106,6 +106,14 @@ Deno.test("keys: one may have a budget, and be one of a team; the list says what
     `ben   ${since}; 97.75 of 100 dollars left (total)`,
     `cleo  ${since}; team plain`,
   ]);
+  await keys("create", "carl", "--budget", "5/day", "--unpriced", "allow");
+  assertEquals((await keyring.list(ALL)).find(({ name }) => name === "carl")?.budget, {
+    dollars: 5,
+    period: "day",
+    unpriced: "allow",
+  });
+  await assertRejects(() => keys("create", "x", "--unpriced", "allow"), Error, "goes with --budget");
+  await assertRejects(() => keys("create", "x", "--budget", "5/day", "--unpriced", "no"), Error, "allow or refuse");
   for (const budget of ["5", "5/year", "-5/day", "five/day", "5/day/more", "1e3/day", "/day", "0.0000001/day"]) {
     await assertRejects(
       () => keys("create", "x", `--budget=${budget}`),
@@ -120,6 +128,9 @@ for (
   const [args, complaint] of [
     [[], "No command"],
     [["make"], 'Unknown command "make"'],
+    [["lst"], 'Unknown command "lst"; did you mean "list"?'],
+    [["--json", "list"], "No command"],
+    [["list", "--lmit", "3"], "Unknown option '--lmit'; did you mean --limit?"],
     [["list", "all"], "takes no arguments"],
     [["list", "--limit", "0"], 'Cannot use "0" for --limit'],
     [["list", "--lane", "oss"], "Unknown option '--lane'"],
@@ -128,6 +139,7 @@ for (
     [["create", "a", "b"], "Expected one name for the key"],
     [["create", "a", "--lane", "no"], 'Cannot find lane "no"'],
     [["create", "a", "--expires", "soon"], 'Cannot read the date "soon"'],
+    [["create", "a", "--expires", "2020-01-01"], 'Cannot use "2020-01-01" for --expires: it is in the past'],
     [["create", "a", "--tokens-per-day", "0"], 'Cannot use "0" for --tokens-per-day'],
     [["create", "a", "--tokens-per-day", "1e3"], 'Cannot use "1e3" for --tokens-per-day'],
     [["create", "a", "--until", "2027"], "Unknown option '--until'"],

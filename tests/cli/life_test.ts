@@ -89,9 +89,11 @@ Deno.test("launcher: messages name the command that the user typed", async () =>
     await Promise.all(
       Object.entries(typed).map(async ([npm_command, program]) => {
         const { stdout } = await runLaunched(["--help"], { cwd, env: { npm_command } });
-        assertStringIncludes(stdout, `Usage: ${program} [options]\n       ${program} keys create`);
+        assertStringIncludes(stdout, `Usage: ${program} [options]`);
+        const created = await runLaunched(["keys", "create", "--help"], { cwd, env: { npm_command } });
+        assertStringIncludes(created.stdout, `Usage: ${program} keys create <name>`);
         const { stderr } = await runLaunched(["catalog"], { cwd, env: { npm_command } });
-        assertStringIncludes(stderr, `: ${program} catalog <lane> [file]`);
+        assertStringIncludes(stderr, `: ${program} catalog <lane> [<file>]`);
       }),
     );
   });
@@ -115,13 +117,34 @@ Deno.test("launcher: the command catalog writes the file that it is given, and n
   });
 });
 
+Deno.test("tasks: one short line comes before what Laneway says, and none with -q", async () => {
+  const run = async (...args: string[]) => {
+    const env = { NO_COLOR: "1", LANEWAY_CONFIG: "" };
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["task", ...args],
+      cwd: new URL("../../", import.meta.url),
+      env,
+    })
+      .output();
+    return [new TextDecoder().decode(stderr), new TextDecoder().decode(stdout).trim()];
+  };
+  const { version } = manifest;
+  assertEquals(await run("start", "--version"), ["Task start deno task -q laneway '--version'\n", version]);
+  assertEquals(await run("-q", "start", "--version"), ["", version]);
+});
+
 Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
-  const { start, dev, catalog } = manifest.tasks;
+  const { start, laneway, dev, catalog, test } = manifest.tasks;
   // By the engine options of the gateway: V8 refuses what others have compiled of the modules that both load.
-  const launched = `deno run ${ENGINE} --allow-read --allow-env --allow-run --no-prompt src/cli/launch.ts`;
+  const launched =
+    `deno run ${ENGINE} --allow-read --allow-env --allow-run --allow-net=127.0.0.1:0 --no-prompt src/cli/launch.ts`;
   // OpenTelemetry is for the gateway alone: the launcher would wait for a collector that does not answer.
   const untraced = `LANEWAY_TELEMETRY=$OTEL_DENO OTEL_DENO=false ${launched}`;
-  assertEquals([start, dev, catalog], [untraced, "deno task start --watch", "deno task start catalog"]);
+  assertEquals(laneway, untraced);
+  // Deno prints the text of the task that was typed. Those below it are quiet.
+  const quiet = "deno task -q";
+  assertEquals([start, dev, catalog], [`${quiet} laneway`, `${quiet} laneway --watch`, `${quiet} laneway catalog`]);
+  assertEquals(test, `${quiet} tests`);
   const options = COMPILE.filter((word) => /^-/.test(word) && word !== "--include");
   const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);
   // How much memory there is decides above what the gateway sheds.

@@ -6,7 +6,7 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { type Lock, sbomText, UNUSED } from "../../src/cli/release.ts";
+import { compact, type Lock, sbomText, UNUSED } from "../../src/cli/release.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
@@ -102,6 +102,30 @@ Deno.test("release: nothing of the packages of the console's pages is left out t
       assert(!UNUSED.some((pattern) => pattern.test(path)), path);
     }
   }
+});
+
+Deno.test("release: a source keeps its lines, its words and the white space of its templates", () => {
+  const source = [
+    "/** What",
+    "    it is. */",
+    "function one() {",
+    "  const/* a word */two = `",
+    "    three`; // four",
+    "  return two;",
+    "}",
+  ].join("\n");
+  const part = (from: string, to: string) => [source.indexOf(from), source.indexOf(to) + to.length] as const;
+  const comments = [part("/** What", "is. */"), part("/* a", "word */"), part("// four", "four")];
+  const compacted = compact(new TextEncoder().encode(source), { comments, templates: [part("`", "three`")] });
+  assertEquals(compacted.split("\n"), [
+    "",
+    "",
+    "function one() {",
+    "const two = `",
+    "    three`; ",
+    "return two;",
+    "}",
+  ]);
 });
 
 Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {

@@ -6,11 +6,13 @@ const ROOT = new URL("../../", import.meta.url);
 const MOST_MODULES = 455;
 /** The launcher imports only what imports nothing: no dependency runs with its permissions. */
 const LAUNCHER = [
+  "cli/arguments.ts",
   "cli/cached.ts",
   "cli/hang_up.ts",
   "cli/health_url.ts",
   "cli/launch.ts",
   "cli/npm_ancestor.ts",
+  "cli/processes.ts",
   "cli/telemetry.ts",
   "cli/terminal.ts",
   "config/permissions.ts",

@@ -39,7 +39,7 @@ Configuration: "gateway.json"
 
 Lanes
   oss  http://127.0.0.1:4321/oss/v1
-       small, sandbox
+       sandbox, small
   hf   http://127.0.0.1:4321/hf/v1
        laneway/sandbox
        and any other name:
@@ -60,9 +60,17 @@ Try it, whole and streamed
   );
 });
 
+Deno.test("startupMessage: models that can be served come first, in the order of the configuration", () => {
+  const config = { lanes: { oss: { models: { small: chat, sandbox, big: chat } } } };
+  assertStringIncludes(message(config), "/oss/v1\n       sandbox, small, big\n");
+  assertStringIncludes(message(config, { CLOUD_TOKEN: "x".repeat(20) }), "/oss/v1\n       small, sandbox, big\n");
+});
+
 Deno.test("startupMessage: many models are counted and the first ones named, within 80 columns", () => {
   const models = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`a-model-with-a-name-${index}`, chat]));
-  const lines = message({ lanes: { oss: { models: { ...models, sandbox } } } }).split("\n");
+  const lines = message({ lanes: { oss: { models: { ...models, sandbox } } } }, { CLOUD_TOKEN: "x".repeat(20) }).split(
+    "\n",
+  );
   const line = lines.find((line) => line.includes("models"));
   assertEquals(line, "       31 models: a-model-with-a-name-0, a-model-with-a-name-1, ...");
   for (const line of lines.filter((line) => !line.includes("curl"))) assert(line.length <= 80, line);

@@ -196,6 +196,18 @@ Deno.test("loadConfig: the default's curated models agree wherever they have the
   }
 });
 
+Deno.test("loadConfig: a secret's file replaces the default's variable, and the rest of the upstream stays", () => {
+  const file = "gateway.hub.secret";
+  const { upstreams, catalogs } = load({
+    extends: "default",
+    upstreams: { router: { secret: { file } }, hub: { secret: { file, header: "x-token" } } },
+    catalogs: { hub: { secret: { env: "OTHER" } } },
+  });
+  assertEquals([upstreams.router!.secret, upstreams.router!.driver], [{ file }, "chat"]);
+  assertEquals(upstreams.hub!.secret, { file, header: "x-token" });
+  assertEquals(catalogs.hub!.secret, { env: "OTHER" });
+});
+
 Deno.test("loadConfig: extends the default key by key", () => {
   const config = load({
     extends: "default",

@@ -144,6 +144,7 @@ async function explained(desk: Desk): Promise<void> {
   await logIn(desk);
   await openPage(page, "Sessions");
   await page.getByText("Sessions are not kept").waitFor();
+  await page.getByRole("button", { name: "Record requests" }).waitFor();
   await page.goto(`${desk.url}/console/#sessions?none`);
   await page.getByText("The session is not kept here").waitFor();
 }

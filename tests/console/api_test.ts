@@ -99,6 +99,31 @@ Deno.test("console: the page names all that its first view needs, so that nothin
   }
 });
 
+Deno.test("console: what each page loads is small", async () => {
+  const app = keyed();
+  const listed = await Deno.readTextFile(new URL("../../src/console/frame/pages.js", import.meta.url));
+  const pages = [...listed.matchAll(/import\("\.\.\/([\w./]+)"\)/g)].map(([, name]) => name!);
+  assertEquals(pages.length, 13);
+  for (const page of pages) {
+    const loaded = new Set(["", "all.css", ...await loadedWith(app, "app.js"), ...await loadedWith(app, page)]);
+    let bytes = 0;
+    for (const name of loaded) bytes += await sizeOf(app, name);
+    assert(bytes < 100_000, `${page} loads ${bytes} bytes`);
+  }
+});
+
+/** The files that are loaded with one of them, itself first. */
+async function loadedWith(app: TestApp, name: string): Promise<Set<string>> {
+  const found = new Set([name]);
+  for (const one of found) {
+    const text = await (await app.get(`/console/${one}`)).text();
+    for (const path of importsOf(one, text.replace(/\bimport\s*\(/g, "later("))) {
+      found.add(path.slice("/console/".length));
+    }
+  }
+  return found;
+}
+
 Deno.test("console: comments are not sent, but for licences, and each line keeps its number", async () => {
   const app = keyed();
   for (const name of FILES.filter((name) => name.endsWith(".js"))) {

@@ -14,6 +14,7 @@ import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
+import { setupCases } from "./setup_in_browser.ts";
 import { sessionCases } from "./session_in_browser.ts";
 import { usageCases } from "./usage_in_browser.ts";
 import { upstreamCases } from "./upstreams_in_browser.ts";
@@ -44,6 +45,7 @@ const cases: Case[] = [
   ...playgroundCases,
   ...inspectCases,
   ...sessionCases,
+  ...setupCases,
   ...upstreamCases,
   ...usageCases,
 ];
@@ -160,6 +162,9 @@ inBrowser(
     await page.getByText("Requests, latest first: 1").waitFor();
     await desk.stop();
     await page.getByText("The gateway is not responding").waitFor();
+    await page.getByRole("link", { name: "Clients" }).click();
+    await page.getByText("goes on as soon as the gateway answers").waitFor();
+    await page.getByRole("link", { name: "Live" }).click();
     desk.start();
     // As many as the page has seen already: they are others all the same.
     await ask(desk);
@@ -176,7 +181,7 @@ inBrowser(
   async (desk) => {
     const { page } = desk;
     await logIn(desk);
-    await page.getByText("Requests, latest first: 0").waitFor();
+    await page.getByText("No request has arrived since the gateway started.").waitFor();
     await page.route(/api\/live/, () => {}, { times: 1 });
     await page.getByText("The gateway is not responding").waitFor();
     await ask(desk);
@@ -193,7 +198,8 @@ inBrowser(
   async (desk) => {
     const { page, complaints } = desk;
     await page.goto(`${desk.url}/console`);
-    await page.getByText("These pages are for operators of this gateway. The command keys create").waitFor();
+    await page.getByText("These pages are for operators of this gateway. The command deno task start keys create")
+      .waitFor();
     await page.getByLabel("Operator key").fill(OPS);
     await desk.stop();
     await page.getByRole("button", { name: "Log in" }).click();

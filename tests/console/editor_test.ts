@@ -83,7 +83,7 @@ Deno.test("editor: what may stand where is what the schema says", () => {
   assertEquals((names()).includes("upstreams"), true);
   assertEquals((names("upstreams", "mine")).includes("baseUrl"), true);
   assertEquals((names("keys", 3)).includes("secret"), true);
-  assertEquals(names("keys", 3, "secret"), ["env"]);
+  assertEquals(names("keys", 3, "secret"), ["env", "file"]);
   assertEquals((completionAt(["transport"])).values, ['"fetch"', '"node"']);
   assertEquals((completionAt(["storedKeys"])).values, ["true", "false"]);
   assertEquals((completionAt(["listen", "port"])).values, ["8000"]);

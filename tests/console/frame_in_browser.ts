@@ -37,7 +37,7 @@ async function drawer(desk: Desk): Promise<void> {
   const { page } = desk;
   await page.setViewportSize({ width: 390, height: 844 });
   await logIn(desk);
-  assertEquals(await page.getByRole("link").count(), 0);
+  assertEquals(await page.getByRole("navigation").count(), 0);
   const menu = page.getByRole("button", { name: "Open the menu" });
   await menu.press("Enter");
   await page.getByRole("link", { name: "Upstreams", exact: true }).waitFor();

@@ -41,6 +41,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Tokens per day").fill("5000");
   await page.getByLabel("Budget in dollars").fill("2.5");
   await page.getByLabel("Budget period").selectOption("week");
+  await page.getByLabel("Models without a price").selectOption("allow");
   await page.getByLabel("Team", { exact: true }).selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
@@ -48,7 +49,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   assertEquals(await statusWith(desk, key), 200);
   const row = page.getByRole("row", { name: NAME });
   await row.getByText("tokens per day: 5,000").waitFor();
-  await row.getByText("left (").waitFor();
+  await row.getByText("$2.50 of $2.50 left (").waitFor();
   assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys · Laneway"]);
   await page.getByRole("button", { name: "Done" }).click();
   await page.reload();
@@ -57,6 +58,7 @@ async function wholeLife(desk: Desk): Promise<void> {
 
   await row.getByRole("button", { name: /^Edit/ }).click();
   assertEquals(await page.getByLabel("Budget in dollars").inputValue(), "2.5");
+  assertEquals(await page.getByLabel("Models without a price").inputValue(), "allow");
   await page.getByLabel("oss").uncheck();
   await page.getByLabel("Models, by name or with *").fill("other, another*");
   await page.getByRole("button", { name: "Save" }).click();
@@ -120,9 +122,29 @@ async function revokedMeanwhile(desk: Desk): Promise<void> {
   assertEquals(await read(), ["ops", ...names.filter((name) => !["key 1", "key 199"].includes(name))]);
 }
 
+/** A team is in the configuration, so its form shows the change. */
+async function newTeam(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await openKeys(desk);
+  await page.getByRole("button", { name: "New team" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("blue");
+  await dialog.getByLabel("Budget in dollars").fill("25");
+  await dialog.getByLabel("Models without a price").selectOption("allow");
+  assertEquals(await faultsOf(page), []);
+  await dialog.getByRole("button", { name: "Show the change" }).click();
+  await dialog.getByText("There is this team already.").waitFor();
+  await dialog.getByLabel("Name").fill("research");
+  await dialog.getByRole("button", { name: "Show the change" }).click();
+  const shown = await dialog.locator("pre").first().innerText();
+  assertEquals(JSON.parse(shown), {
+    teams: { research: { budget: { dollars: 25, period: "month", unpriced: "allow" } } },
+  });
+}
+
 async function without(desk: Desk): Promise<void> {
   await openKeys(desk);
-  await desk.page.getByText('set "storedKeys": true in the configuration').waitFor();
+  await desk.page.getByRole("button", { name: "Create keys here" }).waitFor();
   assertEquals(await desk.page.getByRole("button", { name: "New key" }).count(), 0);
 }
 
@@ -130,5 +152,6 @@ export const keyCases: Case[] = [
   { name: "a key is made, shown once, limited and revoked", app: keyed(), run: wholeLife },
   { name: "a key that cannot be is refused in its form", app: keyed(), run: refusals },
   { name: "a key that is revoked while the list is read doubles no row", app: keyed(), run: revokedMeanwhile },
+  { name: "a team is made with its budget", app: keyed(), run: newTeam },
   { name: "without stored keys the page says what to do", app: keyed({ ...KEYED, storedKeys: false }), run: without },
 ];

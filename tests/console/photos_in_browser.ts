@@ -22,6 +22,8 @@ const PAGES: readonly [name: string, seen: string][] = [
   ["Usage", ".chart canvas"],
   ["Playground", "datalist option"],
   ["Upstreams", "tbody tr"],
+  ["Models", "tbody tr"],
+  ["Clients", "dl"],
   ["Keys", "tbody tr"],
   ["Configuration", "textarea"],
   // Its tables take the gateway seconds where the machine is busy.

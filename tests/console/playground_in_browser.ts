@@ -8,7 +8,12 @@ import { until } from "../support/wait.ts";
 import { type Case, type Desk, faultsOf, logIn, openPage } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
-const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
+const { model, sandbox } = CONFIG.lanes.oss.models;
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  lanes: { oss: { models: { sandbox, model } } },
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
 
 /** An upstream whose answer thinks, begins, and never ends. */
 const endless = () => {
@@ -28,12 +33,14 @@ async function sideBySide(desk: Desk): Promise<void> {
   complaints.length = 0;
   await openPage(page, "Playground");
   await page.getByLabel("Prompt", { exact: true }).fill("Tell me");
+  assertEquals(await page.getByRole("region", { name: /^Answer/ }).count(), 0, "No answer is shown before it comes");
   await page.getByText("System prompt, tools, limits").click();
   const tools = page.getByLabel("Tools (a JSON list)");
   await tools.fill("[{}]");
-  await page.getByLabel("Model 1", { exact: true }).fill("oss/model");
+  // Those who have a model are not shown the sandbox first.
+  await until(async () => await page.getByLabel("Model 1", { exact: true }).inputValue() === "oss/model");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/sandbox");
-  await page.getByLabel("Model 2 wire").selectOption("responses");
+  await page.getByLabel("Model 2 API").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("alert").getByText('Tool 1 needs a "name"').waitFor();
   assertEquals(await tools.getAttribute("aria-invalid"), "true");

@@ -2,6 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { browser, logIn, withDesk } from "./desk.ts";
 import { served } from "./served.ts";
+import { CODES, setupRig } from "./setup_rig.ts";
 
 const IMAGES = new URL("../../docs/images/", import.meta.url);
 const WIDE = { width: 1440, height: 900 };
@@ -13,6 +14,7 @@ async function openPage(page: Page, name: string, seen = "tbody tr"): Promise<vo
 }
 
 async function take(page: Page, name: string): Promise<void> {
+  await page.mouse.move(0, 0);
   await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname, animations: "disabled", caret: "hide" });
 }
 
@@ -21,7 +23,7 @@ async function play(page: Page): Promise<void> {
   await page.getByLabel("Prompt", { exact: true }).fill("What is a lane?");
   await page.getByLabel("Model 1", { exact: true }).fill("oss/glm-5.3");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/kimi-k3");
-  await page.getByLabel("Model 2 wire").selectOption("responses");
+  await page.getByLabel("Model 2 API").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Done").nth(1).waitFor();
 }
@@ -64,7 +66,7 @@ async function takeAll(opened: Browser): Promise<void> {
     await take(page, "console-live-phone");
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize(WIDE);
-    for (const name of ["Upstreams", "Keys"]) {
+    for (const name of ["Upstreams", "Models", "Keys"]) {
       await openPage(page, name, "tbody tr");
       await take(page, `console-${name.toLowerCase()}`);
     }
@@ -93,11 +95,38 @@ async function takeAll(opened: Browser): Promise<void> {
   });
 }
 
+/** The guide, in the order of its steps. */
+async function takeGuide(opened: Browser): Promise<void> {
+  await withDesk(opened, () => setupRig({ needsCode: true }).app, async ({ page, url }) => {
+    await page.setViewportSize(WIDE);
+    await page.goto(`${url}/console/#setup?code=${CODES[0]}`);
+    const add = page.getByRole("button", { name: "Add Ollama 0.14" });
+    await add.click();
+    await page.getByText("Ollama 0.14 answers").waitFor();
+    await page.setViewportSize({ ...WIDE, height: 920 });
+    await take(page, "console-setup-upstream");
+    await page.setViewportSize(WIDE);
+    await page.getByRole("link", { name: "Choose models" }).click();
+    await page.getByLabel("Name of qwen3:8b").waitFor();
+    await page.getByRole("link", { name: "Review the files" }).click();
+    await page.getByRole("button", { name: "Write this file" }).waitFor();
+    await page.setViewportSize({ ...WIDE, height: 760 });
+    await take(page, "console-setup-files");
+    await page.setViewportSize(WIDE);
+    await page.getByRole("button", { name: "Write this file" }).click();
+    await page.getByRole("link", { name: "Connect a client" }).click();
+    await page.getByRole("button", { name: "Connect: Claude Code" }).click();
+    await page.getByText("Claude Code works with this gateway.").waitFor();
+    await take(page, "console-setup-client");
+  });
+}
+
 if (!browser) throw new Error("There is no Chromium on this machine");
 const { chromium } = await import("playwright-core");
 const opened = await chromium.launch({ executablePath: browser, headless: true });
 try {
   await takeAll(opened);
+  await takeGuide(opened);
 } finally {
   await opened.close();
 }

@@ -21,10 +21,13 @@ Deno.test("container: what runs has no shell, no rights and no writable place bu
 
 Deno.test("container: it starts what the task start does, and its health check is the same with a command", () => {
   const entry = commandOf(last.find((step) => step.startsWith("ENTRYPOINT")));
-  // The engine options are for compiled code that is kept, for which the image has no place.
+  // The engine options are for compiled code that is kept, for which the image has no place. It starts no other programs for a page.
   assertEquals(
     entry.map((word) => word.replace(/^\/(bin|app)\//, "")).join(" "),
-    manifest.tasks.start.replace(/^(\w+=\S+ )+/, "").replace(`${ENGINE} `, ""),
+    manifest.tasks.laneway.replace(/^(\w+=\S+ )+/, "").replace(`${ENGINE} `, "").replace(
+      "--allow-net=127.0.0.1:0 ",
+      "",
+    ),
   );
   const health = commandOf(last.find((step) => step.startsWith("HEALTHCHECK")));
   assertEquals(health, [...entry, "health"]);

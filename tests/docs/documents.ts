@@ -5,6 +5,9 @@ export const ROOT = new URL("../../", import.meta.url);
 /** What git keeps, and what others wrote. */
 const SKIPPED = new Set([".git", "node_modules"]);
 
+/** What tasks write at the root. */
+const BUILT = new Set(["site", "release"]);
+
 export interface Document {
   /** From the root of the repository: `docs/clients.md`. */
   path: string;
@@ -25,8 +28,9 @@ export function documents(): Document[] {
 
 function* pathsBelow(folder: string): Generator<string> {
   for (const { name, isDirectory } of Deno.readDirSync(new URL(folder || "./", ROOT))) {
-    if (isDirectory && !SKIPPED.has(name)) yield* pathsBelow(`${folder}${name}/`);
-    else if (name.endsWith(".md")) yield `${folder}${name}`;
+    if (isDirectory && !SKIPPED.has(name) && !(folder === "" && BUILT.has(name))) {
+      yield* pathsBelow(`${folder}${name}/`);
+    } else if (name.endsWith(".md")) yield `${folder}${name}`;
   }
 }
 

@@ -187,6 +187,7 @@ Deno.test("budget: a model without a price is refused, unless the budget allows 
     const { status, text } = await ask(strict);
     assertEquals(status, 403);
     assertStringIncludes(text, "is not known, and this key has a budget");
+    assertStringIncludes(JSON.parse(text).error.message, `"unpriced": "allow"`);
     assertEquals((await ask(lenient)).status, 200);
     const { status: served, headers } = await ask(second);
     assertEquals([served, headers.get("x-laneway-target")], [200, "fake/paid; attempts=2"]);

@@ -42,6 +42,22 @@ Deno.test("lane: the list tells each model with what is known of it", async () =
   assertEquals(await open.list(noNote), await closed.list(noNote));
 });
 
+Deno.test("lane: models that no upstream can serve are listed last, and all else keeps its order", async () => {
+  const at = (...upstreams: string[]) => ({
+    task: "chat" as const,
+    targets: upstreams.map((upstream) => ({ upstream, model: "m" })),
+  });
+  const models = { a: at("far"), b: at("near"), c: at("far", "near"), d: at("far", "gone"), e: at("near") };
+  const idsWith = async (...lacking: string[]) => {
+    const lane = createLane("oss", { models, upstreams: {}, lacking: new Set(lacking), created: 7 });
+    return (await lane.list(noNote)).map(({ id }) => id).join("");
+  };
+  assertEquals(await idsWith(), "abcde");
+  assertEquals(await idsWith("far"), "bcdea");
+  assertEquals(await idsWith("far", "gone"), "bcead");
+  assertEquals(await idsWith("far", "gone", "near"), "abcde");
+});
+
 Deno.test("lane: a model's owner is the upstream where its name tells none", async () => {
   const models: LaneOptions["models"] = { sandbox: { task: "chat", targets: [{ upstream: "box", model: "sandbox" }] } };
   assertEquals((await createLane("oss", { models, upstreams: {}, created: 7 }).get("sandbox")).ownedBy, "box");

@@ -5,6 +5,7 @@ import { ProbeError } from "../../src/programs/probe/probe_call.ts";
 import { examineServer } from "../../src/programs/probe/examine.ts";
 import { report } from "../../src/programs/probe/mod.ts";
 import { answerThrough, type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";
+import { freePort } from "../support/redis_server.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
 
 const CALL = (name: string) => ({ id: `call_${name}`, type: "function", function: { name, arguments: "{}" } });
@@ -179,11 +180,16 @@ Deno.test("probe: what cannot be found out is said in one line", async () => {
     }
   };
   assertStringIncludes(await nothing("http://127.0.0.1:9"), "No server answers at http://127.0.0.1:9");
+  const free = freePort();
+  assertStringIncludes(
+    await nothing(`http://127.0.0.1:${free}`),
+    `No server answers at http://127.0.0.1:${free}: Nothing is listening at 127.0.0.1:${free}`,
+  );
   await withServer(() => Promise.resolve(error(401, "no")), async (url) => {
     assertStringIncludes(await nothing(url), "name the variable that holds its secret");
   });
   await withServer(() => Promise.resolve(new Response("<html>", { status: 200 })), async (url) => {
-    assertStringIncludes(await nothing(url), "lists no model");
+    assertStringIncludes(await nothing(url), "lists no models and answers with a web page");
     assertStringIncludes(await nothing(url, "m"), "supports none of the wires");
   });
   await withServer(chatServer({ refuse: () => error(500, "out of memory") }), async (url) => {

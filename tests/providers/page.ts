@@ -65,7 +65,23 @@ function section(name: string, provider: Provider): string {
     ...remarks.map((remark) => `- ${remark}`),
     `- Source: <${source}>`,
     "",
+    ...renewalOf(provider),
   ].join("\n");
+}
+
+/** How a timer renews the secret. A reader finds the former one, or the whole new one. */
+function renewalOf({ renewal, secret }: Provider): string[] {
+  if (!renewal || secret?.file === undefined) return [];
+  const { command, cron } = renewal;
+  const { file } = secret;
+  return [
+    `By cron (\`${cron}\`) or a systemd timer, as a user who may write there. If it fails, the former token stays:`,
+    "",
+    "```sh",
+    `umask 077; ${command} > ${file}.new && mv ${file}.new ${file}`,
+    "```",
+    "",
+  ];
 }
 
 /** JSON with spaces inside braces, as people write it. */

@@ -31,6 +31,7 @@ function command(args: string[], { root = ROOT, cwd, env }: LaunchOptions): Deno
       "--allow-read",
       "--allow-env",
       "--allow-run",
+      "--allow-net=127.0.0.1:0",
       "--no-prompt",
       new URL("src/cli/launch.ts", root).href,
       ...args,

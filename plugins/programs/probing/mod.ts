@@ -5,6 +5,7 @@ import type { ProbeCall, ProbeFinding } from "../../../src/contract/probing.ts";
 
 export { chatQuestions } from "./chat.ts";
 export { serverKinds } from "./kinds.ts";
+export { hubToken, likelyTask, usualAddresses } from "./places.ts";
 export { findWires, type FoundWire } from "./wires.ts";
 
 /** Servers of the messages wire require this version. */

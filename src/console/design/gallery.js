@@ -7,7 +7,21 @@ import { Chart } from "./chart.js";
 import { CodeBlock } from "./code.js";
 import { ICONS } from "./icons.js";
 import { Dialog, Menu, toast } from "./overlays.js";
-import { Badge, Button, Card, Chip, EmptyState, Field, Icon, IconButton, Page, Segments, Stat, Tabs } from "./parts.js";
+import {
+  Badge,
+  Button,
+  ButtonLink,
+  Card,
+  Chip,
+  EmptyState,
+  Field,
+  Icon,
+  IconButton,
+  Page,
+  Segments,
+  Stat,
+  Tabs,
+} from "./parts.js";
 import { DataTable } from "./table.js";
 import { Waterfall } from "./waterfall.js";
 
@@ -161,7 +175,7 @@ function Small() {
     <${Card} title="Buttons, badges and conditions">
       <div class="toolbar">
         <${Button} kind="primary">Primary<//><${Button} icon="download">Plain<//><${Button} kind="danger">Danger<//>
-        <${Button} kind="ghost">Ghost<//><${Button} disabled>Disabled<//><${IconButton} icon="copy" label="Copy" />
+        <${ButtonLink} href="#design" icon="plug">A link<//><${Button} kind="ghost">Ghost<//><${Button} disabled>Disabled<//><${IconButton} icon="copy" label="Copy" />
         <${Menu} label="More" items=${[
           { title: "Edit", icon: "pencil", run: () => toast("Edited") },
           { title: "Remove", icon: "x", danger: true, run: () => toast("It could not be removed", "bad") },

@@ -84,6 +84,11 @@ export function Button({ kind = "plain", icon, type = "button", children, ...res
   `;
 }
 
+/** A link that leads to where something is done. @param {{ href: string, kind?: "plain" | "primary", icon?: string, children?: Children }} props */
+export function ButtonLink({ href, kind = "plain", icon, children }) {
+  return html`<a class=${`button ${kind}`} href=${href}>${icon && html`<${Icon} name=${icon} />`}${children}</a>`;
+}
+
 /** A button that is an icon, with its name for those who do not see it. @param {{ icon: string, label: string, [name: string]: unknown }} props */
 export function IconButton({ icon, label, ...rest }) {
   return html`
@@ -130,7 +135,7 @@ export function EmptyState({ icon = "inbox", title, children, action }) {
       <${Icon} name=${icon} size=${28} />
       <h2>${title}</h2>
       <p class="quiet">${children}</p>
-      ${action}
+      ${action && html`<div class="actions">${action}</div>`}
     </div>
   `;
 }

@@ -4,7 +4,7 @@
 
 /**
  * @typedef {{ refresh(): Promise<void>, everyMs: number, close?(): void }} Opened
- * @typedef {{ title: string, open(main: HTMLElement): Opened }} Page
+ * @typedef {{ open(main: HTMLElement): Opened }} Page
  * @typedef {{ title: string, icon: string, group?: string, load(): Promise<Page> }} Entry
  */
 
@@ -13,6 +13,8 @@ export const GROUPS = ["Observe", "Build", "Manage"];
 
 /** @type {Readonly<Record<string, Entry>>} */
 export const PAGES = {
+  // It is above the groups until the gateway is set up. Its steps are reached from other pages, too.
+  setup: { title: "Set up", icon: "zap", load: async () => (await import("../setup.js")).setup },
   live: {
     title: "Live",
     icon: "activity",
@@ -49,6 +51,18 @@ export const PAGES = {
     group: "Build",
     load: async () => (await import("../upstreams.js")).upstreams,
   },
+  models: {
+    title: "Models",
+    icon: "boxes",
+    group: "Build",
+    load: async () => (await import("../models.js")).models,
+  },
+  clients: {
+    title: "Clients",
+    icon: "plug",
+    group: "Build",
+    load: async () => (await import("../setup.js")).clients,
+  },
   keys: {
     title: "Keys",
     icon: "key-round",
@@ -75,4 +89,16 @@ export const PAGES = {
 export function pageInAddress() {
   const name = location.hash.slice(1).split("?")[0] ?? "";
   return Object.hasOwn(PAGES, name) ? name : "live";
+}
+
+/** The pages of the sidebar that steps of the guide belong to, once the gateway is set up. @type {Record<string, string>} */
+const STEPS = { "": "upstreams", upstream: "upstreams", models: "models", files: "models", client: "clients" };
+
+/**
+ * The name of the page in the sidebar that an address belongs to.
+ * @param {{ name: string, query: string }} address
+ * @param {boolean} isFresh
+ */
+export function placeInSidebar({ name, query }, isFresh) {
+  return name === "setup" && !isFresh ? STEPS[query] : name;
 }

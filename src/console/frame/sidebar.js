@@ -5,10 +5,12 @@ import { html, signal, useLayoutEffect, useRef } from "../ui.js";
 import { Icon, IconButton, Segments } from "../design/parts.js";
 import { keep, setTheme, theme } from "./choices.js";
 import { openPalette } from "./palette.js";
-import { GROUPS, PAGES } from "./pages.js";
+import { GROUPS, PAGES, placeInSidebar } from "./pages.js";
 
-/** The page that is open. */
-export const current = signal("live");
+/** The page that is open, and the rest of its address. */
+export const current = signal({ name: "live", query: "" });
+/** Whether nobody had set up the gateway when the console was opened. */
+export const isFresh = signal(false);
 /** Whether this browser has a session that can be ended. */
 export const hasSession = signal(false);
 
@@ -43,10 +45,12 @@ function Brand({ children = undefined }) {
 /** @param {{ name: string }} props */
 function PageLink({ name }) {
   const { title, icon } = PAGES[name] ?? { title: name, icon: "" };
-  const isOpen = current.value === name;
+  const isHere = placeInSidebar(current.value, isFresh.value) === name;
+  // A step of the guide belongs to a page, and is not that page.
+  const is = current.value.name === name ? "page" : "true";
   return html`
     <li>
-      <a href=${`#${name}`} title=${title} aria-current=${isOpen ? "page" : undefined} onClick=${() =>
+      <a href=${`#${name}`} title=${title} aria-current=${isHere ? is : undefined} onClick=${() =>
         isDrawerOpen.value = false}>
         <${Icon} name=${icon} /><span class="word">${title}</span>
       </a>
@@ -63,6 +67,11 @@ function Navigation({ head, onLogOut }) {
         openPalette())}>
         <${Icon} name="search" /><span class="word">Search</span><kbd aria-hidden="true">Ctrl K</kbd>
       </button>
+      ${isFresh.value && html`
+        <ul class="group first">
+          <${PageLink} name="setup" />
+        </ul>
+      `}
       ${GROUPS.map((group) =>
         html`
           <div class="group-title" id=${`group-${group}`} key=${group}>${group}</div>

@@ -20,6 +20,7 @@ import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
 import { series } from "./series.ts";
+import { readSetup, setUp } from "./setup.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { understood } from "./understood.ts";
 
@@ -55,6 +56,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  setup: readSetup,
 };
 
 /** The steps of a login at a provider, which need no session. */
@@ -72,6 +74,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
   "upstreams/forget": forgetRefusals,
+  "setup/open": setUp("open"),
+  "setup/find": setUp("find"),
+  "setup/check": setUp("check"),
+  "setup/plan": setUp("plan"),
+  "setup/write": setUp("write"),
+  "setup/connect": setUp("connect"),
 };
 
 /** The longest possible key, in bytes. */

@@ -5,71 +5,38 @@ import type { ScriptedUpstream } from "../../contract/conformance.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
 import { splitBaseUrl } from "../../util/urls_and_headers.ts";
+import { CHECK } from "../commands/mod.ts";
 import { readArguments, toHeaderName, toPort } from "../flags.ts";
-import { invocation } from "../invocation.ts";
-import { type Program, UsageError } from "../program.ts";
+import { printJson } from "../json_output.ts";
+import { CommandError, type Program, UsageError } from "../program.ts";
+import { withProgress } from "../progress.ts";
 import { obstacleTo } from "./obstacle.ts";
-import { countOf, junit, markdown, summary } from "./report.ts";
-import { check, type Checking } from "./run.ts";
+import { type CheckResult, countOf, junit, markdown, summaryByWire } from "./report.ts";
+import { check, type Checking, countOfCases } from "./run.ts";
 
 /** How long one answer may take, in milliseconds. */
 const PATIENCE_MS = 120_000;
 const WIRES = checkedWires.map(({ name }) => name);
 
-const help = (program: string) =>
-  `Usage: ${program} check <base URL> --model <name> [options]
-
-Tests a gateway or a server for what clients of its wires rely on, and reports what
-fails. The base URL is the part before /v1: ${"http://127.0.0.1:8000/oss"}.
-
-  --model <name>          the model to ask
-  --wire <name>           ${WIRES.join(", ")} (repeatable; default: all)
-  --key-env <name>        the variable that holds the key
-  --key-header <name>     the header for the key; default: authorization and x-api-key
-  --upstream-port <port>  stand behind the gateway as well: a server of the chat wire
-                          listens there and answers by a script, and what the gateway
-                          makes of it is judged. The model has to lead to it
-  --markdown <file>       write the report
-  --junit <file>          write the results for CI
-`;
-
-const OPTIONS = {
-  model: { type: "string" },
-  wire: { type: "string", multiple: true },
-  "key-env": { type: "string" },
-  "key-header": { type: "string" },
-  "upstream-port": { type: "string" },
-  markdown: { type: "string" },
-  junit: { type: "string" },
-  help: { type: "boolean" },
-} as const;
-
 /** Returns the exit code: 1 if a requirement is not met. Throws `UsageError`. */
 export async function runCheck(args: readonly string[], program: Program): Promise<number> {
   const { platform, streams: { print, say } } = program;
-  const { values, positionals: [url, ...more] } = readArguments(args, OPTIONS);
-  if (values.help) {
-    print(help(invocation(platform)).trimEnd());
-    return 0;
-  }
+  const { values, positionals: [url, ...more] } = readArguments(args, CHECK.options);
   const checking = checkingOf(url, more, values, platform.env);
   const { "upstream-port": port } = values;
   const isScripted = port !== undefined;
   const obstacle = await obstacleTo(checking, { fetch: platform.fetch, say, isScripted });
-  if (obstacle !== undefined) {
-    say(printable(obstacle));
-    return 1;
-  }
+  if (obstacle !== undefined) throw new CommandError(printable(obstacle));
   const upstream = isScripted ? serveUpstream(toPort(port), checking.model) : undefined;
   if (upstream) say(`The model's server is at ${upstream.url}`);
   try {
-    const results = await check({
-      ...checking,
-      upstream,
-      onResult: ({ wire, id, state, reasons }) =>
-        print(`${state.padEnd(7)}  ${wire} ${id}${reasons.length > 0 ? `: ${printable(reasons.join("; "))}` : ""}`),
-    });
-    print(`\n${summary(results)}`);
+    const results = await runShown({ ...checking, upstream }, program, values.json ?? false);
+    const [passed, failed, skipped] = (["passed", "failed", "skipped"] as const).map((state) =>
+      countOf(results, state)
+    );
+    const { baseUrl, model } = checking;
+    if (values.json) printJson(program.streams, { ok: failed === 0, baseUrl, model, passed, failed, skipped, results });
+    else print(`\n${summaryByWire(results)}`);
     const { writeFileSync } = builtin("node:fs");
     if (values.markdown) writeFileSync(values.markdown, markdown(checking.baseUrl, checking.model, results));
     if (values.junit) writeFileSync(values.junit, junit(checking.baseUrl, results));
@@ -79,11 +46,30 @@ export async function runCheck(args: readonly string[], program: Program): Promi
   }
 }
 
+/** Runs the kit, and tells on a terminal how far it is. */
+function runShown(checking: Checking, program: Program, isQuiet: boolean): Promise<CheckResult[]> {
+  const { streams: { print } } = program;
+  const count = countOfCases(checking);
+  return withProgress(program, `Requirement 1 of ${count}`, (show, aside) => {
+    let done = 0;
+    return check({
+      ...checking,
+      async onResult({ wire, id, state, reasons }) {
+        const line = `${state.padEnd(7)}  ${wire} ${id}${
+          reasons.length > 0 ? `: ${printable(reasons.join("; "))}` : ""
+        }`;
+        if (!isQuiet) await aside(() => print(line));
+        if (++done < count) show(`Requirement ${done + 1} of ${count}`);
+      },
+    });
+  });
+}
+
 function checkingOf(
   url: string | undefined,
   more: readonly string[],
   { model, wire = WIRES, "key-env": variable, "key-header": header }: ReturnType<
-    typeof readArguments<typeof OPTIONS>
+    typeof readArguments<typeof CHECK.options>
   >["values"],
   env: Program["platform"]["env"],
 ): Checking {

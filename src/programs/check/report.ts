@@ -1,5 +1,6 @@
 /** Reports the kit's results, for people and for machines. */
 import { printable, visible } from "../../util/printable.ts";
+import { table } from "../table.ts";
 
 export interface CheckResult {
   wire: string;
@@ -21,6 +22,17 @@ export function countOf(results: readonly CheckResult[], state: CheckResult["sta
 export function summary(results: readonly CheckResult[]): string {
   const [passed, failed, skipped] = (["passed", "failed", "skipped"] as const).map((state) => countOf(results, state));
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
+/** The counts of each wire, those with the most failures last, and of all. */
+export function summaryByWire(results: readonly CheckResult[]): string {
+  const wires = [...new Set(results.map(({ wire }) => wire))].map((wire) => {
+    const own = results.filter((result) => result.wire === wire);
+    return { failed: countOf(own, "failed"), row: [wire, summary(own)] };
+  });
+  const rows = wires.toSorted((a, b) => a.failed - b.failed).map(({ row }) => row);
+  const sum = wires.length > 1 ? [summary(results)] : [];
+  return [...table(rows), ...sum].join("\n");
 }
 
 /** A table for each wire, with the complaints below it. */

@@ -16,7 +16,7 @@ export interface Checking {
   patienceMs: number;
   /** Present if the kit is also the gateway's upstream. */
   upstream?: ScriptedUpstream;
-  onResult?(result: CheckResult): void;
+  onResult?(result: CheckResult): void | Promise<void>;
 }
 
 /** After this many cases in a row without an answer in time, the others are skipped. */
@@ -26,18 +26,26 @@ function unasked({ id, requirement }: CheckCase, { name }: CheckedWire): CheckRe
   return { wire: name, id, requirement, seconds: 0, state: "skipped", reasons: ["the server has stopped answering"] };
 }
 
+export function countOfCases({ wires, upstream }: Checking): number {
+  return casesOf(upstream).length * checkedWires.filter(({ name }) => wires.includes(name)).length;
+}
+
+function casesOf(upstream: ScriptedUpstream | undefined): readonly CheckCase[] {
+  return upstream ? scriptedCases : cases;
+}
+
 /** Runs all cases. Behind a gateway, the model is a script that gives only the answers that the case sets. */
 export async function check(checking: Checking): Promise<CheckResult[]> {
   const { upstream, wires, onResult } = checking;
   const results: CheckResult[] = [];
   let silent = 0;
   for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
-    for (const one of upstream ? scriptedCases : cases) {
+    for (const one of casesOf(upstream)) {
       const result = silent < MOST_SILENT ? await judge(one, wire, checking) : unasked(one, wire);
       if (result.state === "failed" && result.seconds * 1000 >= checking.patienceMs) silent++;
       else if (result.state !== "skipped") silent = 0;
       results.push(result);
-      onResult?.(result);
+      await onResult?.(result);
     }
   }
   return results;

@@ -19,6 +19,8 @@ export interface Desk {
   /** How the user starts this program. */
   program: string;
   print(text: string): void;
+  /** Waits until everything is written, because a question stops all else. */
+  flush(): Promise<void>;
   /** Shows progress on a terminal while `run` runs. */
   during<T>(text: string, run: () => Promise<T>): Promise<T>;
 }
@@ -144,7 +146,7 @@ export function takenBack(client: Client, { machine, records }: Desk): { path: s
 const AROUND = 2;
 
 /** The changed lines with `-` or `+` before them, and some unchanged lines around them. */
-function diffOf(path: string, before: string, after: string): string {
+export function diffOf(path: string, before: string, after: string): string {
   const [old, now] = [linesOf(before), linesOf(after)];
   const lines = [before === "" ? `${path} (new)` : path];
   let shown = 0;

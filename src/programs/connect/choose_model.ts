@@ -1,8 +1,8 @@
 /** Chooses a model for a client that the gateway can call. */
-import { ConnectError, explainModel, type GatewayAddress, type ListedModel } from "./gateway.ts";
+import { ConnectError, type Explained, explainModel, type GatewayAddress, type ListedModel } from "./gateway.ts";
 
-/** The most models that are tried for a proposal. */
-const MOST_TRIED = 50;
+/** The most models that are tried for a proposal, and how many at once. */
+const [MOST_TRIED, AT_ONCE] = [50, 8];
 
 interface Wanted {
   model?: string;
@@ -10,18 +10,29 @@ interface Wanted {
   keep: boolean;
 }
 
+interface Asking {
+  ask(question: string): string | undefined;
+  /** Lets the user choose one name of a list. Absent without a terminal. */
+  chooseModel?(names: readonly string[]): Promise<string | undefined>;
+}
+
 /** The named model, or else the one that the user chooses. Throws `ConnectError` if the gateway cannot call it. */
 export async function chooseModel(
   models: readonly ListedModel[],
   { model: name, keep }: Wanted,
   gateway: GatewayAddress,
-  { ask }: { ask(question: string): string | undefined },
+  asking: Asking,
 ): Promise<ListedModel> {
   if (name !== undefined) return await usable(name, keep, models, gateway);
-  const proposed = await propose(models, gateway);
-  const names = models.map(({ id }) => id).join(", ");
-  const answer = ask(`Which model? One of ${names}. Default: ${proposed.id}. Yours:`)?.trim();
-  return answer ? await usable(answer, keep, models, gateway) : proposed;
+  const proposed = await proposals(models, gateway);
+  const [first] = proposed as [ListedModel];
+  const names = proposed.map(({ id }) => id);
+  const question = `Which model? One of ${names.join(", ")}. Default: ${first.id}. Yours:`;
+  const answer = asking.chooseModel ? await asking.chooseModel(names) : asking.ask(question)?.trim();
+  if (asking.chooseModel && answer === undefined) {
+    throw new ConnectError("No model was chosen, and nothing was changed");
+  }
+  return answer ? await usable(answer, keep, models, gateway) : first;
 }
 
 async function usable(name: string, keep: boolean, models: readonly ListedModel[], gateway: GatewayAddress) {
@@ -32,18 +43,22 @@ async function usable(name: string, keep: boolean, models: readonly ListedModel[
   return find(name) ?? find(name.replace(/:[\w-]+$/, "")) ?? { id: name, takesImages: false };
 }
 
-/** The first model that can be called. A model that is built into the gateway comes last. */
-async function propose(models: readonly ListedModel[], gateway: GatewayAddress): Promise<ListedModel> {
-  let embedded: ListedModel | undefined;
-  let reason: string | undefined;
-  for (const model of models.slice(0, MOST_TRIED)) {
-    const { obstacle, isEmbedded } = await explainModel(model.id, gateway);
-    if (obstacle !== undefined) reason ??= obstacle;
-    else if (isEmbedded) embedded ??= model;
-    else return model;
-  }
-  if (embedded) return embedded;
+/** The models that can be called, one at least. Those that are built into the gateway come last. */
+async function proposals(models: readonly ListedModel[], gateway: GatewayAddress): Promise<ListedModel[]> {
+  const tried = models.slice(0, MOST_TRIED);
+  const explained = new Map<ListedModel, Explained>();
+  const waiting = [...tried];
+  const work = async () => {
+    for (let model = waiting.shift(); model; model = waiting.shift()) {
+      explained.set(model, await explainModel(model.id, gateway));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const callable = tried.filter((model) => explained.get(model)!.obstacle === undefined);
+  const rank = (model: ListedModel) => Number(explained.get(model)!.isEmbedded);
+  if (callable.length > 0) return callable.sort((one, other) => rank(one) - rank(other));
   const { lane } = gateway;
-  if (reason === undefined) throw new ConnectError(`The lane "${lane}" lists no chat model: name one with --model`);
-  throw new ConnectError(`No model of the lane "${lane}" can be called: ${reason}`);
+  const [first] = tried;
+  if (!first) throw new ConnectError(`The lane "${lane}" lists no chat model: name one with --model`);
+  throw new ConnectError(`No model of the lane "${lane}" can be called: ${explained.get(first)!.obstacle}`);
 }

@@ -7,6 +7,16 @@ import { toText } from "../../std/streams/to_text.ts";
 /** The error if the gateway cannot be used. The message is for people, and says what to do. */
 export class ConnectError extends Error {}
 
+/** The gateway wants another key. `cure`: how the command is given one. */
+export class KeyError extends ConnectError {
+  readonly cure: string;
+
+  constructor(message: string, cure: string) {
+    super(message);
+    this.cure = cure;
+  }
+}
+
 export interface GatewayAddress {
   /** The URL without a trailing slash. */
   url: string;
@@ -37,7 +47,7 @@ export async function askModels({ url, lane, key }: GatewayAddress): Promise<Lis
   const listed = await send(`${url}/${lane}/v1/models`, key);
   if (listed?.status === 401 || listed?.status === 403) {
     const cure = key === undefined ? "set one with --key-env or --key" : "create one with: keys create";
-    throw new ConnectError(`The gateway refuses ${key === undefined ? "callers without a key" : "the key"}: ${cure}`);
+    throw new KeyError(`The gateway refuses ${key === undefined ? "callers without a key" : "the key"}`, cure);
   }
   if (listed?.status === 404) throw new ConnectError(`The gateway has no lane "${lane}": name another with --lane`);
   const body = listed?.ok ? json(listed.text) : undefined;

@@ -1,77 +1,159 @@
-/** The command `connect`: sets up a client for a gateway, tests it, and takes the change back. */
+/** The command `connect`: sets up clients for a gateway, tests them, and takes the changes back. */
 import { clients } from "../../../plugins/programs/clients/mod.ts";
-import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
-import { hint } from "../../config/hint.ts";
+import type { Client, ClientMachine } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { shown } from "../../util/printable.ts";
 import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
-import { applied, type Desk, openFiles, type Planned, planned, show, takenBack } from "./change.ts";
-import { askModels, ConnectError } from "./gateway.ts";
-import { chooseModel } from "./choose_model.ts";
-import { dataFolder, isInstalled, machineOf, programOf, receiptPath } from "./machine.ts";
+import { openDialog } from "../dialog/mod.ts";
+import type { Desk } from "./change.ts";
+import { clientsFor } from "./choose_clients.ts";
+import { foundClients } from "./found_clients.ts";
+import { ConnectError, KeyError } from "./gateway.ts";
+import { dataFolder, isInstalled, machineOf, receiptPath } from "./machine.ts";
 import { help, type Options, parseOptions } from "./options.ts";
-import { prove, type Proving } from "./proof.ts";
-import { readReceipt } from "./receipt.ts";
+import { failed, type Outcome, type ShownFile } from "./outcome.ts";
 import { FormatError } from "./formats/format.ts";
+import { type Prompter, setUp, shownFiles, undo } from "./set_up.ts";
+
+export type { Prompter } from "./set_up.ts";
 
 /** How long a client may take for its turn, in milliseconds. */
 const PATIENCE_MS = 120_000;
-
-/** Asks the user. Absent without a terminal. */
-export interface Prompter {
-  ask(question: string): string | undefined;
-  /** Reads all of standard input. */
-  readAll(): string;
-}
+/** How long earlier output may take to be written, in milliseconds. */
+const FLUSH_MS = 1_000;
 
 /** Returns the exit code. Throws `UsageError`. */
 export async function connect(
   args: readonly string[],
   program: Program,
-  asking: Prompter = terminal(),
+  asking: Prompter = terminal(program),
   patienceMs = PATIENCE_MS,
 ): Promise<number> {
   const { platform, streams: { print, say } } = program;
   const options = parseOptions(args);
   if (options.help) {
-    print(help(invocation(platform)).trimEnd());
+    print(help(invocation(platform), clients.map(({ name }) => name)).trimEnd());
     return 0;
   }
   if (typeof Deno === "undefined") throw new UsageError("The command connect needs Deno");
+  const desk = deskFor(options, program, patienceMs);
+  if (options.list) {
+    print(options.json ? JSON.stringify({ clients: foundClients(platform) }) : listOf(desk));
+    return 0;
+  }
+  const chosen = await clientsFor(options, desk, asking);
+  if (chosen.length === 0) {
+    say("No client was chosen, and nothing was changed");
+    return 2;
+  }
+  const { readAll } = asking;
+  // Standard input can be read only once.
+  let input: string | undefined;
+  const once: Prompter = { ...asking, readAll: () => input ??= readAll() };
+  if (options.print && options.json) return await printFiles(chosen, options, desk, once, print);
+  const codes: number[] = [];
+  let { model } = options;
+  for (const client of chosen) {
+    const outcome = await attempt(client, { ...options, model }, desk, once);
+    model ??= outcome.model;
+    report(client, outcome, options, program);
+    codes.push(outcome.code);
+  }
+  return Math.max(...codes);
+}
+
+function deskFor({ json }: Options, program: Program, patienceMs: number): Desk {
+  const { platform, streams: { print } } = program;
   const machine = machineOf(platform.os, platform.env, builtin("node:fs").existsSync);
   const folder = dataFolder(platform);
   if (!machine || !folder) throw new UsageError("There is no home folder: HOME is not set");
-  const desk: Desk = {
+  const step = (text: string) => print(JSON.stringify({ step: text }));
+  return {
     machine,
     records: { folder, os: platform.os },
     patienceMs,
     program: invocation(platform),
-    print,
-    during: (text, run) => withProgress(program, text, run),
+    print: json ? step : print,
+    flush: () => program.streams.flush(FLUSH_MS),
+    during(text, run) {
+      if (!json) return withProgress(program, text, run);
+      step(text);
+      return run();
+    },
   };
-  if (options.list) {
-    print(listOf(desk));
-    return 0;
-  }
+}
+
+function terminal(program: Program): Prompter {
+  const readAll = () => builtin("node:fs").readFileSync(0, "utf8");
+  if (!program.platform.isTerminal("stdin")) return { ask: () => undefined, readAll };
+  const choices = (names: readonly string[]) => names.map((value) => ({ value, label: value }));
+  return {
+    ask: (question) => prompt(shown(question)) ?? undefined,
+    readAll,
+    async chooseModel(names) {
+      return await (await openDialog(program)).choose("Which model?", choices(names), names[0]);
+    },
+    async chooseClients(found) {
+      const dialog = await openDialog(program);
+      const all = found.map(({ name, title }) => ({ value: name, label: title, hint: name }));
+      const first = found.length === 1 ? [found[0]!.name] : [];
+      return await dialog.chooseSeveral("Which clients do you want to connect?", all, first);
+    },
+  };
+}
+
+async function attempt(client: Client, options: Options, desk: Desk, asking: Prompter): Promise<Outcome> {
   try {
-    const client = chosen(options, desk, asking);
     return options.undo ? undo(client, options, desk, asking) : await setUp(client, options, desk, asking);
   } catch (error) {
-    // Errors of the file system are the user's to fix, too.
-    const isTheirs = error instanceof ConnectError || error instanceof FormatError || "code" in (error as object);
-    if (!isTheirs) throw error;
-    say((error as Error).message);
-    return 1;
+    if (!isTheirs(error)) throw error;
+    return failed((error as Error).message, { keyCure: keyCureIn(error) });
   }
 }
 
-function terminal(): Prompter {
-  return {
-    ask: (question) => Deno.stdin.isTerminal() ? prompt(shown(question)) ?? undefined : undefined,
-    readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
-  };
+function keyCureIn(error: unknown): string | undefined {
+  return error instanceof KeyError ? error.cure : undefined;
+}
+
+/** Errors of the file system are the user's to fix, too. */
+function isTheirs(error: unknown): boolean {
+  return error instanceof ConnectError || error instanceof FormatError || "code" in (error as object);
+}
+
+function report({ name }: Client, outcome: Outcome, { json, undo }: Options, { platform, streams }: Program): void {
+  const { ok, reason, keyCure, changed } = outcome;
+  if (json) {
+    const back = ok && !undo && changed.length > 0 ? { undo: `${invocation(platform)} connect ${name} --undo` } : {};
+    streams.print(JSON.stringify({ result: { client: name, ok, reason, keyCure, changed, ...back } }));
+  } else if (!ok && !outcome.isSaid) streams.say(keyCure === undefined ? reason! : `${reason}: ${keyCure}`);
+}
+
+async function printFiles(
+  chosen: readonly Client[],
+  options: Options,
+  desk: Desk,
+  asking: Prompter,
+  print: (text: string) => void,
+): Promise<number> {
+  const files: ShownFile[] = [];
+  const steps: string[] = [];
+  try {
+    for (const client of chosen) {
+      const shown = await shownFiles(client, options, desk, asking);
+      files.push(...shown.files);
+      steps.push(...shown.steps);
+    }
+    print(JSON.stringify({ ok: true, files, steps }));
+    return 0;
+  } catch (error) {
+    if (!isTheirs(error)) throw error;
+    const reason = (error as Error).message;
+    const result = { client: chosen[0]!.name, ok: false, reason, keyCure: keyCureIn(error), changed: [] };
+    print(JSON.stringify({ result }));
+    return 1;
+  }
 }
 
 function listOf({ machine, records }: Desk): string {
@@ -88,123 +170,4 @@ function stateOf(client: Client, isConnected: boolean, machine: ClientMachine): 
   if (isConnected) return "connected";
   if (isInstalled(client, machine)) return "installed";
   return client.files ? "" : "by hand";
-}
-
-function chosen({ client: name }: Options, { machine, program, print }: Desk, { ask }: Prompter): Client {
-  const find = (name: string) => clients.find((client) => client.name === name);
-  if (name !== undefined) {
-    const client = find(name);
-    if (!client) throw new UsageError(`Unknown client "${name}"${hint(name, clients.map((one) => one.name))}`);
-    return client;
-  }
-  const installed = clients.filter((client) => isInstalled(client, machine));
-  if (installed.length === 0) {
-    throw new UsageError(`No client was found on this machine: name one from ${program} connect --list`);
-  }
-  print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
-  const answer = ask("Which one do you want to connect?");
-  const client = answer === undefined ? undefined : find(answer.trim());
-  if (!client) throw new UsageError(`Name a client: ${program} connect <client>`);
-  return client;
-}
-
-async function setUp(client: Client, options: Options, desk: Desk, asking: Prompter): Promise<number> {
-  const { machine, records, patienceMs, print, during } = desk;
-  const { url, lane } = options;
-  const { key, from } = keyOf(options, machine, asking);
-  const models = await askModels({ url, lane, key });
-  const model = await chooseModel(models, options, { url, lane, key }, asking);
-  const { id, ...limits } = model;
-  const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits };
-  const plan = writing(() => planned(client, connection, desk));
-  show(plan, desk, key);
-  for (const step of client.steps?.(connection, machine) ?? []) print(`→ ${step}`);
-  if (options.print) return 0;
-  const proving = { client, connection, machine, key, folder: records.folder, patienceMs };
-  if (plan.files.length === 0) {
-    const { isProved, lines } = await during("Sending test requests", () => prove(proving));
-    for (const line of lines) print(line);
-    return isProved ? 0 : 1;
-  }
-  warn(client, machine, print);
-  for (const path of openFiles(plan, key)) {
-    print(`Warning: ${path} will hold the key, and others on this machine can read it: chmod 600 ${path}`);
-  }
-  if (plan.isChange && !isAgreed(options, asking)) {
-    print("Nothing was changed. Add --yes to make the change without being asked");
-    return 2;
-  }
-  return await change(plan, { ...proving, keep: options.keep }, desk);
-}
-
-/** Returns the exit code. */
-async function change(
-  plan: Planned,
-  { keep, ...proving }: Proving & { keep: boolean },
-  desk: Desk,
-): Promise<number> {
-  const { machine, print, during } = desk;
-  const { client } = proving;
-  const takeBack = writing(() => applied(plan, desk));
-  const program = machine.os === "windows" ? undefined : programOf(client, machine);
-  const what = client.proof && program !== undefined ? `Running ${client.title} for one turn` : "Sending test requests";
-  const { isProved, lines } = await during(what, () => prove({ ...proving, program }));
-  for (const line of lines) print(line);
-  if (isProved) {
-    print(`${client.title}: connected to ${plan.to}. To undo: ${desk.program} connect ${client.name} --undo`);
-    return 0;
-  }
-  if (!keep) takeBack();
-  print(keep ? "The test failed; the change was kept" : "The test failed; the change was undone. --keep keeps it");
-  return 1;
-}
-
-/** Adds to an error what became of the files. */
-function writing<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    const isTheirs = error instanceof FormatError || "code" in (error as object);
-    if (isTheirs) throw new ConnectError(`Nothing was changed: ${(error as Error).message}`);
-    throw error;
-  }
-}
-
-function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll }: Prompter) {
-  if (keyEnv !== undefined) {
-    const key = env(keyEnv);
-    if (!key) throw new ConnectError(`The variable ${keyEnv} is not set here: set it to the key first`);
-    return { key, from: { env: keyEnv } };
-  }
-  if (!readsKey) return {};
-  const key = readAll().trim();
-  if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new ConnectError("Standard input has no key: expected one line without spaces");
-  }
-  return { key, from: { value: key } };
-}
-
-function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {
-  const set = overriddenBy.filter((name) => env(name));
-  if (set.length > 0) {
-    print(`Warning: ${set.join(", ")} is set here, and ${title} may use it instead of its settings`);
-  }
-}
-
-function isAgreed({ yes }: Options, { ask }: Prompter): boolean {
-  return yes || /^y(es)?$/i.test(ask("Change it? [y/N]")?.trim() ?? "");
-}
-
-function undo(client: Client, options: Options, desk: Desk, asking: Prompter): number {
-  const { print } = desk;
-  const receipt = readReceipt(desk.records, client.name);
-  if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to undo`);
-  if (!isAgreed(options, asking)) {
-    print(`This disconnects ${client.title} from ${receipt.to}. Add --yes to do it without being asked`);
-    return 2;
-  }
-  const left = takenBack(client, desk);
-  for (const { path, names } of left) print(`${path}: ${names.join(", ")} was changed since, and was left as it is`);
-  print(`${client.title}: restored`);
-  return 0;
 }

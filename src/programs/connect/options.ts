@@ -4,13 +4,15 @@ import { UsageError } from "../program.ts";
 import { isName } from "./gateway.ts";
 import { DEFAULT_GATEWAY } from "./permissions.ts";
 
-export const help = (program: string) =>
-  `Usage: ${program} connect [<client>] [options]
+/** `first` and `second`: clients for the examples. */
+export const help = (program: string, [first, second]: readonly string[]) =>
+  `Usage: ${program} connect [<client> ...] [options]
 
-Changes a client's settings so that it calls this gateway. Shows the change first, and
-tests it by running the client for one turn, if it can be run. Without a client,
-finds those that are installed and asks which one.
+Changes clients' settings so that they call this gateway. Shows each change first, and
+tests it by running the client for one turn, if it can be run. Without a client, it
+shows those that are installed and asks which ones.
 
+Options:
   --list               print the clients
   --url <address>      the gateway; default ${DEFAULT_GATEWAY}
   --lane <name>        the lane; default oss
@@ -21,10 +23,16 @@ finds those that are installed and asks which one.
   --yes                do not ask
   --keep               keep the change if the test fails
   --undo               undo the change
+  --json               print JSON: a line for each step, and one for the result
+  --help               show this text
+
+Examples:
+  ${program} connect
+  ${program} connect ${first} ${second} --key-env LANEWAY_KEY --yes
 `;
 
 export interface Options {
-  client?: string;
+  clients: string[];
   url: string;
   lane: string;
   model?: string;
@@ -35,6 +43,7 @@ export interface Options {
   yes: boolean;
   keep: boolean;
   undo: boolean;
+  json: boolean;
   help: boolean;
 }
 
@@ -49,13 +58,13 @@ const OPTIONS = {
   yes: { type: "boolean" },
   keep: { type: "boolean" },
   undo: { type: "boolean" },
+  json: { type: "boolean" },
   help: { type: "boolean" },
 } as const;
 
 /** Throws `UsageError`. */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = readArguments(args, OPTIONS);
-  if (positionals.length > 1) throw new UsageError(`Cannot connect "${positionals.join(" ")}": name one client`);
   const { url = DEFAULT_GATEWAY, lane = "oss", key, model, "key-env": keyEnv, ...flags } = values;
   if (key !== undefined && key !== "-") {
     throw new UsageError("Everybody on the machine can see a key on the command line: use --key - and type it in");
@@ -66,7 +75,7 @@ export function parseOptions(args: readonly string[]): Options {
   }
   checkNames(lane, model);
   return {
-    client: positionals[0],
+    clients: [...new Set(positionals)],
     url: gatewayIn(url),
     lane,
     model,
@@ -77,6 +86,7 @@ export function parseOptions(args: readonly string[]): Options {
     yes: flags.yes ?? false,
     keep: flags.keep ?? false,
     undo: flags.undo ?? false,
+    json: flags.json ?? false,
     help: flags.help ?? false,
   };
 }

@@ -205,7 +205,8 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
   const isProved = code === 0 && seen.some(({ status, isWhole }) => status < 400 && isWhole);
   // The key is removed before the text is cut, because a part of it would not be found.
   const printed = withoutKey(output, key).trim().slice(-600);
-  if (!isProved && printed !== "") lines.push(`It printed: ${printed}`);
+  // The gateway's answer says it better than a client's account of it.
+  if (!isProved && !failed && printed !== "") lines.push(`It printed: ${printed}`);
   if (isProved) lines.push(loopOf(seen, connection));
   return { isProved, lines };
 }

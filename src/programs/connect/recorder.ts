@@ -77,6 +77,17 @@ function watched(body: ReadableStream<Uint8Array<ArrayBuffer>>, entry: Seen): Re
 
 async function read(response: Response, entry: Seen, hide: (text: string) => string): Promise<string> {
   const text = await response.text();
-  entry.error = hide(text).slice(0, MOST_ERROR);
+  entry.error = wordsOf(hide(text)).slice(0, MOST_ERROR);
   return text;
+}
+
+/** The sentence in an error, in whichever form its protocol has it. */
+function wordsOf(error: string): string {
+  try {
+    const { error: inner, message } = JSON.parse(error);
+    const words = inner?.message ?? message ?? inner;
+    return typeof words === "string" ? words : error;
+  } catch {
+    return error;
+  }
 }

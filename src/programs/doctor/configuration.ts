@@ -3,9 +3,7 @@ import { pluginFacts } from "../../app.ts";
 import { unmaskedSecrets } from "../../compose/secrets.ts";
 import type { Problem } from "../../config/check.ts";
 import { ConfigError, loadConfig, type LoadedConfig } from "../../config/load.ts";
-import { PLACEHOLDER_SECRET } from "../../config/secrets.ts";
-import { upstreamsWithoutSecret } from "../../config/secrets.ts";
-import type { Platform } from "../../platform/platform.ts";
+import { secretAt, type SecretLookup, upstreamsWithoutSecret, withPlaceholders } from "../../config/secrets.ts";
 import { type Examination, type Examined, notSetUp, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 
@@ -16,25 +14,24 @@ export interface ConfigurationFindings {
 }
 
 export function checkConfiguration(examination: Examination): ConfigurationFindings {
-  const { platform: { env } } = examination;
+  const { platform: { env, readText } } = examination;
   try {
-    const loaded = load(examination, env);
+    const loaded = load(examination, { env, secretText: readText });
     return { findings: [well("configuration", "configuration", `${loaded.source} is valid`)], loaded };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const findings = error.problems.map(findingOf);
     // If only variables are missing, the rest of the configuration can be checked.
-    const withPlaceholders: Platform["env"] = (name) => name === "LANEWAY_CONFIG" ? env(name) : PLACEHOLDER_SECRET;
     try {
-      return { findings, loaded: load(examination, withPlaceholders) };
+      return { findings, loaded: load(examination, withPlaceholders(examination.platform)) };
     } catch {
       return { findings };
     }
   }
 }
 
-function load({ path, listen, platform, plugins }: Examination, env: Platform["env"]): LoadedConfig {
-  return loadConfig({ path, listen, ...pluginFacts(plugins), env, readText: platform.readText });
+function load({ path, listen, platform, plugins }: Examination, lookup: SecretLookup): LoadedConfig {
+  return loadConfig({ path, listen, ...pluginFacts(plugins), ...lookup, readText: platform.readText });
 }
 
 const SETTINGS = "docs/configuration.md lists every setting";
@@ -49,6 +46,7 @@ const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] 
   ],
   [/^line \d+, column/, "configuration-syntax", "Correct the JSON at that place"],
   [/is not set: export/, "variable-missing", "Set the variable in the gateway's environment"],
+  [/holds no secret: write/, "secret-file-empty", "Write the secret to the file, and let the gateway's user read it"],
   [/not allowed in a header/, "secret-malformed", "Set the variable to the bare secret: no space, no line end"],
   [/must have at least/, "sealing-key-short", "Use a longer random text, such as the output of openssl rand -hex 32"],
   [/without keys, because/, "open-to-others", "Add a key, or listen on 127.0.0.1"],
@@ -90,14 +88,23 @@ export function checkSecrets(examined: Examined): Finding[] {
   );
   return [
     ...missing,
-    ...[...secretVariables(config)].flatMap((name) => malformed(name, platform.env(name) ?? "")),
+    ...[...namedSecrets(examined)].flatMap(([name, value]) => malformed(name, value)),
     ...short,
   ];
 }
 
-function secretVariables({ upstreams, catalogs, keys }: Examined["config"]): Set<string> {
+/** The secrets by the variables and files that hold them. */
+function namedSecrets({ config: { upstreams, catalogs, keys }, platform }: Examined): Map<string, string> {
   const secrets = [...Object.values(upstreams), ...Object.values(catalogs), ...keys].map(({ secret }) => secret);
-  return new Set(secrets.flatMap((secret) => secret && secret !== "client" ? secret.env ?? [] : []));
+  return new Map(secrets.flatMap((secret) => {
+    if (!secret || secret === "client") return [];
+    const { env, file } = secret;
+    return [
+      file === undefined
+        ? [`The variable ${env}`, platform.env(env!) ?? ""]
+        : [`The file ${file}`, secretAt(secret, platform) ?? ""],
+    ];
+  }));
 }
 
 /** Finds characters that people copy along with a secret, or texts that they put in its place. */
@@ -110,5 +117,6 @@ function malformed(name: string, value: string): Finding[] {
     ? "holds a placeholder from documentation"
     : undefined;
   if (found === undefined) return [];
-  return [problem("error", "secret-malformed", name, `The variable ${found}`, "Set it to the bare secret")];
+  const [, kind, place] = /^(The \w+) (.*)$/s.exec(name)!;
+  return [problem("error", "secret-malformed", place!, `${kind} ${found}`, "Set it to the bare secret")];
 }

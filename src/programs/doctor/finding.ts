@@ -40,9 +40,13 @@ export function countOf(findings: readonly Finding[], level: Level): number {
 
 const WIDTH = "warning".length;
 
+/** From the least important to the most important, which is then the nearest to the user's prompt. */
+const ORDER: readonly Level[] = ["ok", "skipped", "note", "warning", "error"];
+
 /** The report: a line for each finding, and the cure below each problem. Control characters in messages are made visible. */
 export function report(findings: readonly Finding[]): string {
-  const lines = findings.flatMap(({ level, subject, message, cure }) => [
+  const sorted = findings.toSorted((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level));
+  const lines = sorted.flatMap(({ level, subject, message, cure }) => [
     `${level.padEnd(WIDTH)}  ${subject}: ${printable(message)}`,
     ...(cure === undefined ? [] : [`         → ${cure}`]),
   ]);

@@ -3,11 +3,13 @@ import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
 import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
 import type { Config } from "../../config/schema.ts";
+import { secretAt } from "../../config/secrets.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors, readableFile } from "../../http/descriptors.ts";
 import { fetchTransport } from "../../platform/fetch_transport.ts";
+import { DOCTOR } from "../commands/mod.ts";
 import { type Listen, readArguments } from "../flags.ts";
-import { invocation } from "../invocation.ts";
+import { printJson } from "../json_output.ts";
 import { type Program, UsageError } from "../program.ts";
 import { withProgress } from "../progress.ts";
 import { checkClients } from "./clients.ts";
@@ -22,43 +24,11 @@ import { checkUpstreams } from "./upstreams.ts";
 /** How long a server may take for one answer, in milliseconds: some load a model first. */
 const PATIENCE_MS = 60_000;
 
-const help = (program: string) =>
-  `Usage: ${program} doctor [options]
-
-Checks the configuration, its secrets, this machine, each upstream, each model with a
-few small requests, and the clients that connect has set up. Exits with 1 if it finds an error.
-
-  --json            print the findings as JSON
-  --lane <name>     test only the upstreams and models of this lane
-  --model <name>    test only this model; with --lane, also one that only its
-                    upstream lists
-  --quick           call no model: nothing is charged
-`;
-
-const OPTIONS = {
-  json: { type: "boolean" },
-  lane: { type: "string" },
-  model: { type: "string" },
-  quick: { type: "boolean" },
-  help: { type: "boolean" },
-} as const;
-
-interface Options {
-  json?: boolean;
-  lane?: string;
-  model?: string;
-  quick?: boolean;
-  help?: boolean;
-}
-
 /** Returns the exit code. Throws `UsageError`. */
 export async function doctor(args: string[], path: string | undefined, listen: Listen, program: Program) {
-  const { platform, plugins, streams: { print } } = program;
-  const { json, lane, model, quick, help: wantsHelp } = parse(args);
-  if (wantsHelp) {
-    print(help(invocation(platform)).trimEnd());
-    return 0;
-  }
+  const { platform, plugins, streams } = program;
+  const { values: { json, lane, model, quick }, positionals: [word] } = readArguments(args, DOCTOR.options);
+  if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
   const descriptors = createDescriptors(readableFile(platform));
   const examination = { platform, plugins, path, listen, descriptors, now: Date.now, patienceMs: PATIENCE_MS };
   const text = "Checking the gateway, its upstreams and their models";
@@ -67,20 +37,10 @@ export async function doctor(args: string[], path: string | undefined, listen: L
     text,
     () => examine({ ...examination, only: { lane, model } }, quick ?? false),
   );
-  if (json) print(JSON.stringify(asJson(findings), null, 2));
-  else print(report(findings));
-  return countOf(findings, "error") > 0 ? 1 : 0;
-}
-
-function asJson(findings: readonly Finding[]) {
   const [errors, warnings] = [countOf(findings, "error"), countOf(findings, "warning")];
-  return { version: manifest.version, errors, warnings, findings };
-}
-
-function parse(args: string[]): Options {
-  const { values, positionals: [word] } = readArguments(args, OPTIONS);
-  if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
-  return values;
+  if (json) printJson(streams, { ok: errors === 0, version: manifest.version, errors, warnings, findings });
+  else streams.print(report(findings));
+  return errors > 0 ? 1 : 0;
 }
 
 /** All findings, in the order of a request's path: an earlier one may cause later ones. */
@@ -135,16 +95,18 @@ async function checkIssuer({ config: { oidc }, platform, patienceMs }: Examined)
 }
 
 /** Checks whether the secret of `oidc.console` can be used. The gateway itself finds out at the first login. */
-async function checkConsoleClient({ config: { oidc }, platform: { env } }: Examined): Promise<Finding[]> {
+async function checkConsoleClient({ config: { oidc }, platform }: Examined): Promise<Finding[]> {
   const { authMethod, secret } = oidc?.console ?? {};
   if (!authMethod || !secret) return [];
   const { clientAuthOf } = await import("../../http/oidc_client_auth.ts");
   try {
-    await clientAuthOf(authMethod, env(secret.env) ?? "");
+    await clientAuthOf(authMethod, secretAt(secret, platform) ?? "");
     return [];
   } catch (thrown) {
-    const cure = `Correct ${secret.env} in the gateway's environment: until then, nobody can log in with the provider`;
-    return [problem("error", "oidc-secret-unusable", secret.env, (thrown as Error).message, cure)];
+    const place = secret.file ?? secret.env!;
+    const where = secret.file === undefined ? `${place} in the gateway's environment` : place;
+    const cure = `Correct ${where}: until then, nobody can log in with the provider`;
+    return [problem("error", "oidc-secret-unusable", place, (thrown as Error).message, cure)];
   }
 }
 

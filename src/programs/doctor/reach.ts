@@ -20,7 +20,7 @@ const KINDS: readonly Kind[] = [
     /dns error|ENOTFOUND|EAI_AGAIN|getaddrinfo/,
     "host-unknown",
     (host) => `${host} has no DNS entry`,
-    "Correct the host in baseUrl, or this machine's DNS settings",
+    "Correct the host in baseUrl, or this machine's network and DNS settings",
   ],
   [
     /certificate.*Expired|CERT_HAS_EXPIRED|certificate has expired/i,

@@ -52,7 +52,8 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
   return { findings: results.flatMap(({ findings }) => findings), lost };
 }
 
-interface Visited extends BaseUrl, Pick<Upstream, "secret" | "secretPlace" | "headers"> {
+/** An upstream to check. */
+export interface Visited extends BaseUrl, Pick<Upstream, "secret" | "secretPlace" | "headers"> {
   name: string;
   takesTokens: boolean;
   /** How servers of this kind list their models, if they do. */
@@ -68,7 +69,21 @@ const MOST_LISTED = 10_000_000;
 /** How far the clock may be off, in milliseconds. Beyond this, certificates and signed tokens fail. */
 const CLOCK_MS = 120_000;
 
-async function visit(visited: Visited, examined: Examined) {
+/** The input of a check besides the upstream. */
+export type Visitor = Pick<Examined, "now" | "patienceMs"> & { platform: Pick<Examined["platform"], "fetch"> };
+
+export interface Visit {
+  name: string;
+  /** Whether its models cannot be called. */
+  isLost: boolean;
+  /** The first one is about the upstream itself. */
+  findings: Finding[];
+  /** The names of its models. Absent if it does not list them. */
+  models?: string[];
+}
+
+/** Asks an upstream for its models, which costs nothing. */
+export async function visit(visited: Visited, examined: Visitor): Promise<Visit> {
   const { name, baseUrl, level } = visited;
   const subject = upstreamNamed(name);
   const { host } = new URL(baseUrl);
@@ -81,7 +96,9 @@ async function visit(visited: Visited, examined: Examined) {
     return { name, isLost: true, findings: [problem(level, check, subject, message, cure)] };
   }
   const judged = await judge(reply, visited, examined);
-  return { name, isLost: judged.isLost, findings: [judged.finding, ...checkClock(reply, sentAt, host)] };
+  const { isLost, finding } = judged;
+  const models = isLost || reply.status >= 300 ? undefined : namesIn(reply.body);
+  return { name, isLost, findings: [finding, ...checkClock(reply, sentAt, host)], ...models && { models } };
 }
 
 interface Listing {
@@ -91,7 +108,7 @@ interface Listing {
   body: JsonValue;
 }
 
-async function listModels(baseUrl: string, visited: Visited, examined: Examined): Promise<Listing> {
+async function listModels(baseUrl: string, visited: Visited, examined: Visitor): Promise<Listing> {
   const { platform, patienceMs } = examined;
   const { url, headers } = headOf(visited.listing ?? { path: "models" }, { ...visited, baseUrl });
   const response = await platform.fetch(url, {
@@ -116,7 +133,7 @@ interface Judgement {
   isLost: boolean;
 }
 
-async function judge(reply: Listing, visited: Visited, examined: Examined): Promise<Judgement> {
+async function judge(reply: Listing, visited: Visited, examined: Visitor): Promise<Judgement> {
   const { name, baseUrl, level } = visited;
   const subject = upstreamNamed(name);
   const { status, headers, body } = reply;
@@ -149,7 +166,7 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
 }
 
 /** The judgement on a key that the list of models does not need. Absent if nothing speaks against it. */
-async function checkKey(visited: Visited, examined: Examined): Promise<Judgement | undefined> {
+async function checkKey(visited: Visited, examined: Visitor): Promise<Judgement | undefined> {
   const { provider, baseUrl, secret } = visited;
   if (provider?.keyCheck === undefined || secret === undefined) return undefined;
   const asked = { ...visited, listing: { path: provider.keyCheck } };
@@ -221,14 +238,24 @@ function isPage(headers: Headers, body: JsonValue): boolean {
 
 /** How many models the answer lists. Absent if it is not a list. */
 function modelsIn(body: JsonValue): number | undefined {
+  return listIn(body)?.length;
+}
+
+function listIn(body: JsonValue): JsonValue[] | undefined {
   const list = isJsonObject(body) ? body.data ?? body.models : body;
-  return Array.isArray(list) ? list.length : undefined;
+  return Array.isArray(list) ? list : undefined;
+}
+
+function namesIn(body: JsonValue): string[] | undefined {
+  return listIn(body)?.flatMap((one) =>
+    isJsonObject(one) && typeof one.id === "string" && one.id !== "" ? [one.id] : []
+  );
 }
 
 const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings|models|rerank)$/;
 
 /** A server without a list may be fine, or the base URL may have a wrong path. */
-async function withoutList(visited: Visited, examined: Examined): Promise<Judgement> {
+async function withoutList(visited: Visited, examined: Visitor): Promise<Judgement> {
   const { name, baseUrl, level } = visited;
   const subject = upstreamNamed(name);
   const none = {

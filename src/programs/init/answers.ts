@@ -1,36 +1,59 @@
 /**
- * What the command `init` asks and answers, as JSON. The console's guide shows the answers of the same command, which the launcher
+ * The questions and answers of the command `init`, as JSON. The console's guide shows the answers of the same command, which the launcher
  * runs for it. This file has types only, so that the gateway can import it.
  */
+import type { JsonObject } from "../../canonical/json.ts";
+import type { Task } from "../../canonical/models.ts";
 
-/** Where models come from. `name` is the name of its upstream; `init` chooses one if it is absent. */
+/**
+ * Where models come from. `name` is the name of its upstream; `init` chooses one if it is absent. `secretEnv` names a variable that
+ * holds the secret, which is then written nowhere.
+ */
 export type Source =
-  | { kind: "hub"; secret?: string }
-  | { kind: "provider"; provider: string; name?: string; baseUrl?: string; secret?: string }
-  | { kind: "server"; baseUrl: string; name?: string; secret?: string }
-  | { kind: "sandbox" };
+  | { kind: "hub"; secret?: string; secretEnv?: string }
+  | { kind: "provider"; provider: string; name?: string; baseUrl?: string; secret?: string; secretEnv?: string }
+  | ServerSource
+  | { kind: "sandbox" }
+  /** An upstream that the configuration has. Only `check` takes it, to list its models. */
+  | { kind: "upstream"; name: string };
+
+export interface ServerSource {
+  kind: "server";
+  baseUrl: string;
+  /** The title that `find` and `check` return. The settings for this kind of server follow from it. */
+  title?: string;
+  name?: string;
+  secret?: string;
+  secretEnv?: string;
+}
 
 /** A model of lane `oss`: the name that clients use, and the target. */
 export interface ChosenModel {
   name: string;
   upstream: string;
   model: string;
+  /** By default what its name says. */
+  task?: Task;
 }
 
-/** What the user chose. It adds to a configuration that is already there. */
+/** The user's choice. It adds to a configuration that is already there. */
 export interface Answers {
   sources: Source[];
   models: ChosenModel[];
   /** The name of the model that answers for every name that the lane does not list. */
   default?: string;
+  /** Further settings, which are merged into the file: objects key by key. The console turns things on with it. */
+  settings?: JsonObject;
 }
 
 /** A model server that was found on this machine. */
 export interface FoundServer {
   baseUrl: string;
-  /** What it says that it is, such as "Ollama 0.14". */
+  /** The name and version by which it identifies itself. */
   title: string;
   models: string[];
+  /** Whether it answers only with a secret. */
+  needsSecret: boolean;
 }
 
 /** A client program, as `connect` knows it. */
@@ -40,6 +63,8 @@ export interface FoundClient {
   isInstalled: boolean;
   /** Whether `connect` has set it up for a gateway. */
   isConnected: boolean;
+  /** Whether its user has to make the settings, because `connect` cannot write them. */
+  isByHand: boolean;
 }
 
 /** `init find --json` */
@@ -50,7 +75,15 @@ export interface Found {
 
 /** `init check --json`, which reads a `Source` from standard input. It asks the source without spending anything. */
 export type CheckedSource =
-  | { ok: true; upstream: string; models: string[]; remark?: string }
+  | {
+    ok: true;
+    /** The name of its upstream, for `ChosenModel`. */
+    upstream: string;
+    models: string[];
+    /** The source for `Answers`: with its name, its title and the address at which it answered, and without its secret. */
+    source: Source;
+    remark?: string;
+  }
   | { ok: false; reason: string; cure?: string };
 
 /** A file that `init write` would write. Secrets are shown as `…`. */
@@ -63,7 +96,7 @@ export interface PlannedFile {
   isSecret: boolean;
 }
 
-/** `init plan --json`, which reads `Answers` from standard input. */
+/** `init plan --json`, which reads `Answers` from standard input. `files` is empty if there is nothing to change. */
 export type Plan =
   | {
     ok: true;
@@ -74,4 +107,7 @@ export type Plan =
   | { ok: false; problems: { path: string; message: string }[] };
 
 /** `init write --json --version <version>`, which reads `Answers` from standard input. */
-export type Written = { ok: true; files: string[] } | { ok: false; reason: string };
+export type Written =
+  | { ok: true; files: string[] }
+  /** `isOutdated`: the files have changed since the plan. */
+  | { ok: false; reason: string; isOutdated?: true };

@@ -48,7 +48,7 @@ export async function examineServer({ model: wanted, ...options }: ProbeOptions)
   const models = modelsIn(list);
   const kind = await findKind(ask, list);
   const model = wanted ?? models[0] ?? kind.model;
-  if (model === undefined) throw new ProbeError("The server lists no models: name one with --model");
+  if (model === undefined) throw new ProbeError(whyNoModel(list));
   const wires = await findWires(ask, model);
   const served = wires.filter(({ state }) => state === "yes").map(({ name }) => name);
   const findings: ProbeFinding[] = [
@@ -137,6 +137,12 @@ function referenceTo(env: string, header: string, driver: string): JsonObject {
 }
 
 /** The driver for the wires. The chat driver also serves the other wires of such servers. */
+function whyNoModel({ text }: ProbeReply): string {
+  return /^\s*</.test(text)
+    ? "The server lists no models and answers with a web page: correct the address"
+    : "The server lists no models: name one with --model";
+}
+
 function driverFor(served: readonly string[]): string | undefined {
   if (served.includes("chat")) return "chat";
   const tasks = served.filter((name) => name === "embeddings" || name === "rerank");
@@ -200,14 +206,15 @@ function refused({ status }: ProbeReply, secret: ProbeOptions["secret"]): string
 }
 
 /** The kind that the server identifies itself as. */
-interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
+export interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
   /** The name with its version. Absent if the server does not identify itself. */
   title?: string;
   /** Its only model. */
   model?: string;
 }
 
-async function findKind(ask: ProbeCall, list: ProbeReply): Promise<FoundKind> {
+/** Asks for the endpoints that only some kinds of servers have. */
+export async function findKind(ask: ProbeCall, list: ProbeReply): Promise<FoundKind> {
   const replies = new Map<string, ProbeReply>();
   const at = async (path: string) => {
     const reply = replies.get(path) ?? await ask(path);

@@ -6,8 +6,9 @@ import { printable } from "../../util/printable.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
+import { PROBE } from "../commands/mod.ts";
 import { readArguments, toHeaderName } from "../flags.ts";
-import { invocation } from "../invocation.ts";
+import { printFailure } from "../json_output.ts";
 import { type Program, UsageError } from "../program.ts";
 import { withProgress } from "../progress.ts";
 import { type Examined, examineServer } from "./examine.ts";
@@ -19,39 +20,12 @@ const PATIENCE_MS = 60_000;
 /** How many requests most servers get. */
 const USUAL_REQUESTS = 40;
 
-const help = (program: string) =>
-  `Usage: ${program} probe <base URL> [options]
-
-Sends a model server about forty small requests. Prints what it is, how it handles
-what agents need, and the entry in "upstreams" to use for it, with a reason for each key.
-
-  --model <name>        the model to ask; default: the first that the server lists
-  --secret-env <name>   the variable that holds the server's secret
-  --secret-header <h>   the header for the secret; default: the usual ones are tried
-  --write <name>        add the entry to the configuration, under this name, and a
-                        lane of this name for its models, if it has none yet
-  --json                print everything as JSON
-`;
-
-const OPTIONS = {
-  model: { type: "string" },
-  "secret-env": { type: "string" },
-  "secret-header": { type: "string" },
-  write: { type: "string" },
-  json: { type: "boolean" },
-  help: { type: "boolean" },
-} as const;
-
 /** Returns the exit code. Throws `UsageError`. */
 export async function probe(args: readonly string[], config: string | undefined, program: Program): Promise<number> {
   const { platform, streams: { print, say } } = program;
-  const { values, positionals: [url, ...more] } = readArguments(args, OPTIONS);
-  if (values.help) {
-    print(help(invocation(platform)).trimEnd());
-    return 0;
-  }
+  const { values, positionals: [url, ...more] } = readArguments(args, PROBE.options);
   if (url === undefined || more.length > 0 || !isAddress(url)) {
-    throw new UsageError("Expected the base URL of one server: probe http://127.0.0.1:8080/v1");
+    throw new UsageError(`Expected the base URL of one server: probe http://${exampleFor(url)}`);
   }
   const { model, write, "secret-env": variable, "secret-header": named } = values;
   const header = toHeaderName(named);
@@ -65,14 +39,16 @@ export async function probe(args: readonly string[], config: string | undefined,
       const onAsk = () => show(`Asking ${new URL(url).host}: request ${++requests} of about ${USUAL_REQUESTS}`);
       return examineServer({ url, model, secret, patienceMs: PATIENCE_MS, onAsk });
     });
-    print(hide(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server")));
+    print(hide(values.json ? JSON.stringify({ ok: true, ...examined }, null, 2) : report(examined, write ?? "server")));
     if (write !== undefined) {
       say(writeEntry(config ?? (platform.env("LANEWAY_CONFIG") || "gateway.json"), write, examined));
     }
     return 0;
   } catch (error) {
     if (!isForUser(error)) throw error;
-    say(printable(hide((error as Error).message)));
+    const reason = printable(hide((error as Error).message));
+    if (values.json) printFailure(program.streams, reason);
+    else say(reason);
     return 1;
   }
 }
@@ -86,6 +62,12 @@ function checkName(upstream: string | undefined): void {
 function isForUser(error: unknown): boolean {
   return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object) ||
     (error as Error).name === "NotCapable";
+}
+
+/** A base URL for an example, without its scheme: the one that the user typed without one. */
+function exampleFor(typed: string | undefined): string {
+  const isHost = typed !== undefined && !/^-|:\/\//.test(typed) && isAddress(`http://${typed}`);
+  return isHost ? typed : "127.0.0.1:8080/v1";
 }
 
 function isAddress(text: string): boolean {

@@ -1,6 +1,7 @@
 /** Sends small requests to a server, one after another. */
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { SecretHeader } from "../../contract/call.ts";
+import { whyUnreached } from "../doctor/reach.ts";
 import { withQuery } from "../../util/urls_and_headers.ts";
 import type { ProbeCall, ProbeReply } from "../../contract/probing.ts";
 
@@ -15,6 +16,8 @@ export interface ProbeOptions {
   patienceMs: number;
   /** Called before each request. */
   onAsk?(): void;
+  /** By default the global one. */
+  fetch?: typeof globalThis.fetch;
 }
 
 /** How much of an answer is read, in characters. */
@@ -27,7 +30,9 @@ export class ProbeError extends Error {}
 const MOST_SILENT = 2;
 
 /** The returned function throws `ProbeError` if the server has stopped answering. */
-export function openProbe({ baseUrl, query, access, patienceMs, onAsk }: ProbeOptions): ProbeCall {
+export function openProbe(
+  { baseUrl, query, access, patienceMs, onAsk, fetch = globalThis.fetch }: ProbeOptions,
+): ProbeCall {
   let silent = 0;
   const { value = "", place } = access ?? {};
   const auth: Record<string, string> = place
@@ -52,7 +57,7 @@ export function openProbe({ baseUrl, query, access, patienceMs, onAsk }: ProbeOp
       return { status: response.status, headers: response.headers, ...answer, ...parsed(answer.text) };
     } catch (error) {
       silent = signal.aborted ? silent + 1 : 0;
-      if (silent < MOST_SILENT) return nothing(error as Error);
+      if (silent < MOST_SILENT) return nothing(error, new URL(baseUrl).host);
       const seconds = patienceMs / 1000;
       throw new ProbeError(`The server has not answered ${silent} questions in a row within ${seconds} seconds each`);
     }
@@ -84,8 +89,14 @@ function parsed(text: string): { body?: JsonValue } {
   }
 }
 
-function nothing({ message }: Error): ProbeReply {
-  return { status: 0, headers: new Headers(), text: message, firstByteMs: 0, longestPauseMs: 0 };
+function nothing(error: unknown, host: string): ProbeReply {
+  return {
+    status: 0,
+    headers: new Headers(),
+    text: whyUnreached(error, host).message,
+    firstByteMs: 0,
+    longestPauseMs: 0,
+  };
 }
 
 /** The names of the models in a list. */

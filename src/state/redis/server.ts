@@ -1,5 +1,6 @@
 /** A Redis or Valkey server, sentinels or a cluster as a store. */
 import { parseRedisUrl } from "../../config/redis_url.ts";
+import { secretAt } from "../../config/secrets.ts";
 import type { StoreServerKind } from "../store_server.ts";
 import { openRedisCounts, openRedisStore, type RedisPlace } from "./open.ts";
 import { readRisks } from "./risks.ts";
@@ -7,13 +8,17 @@ import { loadClient } from "./wire.ts";
 
 export const redisServerKind: StoreServerKind = {
   loadClient,
-  at({ url, ca, sentinel, cluster }, platform, env) {
-    const address = parseRedisUrl(env(url?.env ?? "") ?? "");
-    if (!address) throw new Error(`Environment variable "${url?.env}" does not hold the URL of a server`);
-    const password = sentinel?.password && env(sentinel.password.env);
+  at({ url = {}, ca, sentinel, cluster }, { readText }, env) {
+    const source = { env, readText };
+    const address = parseRedisUrl(secretAt(url, source) ?? "");
+    if (!address) {
+      const place = url.file === undefined ? `Environment variable "${url.env}"` : `File "${url.file}"`;
+      throw new Error(`${place} does not hold the URL of a server`);
+    }
+    const password = sentinel?.password && secretAt(sentinel.password, source);
     const place: RedisPlace = {
       address,
-      ca: ca === undefined ? undefined : platform.readText(ca),
+      ca: ca === undefined ? undefined : readText(ca),
       isCluster: cluster,
       ...(sentinel && { sentinel: { name: sentinel.name, password } }),
     };

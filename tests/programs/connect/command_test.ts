@@ -107,7 +107,14 @@ Deno.test("connect: a key is where the client wants it, and nowhere in what is p
     assertStringIncludes(refused.text, "refuses callers without a key");
     assertEquals(read(), undefined);
     const wrong = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: "wrong\n" });
-    assertStringIncludes(wrong.text, "refuses the key");
+    assertStringIncludes(wrong.text, "refuses the key: create one with: keys create");
+    const machine = await run(["claude-code", "--model", "small", "--json", "--yes", "--key", "-"], {
+      input: "wrong\n",
+    });
+    assertStringIncludes(
+      machine.text,
+      '"reason":"The gateway refuses the key","keyCure":"create one with: keys create"',
+    );
     const given = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: `${KEY}\n` });
     assertEquals(given.code, 0, given.text);
     assertEquals(JSON.parse(read()!).env.ANTHROPIC_AUTH_TOKEN, KEY);
@@ -126,7 +133,7 @@ Deno.test("connect: a proof that fails takes the change back, also to an earlier
   withDesk(LANE, async ({ run, read }) => {
     const failed = await run(["claude-code", "--model", "silent", "--yes"]);
     assertEquals(failed.code, 1);
-    assertMatch(failed.text, /v1\/messages was answered with 502: .*Cannot reach upstream/);
+    assertMatch(failed.text, /v1\/messages was answered with 502: Cannot reach upstream/);
     assertEquals(read(), undefined);
     assertEquals((await run(["claude-code", "--model", "small", "--yes"])).code, 0);
     const connected = read();
@@ -215,7 +222,7 @@ Deno.test("connect: what is wrong with the command line, the gateway or the lane
     for (
       const [args, message] of [
         [["nobody"], 'Unknown client "nobody"'],
-        [["claude-code", "codex"], "name one client"],
+        [["claude-code", "nobody"], 'Unknown client "nobody"'],
         [["claude-code", "--key", "literal"], "Everybody on the machine can see"],
         [["claude-code", "--key", "-", "--key-env", "A"], "not both"],
         [["claude-code", "--key-env", "not a name"], "is not a variable name"],

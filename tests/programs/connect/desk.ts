@@ -57,6 +57,8 @@ interface RunOptions {
   env?: Record<string, string>;
   /** What the user answers, question by question. */
   answers?: string[];
+  /** Called with each question. */
+  onAsk?(question: string): void;
   /** Standard input. */
   input?: string;
   /** In place of the gateway's address. */
@@ -97,7 +99,7 @@ export async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise
   };
   const run: Desk["run"] = async (
     args,
-    { env = {}, answers = [], input = "", url: other = url, patienceMs, isTerminal = false } = {},
+    { env = {}, answers = [], onAsk, input = "", url: other = url, patienceMs, isTerminal = false } = {},
   ) => {
     const lines: string[] = [];
     const print = (text: string) => void lines.push(text);
@@ -115,7 +117,11 @@ export async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise
       },
     };
     const streams = { print, say: print, log() {}, warn() {}, flush: () => Promise.resolve() };
-    const asking = { ask: () => answers.shift(), readAll: () => input };
+    const ask = (question: string) => {
+      onAsk?.(question);
+      return answers.shift();
+    };
+    const asking = { ask, readAll: () => input };
     const code = await connect([...args, "--url", other], { platform, plugins: {}, streams }, asking, patienceMs);
     return { code, text: lines.join("\n"), progress };
   };

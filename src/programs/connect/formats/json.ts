@@ -36,7 +36,7 @@ export function jsonFormat(isLoose: boolean): Format {
 }
 
 /** Refuses duplicate names: the client would read the last property, and an edit would change the first. */
-function checkNames(text: string, path: readonly (string | number)[]): void {
+export function checkNames(text: string, path: readonly (string | number)[]): void {
   let node = parseTree(text);
   for (const step of path) {
     const named = node?.type === "object"
@@ -55,7 +55,7 @@ function nested(path: readonly (string | number)[], value: unknown): unknown {
 }
 
 /** The file's indentation and line breaks. */
-function layoutOf(text: string): FormattingOptions {
+export function layoutOf(text: string): FormattingOptions {
   const indent = /\n([ \t]+)\S/.exec(text)?.[1] ?? "  ";
   return {
     insertSpaces: !indent.startsWith("\t"),

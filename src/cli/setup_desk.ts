@@ -1,0 +1,88 @@
+/** The gateway's side of the launcher's desk, for the console's guide. */
+import type { LoadedConfig } from "../config/load.ts";
+import { editedFiles } from "../config/permissions.ts";
+import type { Config } from "../config/schema.ts";
+import type { SetupDesk, TakenEffect } from "../context/setup.ts";
+import { isJsonObject } from "../canonical/json.ts";
+import type { Platform } from "../platform/platform.ts";
+import { invocation } from "../programs/invocation.ts";
+import { type Asked, askLauncher, launcherOf } from "./desk_client.ts";
+import { reload } from "./reload.ts";
+
+export interface SetupDeskOptions extends Pick<LoadedConfig, "file"> {
+  /** The path on the command line. */
+  path: string | undefined;
+  platform: Platform;
+  load(env: Platform["env"], readText?: Platform["readText"]): LoadedConfig;
+  running: { config(): Config; reload(isQuiet: boolean, by: string): void };
+  /** The port on which the gateway listens. */
+  readonly port?: number;
+  /** Whether this is one of several processes. */
+  isWorker: boolean;
+  /** Called once another process serves in place of this one. */
+  onReplaced(): void;
+}
+
+const NO_LAUNCHER =
+  "Pages can run commands only if the gateway was started with deno task start. Type the commands yourself";
+const SEVERAL = "This gateway has several processes, so it can run no command. Type the commands yourself";
+
+export function createSetupDesk(options: SetupDeskOptions): SetupDesk {
+  const { file, path, platform, isWorker } = options;
+  const launcher = launcherOf(platform);
+  const ask = async (asked: Asked, signal?: AbortSignal) => await askLauncher(launcher!, asked, signal);
+  const ran = (task: Parameters<SetupDesk["run"]>[0], session: string | undefined, signal: AbortSignal) =>
+    ask({ ask: "run", session, task, port: options.port }, signal);
+  const answer = async (asked: Asked) => {
+    const found = await (await ask(asked)).json();
+    return isJsonObject(found) ? found : {};
+  };
+  return {
+    file: file ?? (path || platform.env("LANEWAY_CONFIG") || "gateway.json"),
+    isFresh: file === undefined,
+    command: invocation(platform),
+    platform: platform.os,
+    why: isWorker ? SEVERAL : launcher ? undefined : NO_LAUNCHER,
+    async state(session) {
+      const { needsCode, isOpen, folder } = await answer({ ask: "state", session });
+      return {
+        needsCode: needsCode !== false,
+        isOpen: isOpen === true,
+        ...typeof folder === "string" && { folder },
+      };
+    },
+    open: async (code) => String((await answer({ ask: "open", code })).session),
+    run: async (task, session, signal) => await (await ran(task, session, signal)).json(),
+    stream: async (task, session, signal) => (await ran(task, session, signal)).body(),
+    restartFor: (text) => restartFor(options, text),
+    async use(session, by) {
+      const reason = restartFor(options);
+      // A gateway without a file keeps neither its name nor its former text.
+      if (file !== undefined && reason === undefined) return reloaded(options, by);
+      const { outcome, reason: failure } = await answer({ ask: "restart", session, port: options.port });
+      if (outcome === "restarted") {
+        options.onReplaced();
+        return { outcome };
+      }
+      if (reason === undefined) return reloaded(options, by);
+      const why = typeof failure === "string" ? failure : reason;
+      return { outcome: "by-hand", command: invocation(platform), reason: why };
+    },
+  };
+}
+
+function reloaded({ running }: SetupDeskOptions, by: string): TakenEffect {
+  running.reload(true, by);
+  return { outcome: "applied" };
+}
+
+/** Why the gateway needs a restart for the file as it is, or with this text. */
+function restartFor({ file, load, platform, running }: SetupDeskOptions, text?: string): string | undefined {
+  const readText = text === undefined ? platform.readText : () => text;
+  const next = reload(running.config(), { load: (env) => load(env, readText), platform });
+  if ("kept" in next) return next.kept;
+  // The gateway goes on without it, but the operator has just asked for it.
+  const isEdited = next.config.console !== false && next.config.console?.edit === true && file !== undefined;
+  const mayWrite = (path: string) => platform.isGranted({ name: "write", path });
+  return isEdited && !editedFiles(file).every(mayWrite) ? "Changing the file here needs a restart" : undefined;
+}

@@ -1,0 +1,49 @@
+/** The facts about a configuration for the console's guide. */
+import { isPattern } from "../canonical/models.ts";
+import { upstreamsWithoutSecret } from "../config/secrets.ts";
+import type { Provider } from "../contract/provider.ts";
+import type { SetupFacts, SetupProvider } from "../context/setup.ts";
+import type { World } from "./world.ts";
+
+export function setupFactsOf(world: World): SetupFacts {
+  const { config: { upstreams, lanes }, plugins: { providers, hub } } = world;
+  return {
+    upstreams() {
+      const lacking = reasonsOf(world);
+      return Object.entries(upstreams).map(([name, { driver, provider }]) => {
+        const reason = lacking.get(name);
+        const title = provider === undefined ? driver : providers[provider]?.title ?? provider;
+        return { name, title, ...(reason === undefined ? { state: "ready" } : { state: "no-secret", reason }) };
+      });
+    },
+    models() {
+      const lacking = reasonsOf(world);
+      return Object.entries(lanes).flatMap(([lane, { models }]) =>
+        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, { task, targets }]) => {
+          const reasons = targets.map(({ upstream }) => lacking.get(upstream));
+          const works = reasons.includes(undefined);
+          return { lane, name, task, works, ...!works && { reason: reasons[0]! } };
+        })
+      );
+    },
+    hub,
+    providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),
+  };
+}
+
+/** The remedy for each upstream that has no secret. */
+function reasonsOf({ config, env, readText }: World): Map<string, string | undefined> {
+  return new Map(
+    upstreamsWithoutSecret(config, { env, readText }).map(({ upstream, variable, file }) => [
+      upstream,
+      file === undefined
+        ? `Upstream "${upstream}" has no secret: set ${variable} and restart`
+        : `Upstream "${upstream}" has no secret: write it to ${file}`,
+    ]),
+  );
+}
+
+function choiceOf(id: string, { title, keysAt, drivers }: Provider): SetupProvider {
+  const { baseUrl, baseUrlForm: form } = Object.values(drivers)[0]!;
+  return { id, title, keysAt, needsBaseUrl: baseUrl === undefined, form };
+}
