@@ -175,7 +175,9 @@ async function narrowed(desk: Desk): Promise<void> {
   await page.getByLabel("Show").selectOption("dollars");
   await page.getByRole("img", { name: /^Cost: at most \$0\.75/ }).waitFor();
   await page.getByText("Chart as a table").click();
-  assertEquals(await page.getByRole("region", { name: "The chart's numbers" }).getByRole("row").count(), 4);
+  const numbers = page.getByRole("region", { name: "The chart's numbers" });
+  await numbers.waitFor();
+  assertEquals(await numbers.getByRole("row").count(), 4);
   await chart.waitFor({ state: "detached" });
 }
 
