@@ -69,7 +69,7 @@ law(
   "conversations: they have no more turns than they may, and their sums are those of all of their turns",
   // Few sessions that go on have many turns; many take the place of each other.
   fc.integer({ min: 0, max: 6 }).chain((most) =>
-    fc.array(fc.tuple(fc.integer({ min: 0, max: most }), fc.string({ maxLength: 300 })), { maxLength: 80 })
+    fc.array(fc.tuple(fc.integer({ min: 0, max: most }), fc.string({ maxLength: 300 })), { maxLength: 80, size: "max" })
   ),
   (requests) => {
     const all = new Conversations({ conversations: 4, turns: 12, turnsOfOne: 6 });
