@@ -28,6 +28,8 @@ export function createObservers(
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
   const captures = capturesFor(config, keep, clocks.monotonic);
   const conversations = feed && (usage || captures) ? conversationsFor(feed, plugins, keep) : undefined;
+  // The feed outlives a configuration that kept sessions.
+  if (feed && !conversations) feed.sessionHeaders = undefined;
   const tracing = tracingFor(config, platform, plugins, keep);
   return {
     log(entry) {

@@ -206,7 +206,12 @@ function OneTurn({ turn, number, before }) {
       </header>
       <${Changed} turn=${turn} changes=${content?.changes} />
       ${isRecorded
-        ? html`<${TurnContent} content=${content} />`
+        ? html`
+          ${before && !before.isRecorded && html`
+            <p class="quiet">The turn before is not recorded: this one is shown with the whole history.</p>
+          `}
+          <${TurnContent} content=${content} />
+        `
         : html`<p class="quiet">This turn is not recorded${
           turn.tools.length > 0 ? `. It had results of ${turn.tools.join(", ")}` : ""
         }.</p>`}

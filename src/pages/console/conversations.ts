@@ -5,11 +5,11 @@ import type { Gateway } from "../../context/gateway.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { cacheFindings } from "../../observe/cache_misses.ts";
-import { runSliced, type SlicedWork } from "../../util/sliced_work.ts";
+import { runSliced, type SlicedWork, yieldToEventLoop } from "../../util/sliced_work.ts";
 import { hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
 import { changesBetween, compositionOf, newMessages, shortened } from "./turn_changes.ts";
-import { answerOf, attempted, parseRecorded } from "./understood.ts";
+import { answerOf, attempted, type Parsed, parseRecorded } from "./understood.ts";
 
 /** The conversations, the latest first. */
 export async function conversations(
@@ -54,29 +54,32 @@ export async function turn(context: RequestContext): Promise<Response> {
   const { gateway, signal, url } = context;
   const hide = await runSliced(hiderOf(one), signal);
   const before = gateway.observe.captures?.loaded?.of(url!.searchParams.get("before") ?? "");
-  const parsed = await attempted(() => conversationIn(one, gateway));
-  const earlier = before && (await attempted(() => conversationIn(before, gateway))).value;
-  const input = parsed.value;
+  const parsed = await attempted(() => parseRecorded(one, gateway));
+  const read = await attempted(() => conversationIn(parsed.value));
+  // Each of the two may be large.
+  await yieldToEventLoop();
+  const earlier = before && (await attempted(() => conversationIn(parseRecorded(before, gateway)))).value;
+  const input = read.value;
   const changes = input && earlier && await runSliced(changesBetween(earlier, input), signal);
   const view = {
     id: one.id,
-    problem: parsed.problem,
+    problem: parsed.problem ?? read.problem,
     ...(input && {
       total: input.messages.length,
       ...await runSliced(contentOf(input, changes?.same, earlier), signal),
       composition: await runSliced(compositionOf(input), signal),
       changes,
     }),
-    answers: await answersIn(one, gateway),
+    answers: await answersIn(one, parsed.value, gateway),
   };
   return new Response(await runSliced(hide(JSON.stringify(view)), signal), {
     headers: { "content-type": "application/json" },
   });
 }
 
-function conversationIn(one: Capture, gateway: Gateway): GenerateRequest {
-  const { input } = parseRecorded(one, gateway);
-  if ("messages" in input) return input as GenerateRequest;
+/** Throws `invalid_request` if it is none. */
+function conversationIn(parsed: Parsed | undefined): GenerateRequest | undefined {
+  if (!parsed || "messages" in parsed.input) return parsed?.input as GenerateRequest | undefined;
   throw new GatewayError("invalid_request", "This request is no conversation");
 }
 
@@ -104,11 +107,10 @@ function toolNames({ messages }: GenerateRequest): Record<string, string> {
 }
 
 /** The answers of the upstreams that answered, in order: a hosted tool leads to several. */
-async function answersIn(one: Capture, gateway: Gateway): Promise<object[]> {
-  const parsed = await attempted(() => parseRecorded(one, gateway));
+async function answersIn(one: Capture, parsed: Parsed | undefined, gateway: Gateway): Promise<object[]> {
   const answers: object[] = [];
   for (const call of one.calls) {
-    const { value, problem } = await attempted(() => answerOf(call, parsed.value, gateway));
+    const { value, problem } = await attempted(() => answerOf(call, parsed, gateway));
     if (value === undefined && problem === undefined) continue;
     answers.push({ target: call.target, problem, ...shortened(value ?? {}) });
   }

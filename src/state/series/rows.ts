@@ -143,20 +143,13 @@ export function mostRows(room: number): number {
 /** Adds the sums to the row of these names, or to one that they share with others if there is no room. */
 export function addTo(rows: Rows, names: Names, sums: Sums, room: number): void {
   for (const { folded, room: factor } of STEPS) {
-    const own = names.map((name, index) => name !== "" && folded.includes(DIMENSIONS[index]!) ? OTHER : name);
+    const own = names.map((name, index) => folded.includes(DIMENSIONS[index]!) ? OTHER : name);
     const key = JSON.stringify(own);
     const row = rows.get(key);
     if (row) return addSums(row.sums, sums);
-    // The last row has room, whatever names its requests lack.
-    const isLast = factor === Infinity;
-    if (!isLast && rows.size >= room * factor) continue;
-    return put(rows, isLast ? DIMENSIONS.map(() => OTHER) : own, sums);
+    if (rows.size >= room * factor) continue;
+    const made = { names: own, sums: noSums() };
+    rows.set(key, made);
+    return addSums(made.sums, sums);
   }
-}
-
-function put(rows: Rows, names: Names, sums: Sums): void {
-  const key = JSON.stringify(names);
-  const row = rows.get(key) ?? { names, sums: noSums() };
-  rows.set(key, row);
-  addSums(row.sums, sums);
 }
