@@ -205,6 +205,11 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "jose",
     "jinja",
     "tokenizers",
+    "@preact/signals",
+    "@preact/signals-core",
+    "htm",
+    "preact",
+    "uplot",
     "zod",
   ]);
 });
