@@ -170,9 +170,13 @@ function hasKeys(config: unknown): boolean {
     config.oidc !== undefined;
 }
 
-/** The URL of the console. `undefined` if the system chooses the port. */
+/** The URL of the console. `undefined` if the system chooses the port, or if the address is a mistake, which the gateway reports. */
 function pageOf(config: unknown): string | undefined {
-  return isAnyPort(config) ? undefined : `${healthUrl({ config, listen: LISTEN, isFetcher: false }).origin}/console`;
+  try {
+    return isAnyPort(config) ? undefined : `${healthUrl({ config, listen: LISTEN, isFetcher: false }).origin}/console`;
+  } catch {
+    return undefined;
+  }
 }
 
 function isAnyPort(config: unknown): boolean {

@@ -189,10 +189,12 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     }
   }
   assertEquals(Object.keys(program.imports), [
+    "@clack/prompts",
     "@decimalturn/toml-patch",
     "@opentelemetry/api",
     "deno-std",
     "eventsource-parser",
+    "fast-string-truncated-width",
     "fastest-levenshtein",
     "jsonc-parser",
     "node-diff3",
@@ -203,6 +205,11 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "jose",
     "jinja",
     "tokenizers",
+    "@preact/signals",
+    "@preact/signals-core",
+    "htm",
+    "preact",
+    "uplot",
     "zod",
   ]);
 });
