@@ -128,7 +128,7 @@ function drawWhy(place, { why, keys }) {
   const words = keys.length > 0
     ? "These keys are in the configuration. Keys that you create here can be limited and revoked at any time."
     : "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget.";
-  // What is to be written by hand is in the dialog of the button.
+  // The button's dialog says how to write the setting by hand.
   const isOff = why.includes('"storedKeys"');
   place.replaceChildren(
     empty(words, isOff ? turnOn(STORED_KEYS) : undefined),

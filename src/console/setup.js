@@ -86,7 +86,7 @@ export const setup = {
     const onDone = (/** @type {string | undefined} */ words) => {
       finished ??= words;
       draw();
-      // What was written may have changed more than this page knows.
+      // The new files may have changed more facts than this page knows.
       void readSetup().then((now) => (last = now, draw()), () => {});
     };
     /** @type {ReturnType<Step["open"]> | undefined} */

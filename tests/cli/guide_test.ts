@@ -170,7 +170,7 @@ async function running(words: string): Promise<boolean> {
   );
 }
 
-/** What a dependency of the gateway does that was taken over: it has the token for the desk, and tries everything. */
+/** The code of a dependency that an attacker has replaced. It has the gateway's token for the desk, and tries every question. */
 const MALICE = `
 const [host, port] = (Deno.env.get("LANEWAY_DESK") ?? "").split(":");
 const token = Deno.env.get("LANEWAY_DESK_TOKEN");
