@@ -1,6 +1,7 @@
 /** The facts about a configuration for the console's guide. */
 import { isPattern } from "../canonical/models.ts";
 import { upstreamsWithoutSecret } from "../config/secrets.ts";
+import { inProposedOrder, rankUpstreams } from "../lanes/lane.ts";
 import type { Provider } from "../contract/provider.ts";
 import type { SetupFacts, SetupProvider } from "../context/setup.ts";
 import type { World } from "./world.ts";
@@ -18,13 +19,18 @@ export function setupFactsOf(world: World): SetupFacts {
     },
     models() {
       const lacking = reasonsOf(world);
-      return Object.entries(lanes).flatMap(([lane, { models }]) =>
-        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, { task, targets }]) => {
-          const reasons = targets.map(({ upstream }) => lacking.get(upstream));
-          const works = reasons.includes(undefined);
-          return { lane, name, task, works, ...!works && { reason: reasons[0]! } };
-        })
+      const rankOf = rankUpstreams(upstreams, new Set(lacking.keys()));
+      const listed = Object.entries(lanes).flatMap(([lane, { models }]) =>
+        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, alias]) => ({ lane, name, ...alias }))
       );
+      const upstreamsOf = ({ targets }: typeof listed[number]) => targets.map(({ upstream }) => upstream);
+      return inProposedOrder(listed, upstreamsOf, rankOf).map((model) => {
+        const { lane, name, task } = model;
+        const names = upstreamsOf(model);
+        const works = names.some((upstream) => !lacking.has(upstream));
+        const isBuiltIn = names.every((upstream) => upstreams[upstream]?.baseUrl === undefined);
+        return { lane, name, task, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
+      });
     },
     hub,
     providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),

@@ -78,8 +78,8 @@ export function inProposedOrder<T>(
   upstreamsOf: (model: T) => readonly (string | undefined)[],
   rankOf: (upstream: string) => number,
 ): T[] {
-  const rank = (model: T) => Math.min(...upstreamsOf(model).map((name) => name === undefined ? 0 : rankOf(name)));
-  return models.toSorted((one, other) => rank(one) - rank(other));
+  const best = (model: T) => Math.min(...upstreamsOf(model).map((name) => name === undefined ? 0 : rankOf(name)));
+  return models.toSorted((one, other) => best(one) - best(other));
 }
 
 class ConfiguredLane implements Lane {

@@ -28,6 +28,8 @@ Deno.test("guide: the code in the terminal opens one page, which runs commands; 
     const states = Object.fromEntries(upstreams.map(({ name, state }: Record<string, string>) => [name, state]));
     assertEquals([states.sandbox, states.router], ["ready", "no-secret"]);
     assert(models.some(({ works, reason }: { works: boolean; reason?: string }) => !works && /HF_TOKEN/.test(reason!)));
+    // Pages propose the first one: here no other than the built-in ones works.
+    assertEquals([models[0].isBuiltIn, models[0].works, models.at(-1).works], [true, true, false]);
     assert(providers.length > 20 && providers.some(({ needsBaseUrl }: { needsBaseUrl: boolean }) => needsBaseUrl));
     for (const step of ["find", "check", "plan"]) {
       const { status, body } = await post(step);
