@@ -3,7 +3,7 @@ import { describePlace, type StorePlace } from "../compose/store.ts";
 import { type SecretReference, type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
-import { inProposedOrder, rankUpstreams } from "../lanes/lane.ts";
+import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 
 export interface Startup {
   version: string;
@@ -67,8 +67,8 @@ function modelLines(
   width: number,
   rankOf: (upstream: string) => number,
 ): string[] {
-  const upstreamsOf = (name: string) => models[name]!.targets.map(({ upstream }) => upstream);
-  const names = inProposedOrder(Object.keys(models).filter((name) => !isPattern(name)), upstreamsOf, rankOf);
+  const rank = (name: string) => bestRank(models[name]!, rankOf);
+  const names = Object.keys(models).filter((name) => !isPattern(name)).sort((one, other) => rank(one) - rank(other));
   const patterns = Object.keys(models).filter(isPattern);
   const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
   const others = catalogs === "" ? "and any other name:" : `and every model of ${catalogs}:`;

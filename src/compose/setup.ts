@@ -1,7 +1,7 @@
 /** The facts about a configuration for the console's guide. */
 import { isPattern } from "../canonical/models.ts";
 import { upstreamsWithoutSecret } from "../config/secrets.ts";
-import { inProposedOrder, rankUpstreams } from "../lanes/lane.ts";
+import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 import type { Provider } from "../contract/provider.ts";
 import type { SetupFacts, SetupProvider } from "../context/setup.ts";
 import type { World } from "./world.ts";
@@ -23,10 +23,9 @@ export function setupFactsOf(world: World): SetupFacts {
       const listed = Object.entries(lanes).flatMap(([lane, { models }]) =>
         Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, alias]) => ({ lane, name, ...alias }))
       );
-      const upstreamsOf = ({ targets }: typeof listed[number]) => targets.map(({ upstream }) => upstream);
-      return inProposedOrder(listed, upstreamsOf, rankOf).map((model) => {
-        const { lane, name, task } = model;
-        const names = upstreamsOf(model);
+      const inOrder = listed.toSorted((one, other) => bestRank(one, rankOf) - bestRank(other, rankOf));
+      return inOrder.map(({ lane, name, task, targets }) => {
+        const names = targets.map(({ upstream }) => upstream);
         const works = names.some((upstream) => !lacking.has(upstream));
         const isBuiltIn = names.every((upstream) => upstreams[upstream]?.baseUrl === undefined);
         return { lane, name, task, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };

@@ -38,8 +38,8 @@ export interface LaneOptions {
 export interface Lane {
   name: string;
   /**
-   * The lane's own models, then those of the catalogs, in the order of `inProposedOrder`. `note` receives the reason if a catalog
-   * cannot be read.
+   * The lane's own models, the built-in ones last, then those of the catalogs. Models that no upstream can serve come after all
+   * others, because many clients propose the first one. `note` receives the reason if a catalog cannot be read.
    */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
@@ -72,14 +72,9 @@ export function rankUpstreams(
   return (name) => lacking.has(name) ? 2 : upstreams[name]?.baseUrl === undefined ? 1 : 0;
 }
 
-/** Orders models by the best rank of their upstreams, because many clients propose the first one. Equal ones stay in order. */
-export function inProposedOrder<T>(
-  models: readonly T[],
-  upstreamsOf: (model: T) => readonly (string | undefined)[],
-  rankOf: (upstream: string) => number,
-): T[] {
-  const best = (model: T) => Math.min(...upstreamsOf(model).map((name) => name === undefined ? 0 : rankOf(name)));
-  return models.toSorted((one, other) => best(one) - best(other));
+/** The place of a model in lists: many clients propose the first one. */
+export function bestRank({ targets }: Pick<Alias, "targets">, rankOf: (upstream: string) => number): number {
+  return Math.min(...targets.map(({ upstream }) => rankOf(upstream)));
 }
 
 class ConfiguredLane implements Lane {
@@ -122,9 +117,9 @@ class ConfiguredLane implements Lane {
     const all = [...this.#own, ...listed.filter(({ id }) => !own.has(id))];
     const { models, upstreams, rankOf } = this.#options;
     if (!rankOf) return all;
-    const upstreamsOf = ({ id, task }: ModelInfo) =>
-      Object.hasOwn(models, id) ? models[id]!.targets.map(({ upstream }) => upstream) : [upstreams[task]];
-    return inProposedOrder(all, upstreamsOf, rankOf);
+    const rank = ({ id, task }: ModelInfo) =>
+      Object.hasOwn(models, id) ? bestRank(models[id]!, rankOf) : Math.max(1, rankOf(upstreams[task] ?? ""));
+    return all.toSorted((one, other) => rank(one) - rank(other));
   }
 
   async get(id: string): Promise<ModelInfo> {
