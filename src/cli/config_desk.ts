@@ -9,6 +9,7 @@ import { changeOf } from "../observe/audit.ts";
 import type { Platform } from "../platform/platform.ts";
 import { builtin } from "../util/builtin.ts";
 import { digestOf } from "../util/digest.ts";
+import { DraftTakenError, writeDraft } from "../util/draft.ts";
 import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 import { permittedSecrets, reload } from "./reload.ts";
 
@@ -18,9 +19,6 @@ export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source">
   load(env: Platform["env"], readText?: Platform["readText"], secretText?: Platform["readText"]): LoadedConfig;
   running: { app(): Pick<App, "audit">; config(): Config; reload(isQuiet: boolean, by: string): void };
 }
-
-/** How long a draft counts as still being written, in milliseconds. */
-const WRITING_MS = 10_000;
 
 const OFF = 'To change it here, set "console": { "edit": true } in it and restart the gateway. It may then ' +
   "write this file, and no other.";
@@ -184,23 +182,15 @@ function readText(path: string): string {
  * processes. Returns the reason if the file was not replaced.
  */
 function replace(file: string, text: string, version: string): Applied | undefined {
-  const { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
+  const { renameSync, rmSync, writeFileSync } = builtin("node:fs");
   const [, draft, former] = editedFiles(file);
-  let opened: number;
   try {
-    removeLeftOver(draft);
-    opened = openSync(draft, "wx", 0o600);
+    writeDraft(draft, text, 0o600);
   } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") return failed(error);
+    if (!(error instanceof DraftTakenError)) return failed(error);
     return { outcome: "conflict", message: "Another operator is saving it right now: load it again." };
   }
   try {
-    try {
-      writeFileSync(opened, text);
-      fsyncSync(opened);
-    } finally {
-      closeSync(opened);
-    }
     giveRights(file, draft);
     // As late as possible, because an editor that changes the file itself takes no lock.
     const before = readText(file);
@@ -225,13 +215,6 @@ function giveRights(from: string, to: string): void {
   if (own.uid !== uid) throw new Error("it belongs to another user than the gateway's");
   if (own.gid !== gid) chownSync(to, uid, gid);
   chmodSync(to, mode & 0o777);
-}
-
-/** Removes a draft whose writer was stopped in the middle. */
-function removeLeftOver(draft: string): void {
-  const { rmSync, statSync } = builtin("node:fs");
-  const found = statSync(draft, { throwIfNoEntry: false });
-  if (found && Math.abs(Date.now() - found.mtimeMs) > WRITING_MS) rmSync(draft, { force: true });
 }
 
 function failed(error: unknown): Applied {

@@ -239,7 +239,7 @@ async function questionFrom(connection: Deno.TcpConn): Promise<Record<string, un
   }
 }
 
-/** Nothing follows a question, so the end of the connection means that the page has left. */
+/** Resolves when the page has left. A page sends nothing after its question, so its connection ends only then. */
 async function untilClosed(connection: Deno.TcpConn): Promise<void> {
   const bytes = new Uint8Array(1024);
   try {

@@ -69,8 +69,7 @@ export function dispatch(program: Program, serve: Serve): number | Promise<numbe
   if (!row) throw new UsageError(`Unknown command "${command}"${hint(command, namesAt(0))}`);
   const own = takeShared(rest, row);
   const wantsHelp = help || rest.includes("--help");
-  if (wantsHelp && !row.hasOwnHelp) return print(program, helpOf(row, invocation(program.platform)));
-  if (help) own.args.push("--help");
+  if (wantsHelp) return print(program, helpOf(row, invocation(program.platform)));
   program.streams.paintWith?.(painter(program.platform));
   return RUN[command as keyof typeof RUN]({
     args: [...words.slice(1), ...own.args],

@@ -3,6 +3,7 @@ import { describePlace, type StorePlace } from "../compose/store.ts";
 import { type SecretReference, type SecretSource, upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
+import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 
 export interface Startup {
   version: string;
@@ -29,7 +30,7 @@ export function startupMessage({ version, config, source, address, secrets, unma
     `Configuration: ${source}`,
     "",
     "Lanes",
-    ...laneLines(config, url, new Set(upstreamsWithoutSecret(config, secrets).map(({ upstream }) => upstream))),
+    ...laneLines(config, url, rankUpstreams(config.upstreams, lackingSecret(config, secrets))),
     "",
     ...secretLines(config, secrets),
     ...unmaskedLines(unmasked),
@@ -46,14 +47,17 @@ function callable(hostname: string): string {
   return name.includes(":") ? `[${name}]` : name;
 }
 
-/** `lacking`: the upstreams without their secret. */
-function laneLines({ lanes }: Config, url: string, lacking: ReadonlySet<string>): string[] {
+function lackingSecret(config: Config, secrets: SecretSource): ReadonlySet<string> {
+  return new Set(upstreamsWithoutSecret(config, secrets).map(({ upstream }) => upstream));
+}
+
+function laneLines({ lanes }: Config, url: string, rankOf: (upstream: string) => number): string[] {
   const width = Math.max(0, ...Object.keys(lanes).map((name) => name.length));
   return Object.entries(lanes).flatMap(([name, lane]) => {
     const indent = " ".repeat(width + 4);
     return [
       `  ${name.padEnd(width)}  ${url}/${name}/v1`,
-      ...modelLines(lane, WIDTH - indent.length, lacking).map((line) => indent + line),
+      ...modelLines(lane, WIDTH - indent.length, rankOf).map((line) => indent + line),
     ];
   });
 }
@@ -61,11 +65,10 @@ function laneLines({ lanes }: Config, url: string, lacking: ReadonlySet<string>)
 function modelLines(
   { models, upstreams, catalog }: LaneConfig,
   width: number,
-  lacking: ReadonlySet<string>,
+  rankOf: (upstream: string) => number,
 ): string[] {
-  const isServed = (name: string) => models[name]!.targets.some(({ upstream }) => !lacking.has(upstream));
-  const listed = Object.keys(models).filter((name) => !isPattern(name));
-  const names = [...listed.filter(isServed), ...listed.filter((name) => !isServed(name))];
+  const rank = (name: string) => bestRank(models[name]!, rankOf);
+  const names = Object.keys(models).filter((name) => !isPattern(name)).sort((one, other) => rank(one) - rank(other));
   const patterns = Object.keys(models).filter(isPattern);
   const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
   const others = catalogs === "" ? "and any other name:" : `and every model of ${catalogs}:`;

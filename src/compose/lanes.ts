@@ -1,6 +1,6 @@
 import { type ModelInfo, type Task, TASKS } from "../canonical/models.ts";
 import type { CatalogCache } from "../lanes/catalog.ts";
-import { createLane, type Lane } from "../lanes/lane.ts";
+import { createLane, type Lane, rankUpstreams } from "../lanes/lane.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { createServerList, type Source } from "./catalogs.ts";
 import { endpointsByTask } from "./plugins.ts";
@@ -22,13 +22,14 @@ export function createLanes(
   const lacking = new Set(
     Array.from(upstreams.values()).flatMap(({ name, missingSecret }) => missingSecret ? [name] : []),
   );
+  const rankOf = rankUpstreams(config.upstreams, lacking);
   const endpoints = endpointsByTask(plugins.protocols);
   const created = Math.floor(now() / 1000);
   return new Map(
     Object.entries(config.lanes).map(([name, { catalog = [], ...lane }]) => {
       const catalogs = [catalog].flat().flatMap((one) => sources.get(one)?.list ?? []);
       const offers = catalogs.length > 0 ? [] : offersOf(lane.upstreams, upstreams, world);
-      return [name, createLane(name, { ...lane, catalogs, offers, finders, endpoints, lacking, created })];
+      return [name, createLane(name, { ...lane, catalogs, offers, finders, endpoints, rankOf, created })];
     }),
   );
 }

@@ -1,6 +1,7 @@
 /** The facts about a configuration for the console's guide. */
 import { isPattern } from "../canonical/models.ts";
 import { upstreamsWithoutSecret } from "../config/secrets.ts";
+import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 import type { Provider } from "../contract/provider.ts";
 import type { SetupFacts, SetupProvider } from "../context/setup.ts";
 import type { World } from "./world.ts";
@@ -18,13 +19,17 @@ export function setupFactsOf(world: World): SetupFacts {
     },
     models() {
       const lacking = reasonsOf(world);
-      return Object.entries(lanes).flatMap(([lane, { models }]) =>
-        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, { task, targets }]) => {
-          const reasons = targets.map(({ upstream }) => lacking.get(upstream));
-          const works = reasons.includes(undefined);
-          return { lane, name, task, works, ...!works && { reason: reasons[0]! } };
-        })
+      const rankOf = rankUpstreams(upstreams, new Set(lacking.keys()));
+      const listed = Object.entries(lanes).flatMap(([lane, { models }]) =>
+        Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, alias]) => ({ lane, name, ...alias }))
       );
+      const inOrder = listed.toSorted((one, other) => bestRank(one, rankOf) - bestRank(other, rankOf));
+      return inOrder.map(({ lane, name, task, targets }) => {
+        const names = targets.map(({ upstream }) => upstream);
+        const works = names.some((upstream) => !lacking.has(upstream));
+        const isBuiltIn = names.every((upstream) => upstreams[upstream]?.baseUrl === undefined);
+        return { lane, name, task, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
+      });
     },
     hub,
     providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),

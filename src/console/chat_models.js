@@ -14,12 +14,12 @@ export async function chatModels() {
   /** @type {string[]} */
   const known = data.filter((/** @type {{ task: string }} */ { task }) => task === "chat")
     .map((/** @type {{ lane: string, id: string }} */ { lane, id }) => `${lane}/${id}`);
-  const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+  const builtIn = new Set(models.filter(({ isBuiltIn }) => isBuiltIn).map(({ lane, name }) => `${lane}/${name}`));
   // Nobody asks the sandbox who has a model.
-  const names = known.filter((name) => !idle.has(name)).sort((one, other) => +isSandbox(one) - +isSandbox(other));
+  const names = known.filter((name) => !idle.has(name)).sort((one, other) => +builtIn.has(one) - +builtIn.has(other));
   return {
     names,
     all: [...names, ...known.filter((name) => idle.has(name))],
-    isOnlySandbox: names.length < known.length && names.every(isSandbox),
+    isOnlySandbox: names.length < known.length && names.every((name) => builtIn.has(name)),
   };
 }

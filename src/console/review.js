@@ -61,6 +61,8 @@ export async function review(place, setup, answers, { onWritten, bar }) {
       problem.replaceChildren(...refused(written, files, again));
     } catch (error) {
       if (error instanceof LoginNeeded) dispatchEvent(new HashChangeEvent("hashchange"));
+      // The gateway has not come back: the files are written, and this page shows nothing else any more.
+      if (!problem.isConnected) return place.replaceChildren(...failed(error, again));
       problem.replaceChildren(h("p", { class: "error" }, /** @type {Error} */ (error).message));
     }
     write.disabled = false;
@@ -110,7 +112,7 @@ async function awaitGateway(before) {
 function effectOf(restart, { isFresh }) {
   if (restart === undefined && !isFresh) return "The gateway uses it at once, without a restart.";
   const why = restart?.replace(/\.$/, "") ?? "The first file needs a restart";
-  return `${why}. Running requests are finished first: none is dropped.`;
+  return `${why}. Running requests are finished first.`;
 }
 
 /** @param {readonly PlannedFile[]} files */
@@ -126,7 +128,7 @@ function wordsFor(files) {
 function outcomeOf({ outcome, command, reason }, files, setup) {
   const words = {
     applied: "Written. The gateway uses it now.",
-    restarted: "Written. The gateway has restarted and uses it now. No request was dropped.",
+    restarted: "Written. The gateway has restarted and uses it now.",
     "by-hand": "Written. One thing is left: restart the gateway. Stop it with Ctrl+C in its terminal, then type:",
   }[outcome];
   return [

@@ -14,7 +14,7 @@ import { textsIn } from "./wires.js";
  * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
- * @typedef {{ lane: string, name: string, task: string, works: boolean, reason?: string }} Model
+ * @typedef {{ lane: string, name: string, task: string, works: boolean, isBuiltIn: boolean, reason?: string }} Model
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, needsKey?: boolean,
  *   command: string,
@@ -63,9 +63,8 @@ export function forgetDraft() {
  */
 export function workingModels({ models }) {
   const working = models.filter(({ works, task }) => works && task === "chat");
-  const rank = (/** @type {Model} */ { lane, name }) =>
-    lane === "oss" && name === written ? 0 : /sandbox/.test(name) ? 2 : 1;
-  return working.toSorted((one, other) => rank(one) - rank(other));
+  const isWritten = (/** @type {Model} */ { lane, name }) => lane === "oss" && name === written;
+  return [...working.filter(isWritten), ...working.filter((model) => !isWritten(model))];
 }
 
 /** @returns {Answers} */

@@ -17,6 +17,8 @@ export interface SetupModel {
   task: string;
   /** Whether a target can be called. */
   works: boolean;
+  /** Whether it is part of the program, such as the sandbox. */
+  isBuiltIn: boolean;
   /** Why none can. */
   reason?: string;
 }

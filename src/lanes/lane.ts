@@ -28,8 +28,8 @@ export interface LaneOptions {
   finders?: ReadonlyMap<string, ModelFinder>;
   /** By task: the paths below the lane that accept models for it. */
   endpoints?: Readonly<Partial<Record<Task, readonly string[]>>>;
-  /** The upstreams that cannot be called, because they have no secret. */
-  lacking?: ReadonlySet<string>;
+  /** The place of an upstream's models in lists. By default all are equal. */
+  rankOf?: (upstream: string) => number;
   /** When the lane started to offer its models, in seconds since the epoch. */
   created: number;
 }
@@ -38,8 +38,8 @@ export interface LaneOptions {
 export interface Lane {
   name: string;
   /**
-   * The lane's own models, then those of the catalogs. Models that no upstream can serve come last, because many clients propose the
-   * first one. `note` receives the reason if a catalog cannot be read.
+   * The lane's own models, the built-in ones last, then those of the catalogs. Models that no upstream can serve come after all
+   * others, because many clients propose the first one. `note` receives the reason if a catalog cannot be read.
    */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
@@ -62,6 +62,19 @@ export interface Lane {
 
 export function createLane(name: string, options: LaneOptions): Lane {
   return new ConfiguredLane(name, options);
+}
+
+/** Ranks upstreams: those that are called, then the one that is built in, then those without their secret. */
+export function rankUpstreams(
+  upstreams: Readonly<Record<string, { baseUrl?: string }>>,
+  lacking: ReadonlySet<string>,
+): (name: string) => number {
+  return (name) => lacking.has(name) ? 2 : upstreams[name]?.baseUrl === undefined ? 1 : 0;
+}
+
+/** The place of a model in lists: many clients propose the first one. */
+export function bestRank({ targets }: Pick<Alias, "targets">, rankOf: (upstream: string) => number): number {
+  return Math.min(...targets.map(({ upstream }) => rankOf(upstream)));
 }
 
 class ConfiguredLane implements Lane {
@@ -102,15 +115,11 @@ class ConfiguredLane implements Lane {
     const listed = await this.#listing.models(note);
     const own = new Set(this.#own.map(({ id }) => id));
     const all = [...this.#own, ...listed.filter(({ id }) => !own.has(id))];
-    const { true: callable = [], false: others = [] } = Object.groupBy(all, (model) => String(this.#isCallable(model)));
-    return [...callable, ...others];
-  }
-
-  #isCallable({ id, task }: ModelInfo): boolean {
-    const { models, upstreams, lacking } = this.#options;
-    if (!lacking || lacking.size === 0) return true;
-    const asked = Object.hasOwn(models, id) ? models[id]!.targets.map(({ upstream }) => upstream) : [upstreams[task]];
-    return asked.some((upstream) => upstream === undefined || !lacking.has(upstream));
+    const { models, upstreams, rankOf } = this.#options;
+    if (!rankOf) return all;
+    const rank = ({ id, task }: ModelInfo) =>
+      Object.hasOwn(models, id) ? bestRank(models[id]!, rankOf) : Math.max(1, rankOf(upstreams[task] ?? ""));
+    return all.toSorted((one, other) => rank(one) - rank(other));
   }
 
   async get(id: string): Promise<ModelInfo> {

@@ -28,6 +28,8 @@ Deno.test("guide: the code in the terminal opens one page, which runs commands; 
     const states = Object.fromEntries(upstreams.map(({ name, state }: Record<string, string>) => [name, state]));
     assertEquals([states.sandbox, states.router], ["ready", "no-secret"]);
     assert(models.some(({ works, reason }: { works: boolean; reason?: string }) => !works && /HF_TOKEN/.test(reason!)));
+    // Pages propose the first one: here no other than the built-in ones works.
+    assertEquals([models[0].isBuiltIn, models[0].works, models.at(-1).works], [true, true, false]);
     assert(providers.length > 20 && providers.some(({ needsBaseUrl }: { needsBaseUrl: boolean }) => needsBaseUrl));
     for (const step of ["find", "check", "plan"]) {
       const { status, body } = await post(step);
@@ -170,7 +172,7 @@ async function running(words: string): Promise<boolean> {
   );
 }
 
-/** What a dependency of the gateway does that was taken over: it has the token for the desk, and tries everything. */
+/** The code of a dependency that an attacker has replaced. It has the gateway's token for the desk, and tries every question. */
 const MALICE = `
 const [host, port] = (Deno.env.get("LANEWAY_DESK") ?? "").split(":");
 const token = Deno.env.get("LANEWAY_DESK_TOKEN");

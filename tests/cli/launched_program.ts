@@ -80,7 +80,7 @@ export function withGuided(
     const cwd = `${folder}/home`;
     await Deno.mkdir(cwd);
     if (config) await Deno.writeTextFile(`${cwd}/gateway.json`, JSON.stringify(config));
-    const options = { root: new URL(`file://${program}/`), cwd, env: { XDG_DATA_HOME: cwd, ...env } };
+    const options = { root: new URL(`file://${program}/`), cwd, env: { XDG_DATA_HOME: cwd, npm_command: "", ...env } };
     await withLaunched(args, options, (gateway) => use(guided(gateway), cwd));
   });
 }
@@ -110,8 +110,21 @@ function guided(gateway: Launched): Guided {
       const { body } = await post("open", { code: await code() });
       return { "x-laneway-setup": body.token };
     },
-    facts: async (headers = {}) => await (await fetch(api, { headers })).json(),
+    facts: async (headers = {}) => await (await connectedAgain(() => fetch(api, { headers }))).json(),
   };
+}
+
+/**
+ * Asks as browsers and clients' libraries do, which open a connection again, twice at most, if it ends before an answer. Connections
+ * that are opened in the moment in which a process closes its port are reset by the system.
+ */
+export async function connectedAgain<T>(ask: () => Promise<T>, again = 2): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (again === 0) throw error;
+    return await connectedAgain(ask, again - 1);
+  }
 }
 
 /** Waits until the process has ended. */

@@ -2,21 +2,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { runLaunched } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";
-import { withGuided } from "./launched_program.ts";
+import { connectedAgain, withGuided } from "./launched_program.ts";
 import { ask, chatBody, configOf, freePort, ignore, startUpstream } from "./workers_rig.ts";
 
-/**
- * Asks as clients' libraries do, which open a connection again, twice at most, if it ends before an answer. Connections that are
- * opened in the moment in which a process closes its port are reset by the server, and then by the system.
- */
-async function askAgain(url: string, init: RequestInit = chatBody(), again = 2): Promise<Response> {
-  try {
-    return await ask(url, init);
-  } catch (error) {
-    if (again === 0) throw error;
-    return await askAgain(url, init, again - 1);
-  }
-}
+const askAgain = (url: string, init: RequestInit = chatBody()) => connectedAgain(() => ask(url, init));
 
 /** Sends one request after the other, each over a connection of its own, until it is stopped. Resolves to what was not served. */
 function load(url: string) {

@@ -60,10 +60,10 @@ Try it, whole and streamed
   );
 });
 
-Deno.test("startupMessage: models that can be served come first, in the order of the configuration", () => {
+Deno.test("startupMessage: models that can be served come first, the built-in one after the user's own", () => {
   const config = { lanes: { oss: { models: { small: chat, sandbox, big: chat } } } };
   assertStringIncludes(message(config), "/oss/v1\n       sandbox, small, big\n");
-  assertStringIncludes(message(config, { CLOUD_TOKEN: "x".repeat(20) }), "/oss/v1\n       small, sandbox, big\n");
+  assertStringIncludes(message(config, { CLOUD_TOKEN: "x".repeat(20) }), "/oss/v1\n       small, big, sandbox\n");
 });
 
 Deno.test("startupMessage: many models are counted and the first ones named, within 80 columns", () => {

@@ -172,7 +172,7 @@ async function servers({ page, url }: Desk): Promise<void> {
   assert(await page.evaluate("document.activeElement?.value === 'zai-org/GLM-5.3'"), "The focus stays on the box");
   await button(page, "Remove gpt-oss-120b").click();
   assert(await page.getByRole("radio", { name: "glm-5.3 is the default" }).isChecked());
-  // What was entered is in this page alone, so the browser asks before it is lost.
+  // The entries exist in this page only, so the browser asks before they are lost.
   const asked = page.waitForEvent("dialog");
   await page.evaluate("setTimeout(() => location.reload())");
   const dialog = await asked;

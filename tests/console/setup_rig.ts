@@ -32,7 +32,7 @@ export interface Script {
   proof?: Promise<void>;
   /** Set to have all codes that were given forgotten. */
   isForgetful?: boolean;
-  /** What the proof ends with. */
+  /** The result of the proof. */
   failure?: string;
   keyCure?: string;
 }

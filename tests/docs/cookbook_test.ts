@@ -65,7 +65,7 @@ async function withRecipe(heading: string, recipe: Recipe, use: (served: Served)
   }
 }
 
-/** What of a recipe runs against its gateway: programs, and commands that call it. */
+/** The blocks of a recipe that run against its gateway: programs, and commands that call it. */
 function runnable(blocks: readonly Block[]): Block[] {
   return blocks.filter(({ language, code }) =>
     /^(ts|python|sh)$/.test(language) && code.includes("http://127.0.0.1:8000/")

@@ -5,7 +5,7 @@ export const ROOT = new URL("../../", import.meta.url);
 /** What git keeps, and what others wrote. */
 const SKIPPED = new Set([".git", "node_modules"]);
 
-/** What tasks write at the root. */
+/** Folders at the root that tasks write. */
 const BUILT = new Set(["site", "release"]);
 
 export interface Document {

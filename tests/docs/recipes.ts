@@ -1,4 +1,4 @@
-/** What stands behind the gateway of each recipe of the cookbook, and what its calls must lead to. */
+/** The hosts behind the gateway of each recipe of the cookbook, and the results that its calls must have. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createMcpHandler, McpServer } from "mcp-server";
 import { z } from "zod";
@@ -16,9 +16,9 @@ export interface Recipe {
   env?: Record<string, string>;
   /** The other hosts. */
   answer?(request: Request, call: Call): Response | Promise<Response>;
-  /** What each program and each block of commands prints. */
+  /** The output of each program and each block of commands. */
   prints: RegExp;
-  /** What the other hosts were asked, once all have run. */
+  /** Checks the requests that the other hosts got, once all have run. */
   check?(calls: readonly Call[]): void;
 }
 

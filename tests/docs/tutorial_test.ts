@@ -9,7 +9,7 @@ import { type Block, blocksOf, commandsOf, readDocument, ROOT } from "./document
 const PAGE = "docs/tutorial.md";
 const blocks = blocksOf({ path: PAGE, text: readDocument(PAGE) });
 
-/** What starts a gateway, changes the machine, or has a test of its own for another reason than that this one runs it. */
+/** Whether another test runs the command, or none can: it starts a gateway, or changes the machine. */
 function isLeftOut(command: string): boolean {
   const treatment = treatmentOf(command);
   if (treatment?.how === "not") return true;
@@ -101,7 +101,7 @@ Deno.test("tutorial: every step works before a local server, and the team's budg
 
 Deno.test("tutorial: without a local server the sandbox answers", () =>
   withFolder(async (folder) => {
-    // A port that nobody has any more.
+    // Nobody listens on a port that was just closed.
     const free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = free.addr;
     free.close();

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { TASKS } from "../../src/canonical/models.ts";
 import { type ErrorCode, GatewayError } from "../../src/errors.ts";
-import { createLane, type LaneOptions } from "../../src/lanes/lane.ts";
+import { createLane, type LaneOptions, rankUpstreams } from "../../src/lanes/lane.ts";
 
 const ALIASES: LaneOptions["models"] = {
   big: {
@@ -42,20 +42,29 @@ Deno.test("lane: the list tells each model with what is known of it", async () =
   assertEquals(await open.list(noNote), await closed.list(noNote));
 });
 
-Deno.test("lane: models that no upstream can serve are listed last, and all else keeps its order", async () => {
+Deno.test("lane: lists begin with what can be called, then comes the built-in model, last what no upstream can serve", async () => {
   const at = (...upstreams: string[]) => ({
     task: "chat" as const,
     targets: upstreams.map((upstream) => ({ upstream, model: "m" })),
   });
-  const models = { a: at("far"), b: at("near"), c: at("far", "near"), d: at("far", "gone"), e: at("near") };
+  const models = {
+    s: at("box"),
+    a: at("far"),
+    b: at("near"),
+    c: at("far", "near"),
+    d: at("far", "gone"),
+    e: at("near"),
+  };
   const idsWith = async (...lacking: string[]) => {
-    const lane = createLane("oss", { models, upstreams: {}, lacking: new Set(lacking), created: 7 });
+    const baseUrl = "http://far.test";
+    const rankOf = rankUpstreams({ far: { baseUrl }, near: { baseUrl }, gone: { baseUrl }, box: {} }, new Set(lacking));
+    const lane = createLane("oss", { models, upstreams: {}, rankOf, created: 7 });
     return (await lane.list(noNote)).map(({ id }) => id).join("");
   };
-  assertEquals(await idsWith(), "abcde");
-  assertEquals(await idsWith("far"), "bcdea");
-  assertEquals(await idsWith("far", "gone"), "bcead");
-  assertEquals(await idsWith("far", "gone", "near"), "abcde");
+  assertEquals(await idsWith(), "abcdes");
+  assertEquals(await idsWith("far"), "bcdesa");
+  assertEquals(await idsWith("far", "gone"), "bcesad");
+  assertEquals(await idsWith("far", "gone", "near"), "sabcde");
 });
 
 Deno.test("lane: a model's owner is the upstream where its name tells none", async () => {

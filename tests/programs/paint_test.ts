@@ -48,7 +48,7 @@ Deno.test("paint: the marks of a report have colours, words stay, and nothing el
     `${ESC}[32mok${ESC}[39m       error  in a name: error: no mark`,
     `${ESC}[31m${ESC}[1merror${ESC}[22m${ESC}[39m    upstream: It failed`,
   ]);
-  // deno-lint-ignore no-control-regex
+  // deno-lint-ignore no-control-regex -- the sequences for colours begin with it
   assertEquals(painted.replace(/\x1b\[\d+m/g, ""), text);
   assertEquals(painter(machine({}, false))(text, "stdout"), text);
 });

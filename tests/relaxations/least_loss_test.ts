@@ -1,4 +1,4 @@
-/** Of several relaxations that a refusal calls for, the one with the least loss is tried first. */
+/** A refusal may call for several relaxations. The one with the least loss is tried first. */
 import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { CHAT, newApp } from "../support/app.ts";

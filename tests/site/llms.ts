@@ -2,7 +2,7 @@
 import type { SitePage } from "./pages.ts";
 import { summaryOf } from "./template.ts";
 
-/** What such a reader can leave out when its window is short. */
+/** The pages that a reader with a short window can leave out. */
 const OPTIONAL = new Set(["Decisions", "Take part"]);
 
 /** `base` makes the addresses absolute. */

@@ -7,7 +7,7 @@ export interface SitePage {
   source: string;
   /** Below the site's root, without an ending: `clients`. */
   name: string;
-  /** What the navigation calls it. */
+  /** Its name in the navigation. */
   title: string;
   section: string;
   text: string;

@@ -1,4 +1,4 @@
-/** What the search of the site knows: each section of each page. */
+/** The index of the site's search: each section of each page. */
 import { proseOf } from "../docs/documents.ts";
 import { headingsOf, plainOf, type SitePage } from "./pages.ts";
 

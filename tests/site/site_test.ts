@@ -8,7 +8,7 @@ import { buildSite } from "./build.ts";
 import { placeOf } from "./links.ts";
 import { sitePages } from "./pages.ts";
 
-/** Of an element what is asked here. */
+/** The part of an element that these tests read. */
 interface Element {
   id: string;
   localName: string;

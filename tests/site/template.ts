@@ -6,7 +6,7 @@ import { headingsOf, type SitePage } from "./pages.ts";
 
 const README = readDocument("README.md");
 
-/** What the README's table says of the page, or else what the page says first: for search engines, previews and programs. */
+/** The page's description for search engines, previews and programs: from the README's table, or its first paragraph. */
 export function summaryOf({ source, text }: SitePage): string {
   const [, about] = new RegExp(`^\\| \\[[^|]*\\]\\(${RegExp.escape(source)}\\) *\\| (.*?) *\\|$`, "m").exec(README) ??
     [];

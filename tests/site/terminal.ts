@@ -1,9 +1,9 @@
 /** A session in a terminal as an SVG that plays by itself: each line appears at its time, by CSS alone. */
 
 export interface Scene {
-  /** What is typed; it may have several lines. */
+  /** The typed command, which may have several lines. */
   command: string;
-  /** What is printed, with the times in milliseconds from the command's start. */
+  /** The printed lines, with their times in milliseconds from the command's start. */
   lines: readonly { at: number; text: string }[];
   title: string;
   /** How long the end of the scene stays, in milliseconds. */

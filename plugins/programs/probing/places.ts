@@ -1,4 +1,4 @@
-/** Where model servers listen if nobody chose another port, and what the names of models say. */
+/** The usual addresses of model servers, and the task that a model's name suggests. */
 import type { Task } from "../../../src/canonical/models.ts";
 import { asObject, asObjects } from "../../../src/canonical/json.ts";
 import type { TokenCheck } from "../../../src/contract/probing.ts";

@@ -28,9 +28,10 @@ export interface Command {
   examples: readonly string[];
   /** The names that its arguments may be. */
   words?: Words;
-  /** Whether the command prints its own help. */
-  hasOwnHelp?: boolean;
 }
+
+/** The gateway's address if nobody chose another. */
+export const DEFAULT_GATEWAY = "http://127.0.0.1:8000";
 
 /** The option that names the configuration. */
 export const CONFIG = {

@@ -1,5 +1,5 @@
 /** Every command: help, dispatch, "did you mean" and the completion of shells follow from this table. */
-import { command, CONFIG, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
+import { command, CONFIG, DEFAULT_GATEWAY, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
 import { KEY_COMMANDS } from "./keys.ts";
 
 /** The gateway itself, which has no name. */
@@ -28,28 +28,43 @@ export const INIT = command({
   group: "Set up",
   summary: "asks where models come from, and writes the configuration",
   operands: "[find|check|plan|write]",
-  about: "Sets up where models come from: asks, tests each source, shows the files and writes them.",
+  about: "Sets up where models come from: asks, tests each source, shows the files and writes\n" +
+    "them. It adds to a configuration that is already there. With --hub, --provider, --server\n" +
+    "or --sandbox it asks nothing.\n\n" +
+    "Other programs use its steps, with --json: find prints the model servers and clients on\n" +
+    "this machine; check tests the source that is on standard input; plan prints the files\n" +
+    "for the answers that are on standard input, and write writes them.",
   options: {
     hub: { type: "boolean", help: "the hub of the built-in configuration" },
-    provider: { type: "string", multiple: true, value: "<name>", help: "a provider", words: "provider" },
+    provider: {
+      type: "string",
+      multiple: true,
+      value: "<name>",
+      help: "a provider, such as those in docs/providers.md",
+      words: "provider",
+    },
     server: { type: "string", multiple: true, value: "<URL>", help: "a model server" },
     sandbox: { type: "boolean", help: "the built-in sandbox, which needs no key" },
     "base-url": { type: "string", value: "<URL>", help: "the address at a provider that has one for each user" },
     name: { type: "string", value: "<name>", help: "the name of the upstream" },
     "secret-env": { type: "string", value: "<name>", help: "the variable that holds the key" },
-    secret: { type: "string", value: "-", help: "read the key from standard input" },
+    secret: {
+      type: "string",
+      value: "-",
+      help: "read the key from standard input, and write it into a\nfile of its own that only you can read",
+    },
     model: { type: "string", multiple: true, value: "<spec>", help: "a model for clients: name=upstream/model" },
     default: { type: "string", value: "<name>", help: "the model that answers for every other name" },
-    version: { type: "string", value: "<version>", help: "the version that plan printed" },
+    version: { type: "string", value: "<version>", help: "for write: the version that plan printed" },
+    except: { type: "string", value: "<URL>", help: "for find: an address that is not looked at" },
     print: { type: "boolean", help: "print the files without writing them" },
     yes: { type: "boolean", help: "do not ask before writing" },
     "no-check": { type: "boolean", help: "do not test the sources" },
     ...CONFIG,
     ...JSON_OUTPUT,
   },
-  examples: ["init", "init --hub --yes"],
+  examples: ["init", "init --server http://127.0.0.1:8080/v1 --yes"],
   words: ["find", "check", "plan", "write"],
-  hasOwnHelp: true,
 });
 
 export const CONNECT = command({
@@ -57,14 +72,20 @@ export const CONNECT = command({
   group: "Set up",
   summary: "sets up clients for this gateway and tests them",
   operands: "[<client> ...]",
-  about: "Changes clients' settings so that they call this gateway, and tests it.",
+  about: "Changes clients' settings so that they call this gateway. Shows each change first, and\n" +
+    "tests it by running the client for one turn, if it can be run. Without a client, it\n" +
+    "shows those that are installed and asks which ones.",
   options: {
     list: { type: "boolean", help: "print the clients" },
-    url: { type: "string", value: "<address>", help: "the gateway" },
-    lane: { type: "string", value: "<name>", help: "the lane" },
+    url: { type: "string", value: "<address>", help: `the gateway; default ${DEFAULT_GATEWAY}` },
+    lane: { type: "string", value: "<name>", help: "the lane; default oss" },
     model: { type: "string", value: "<name>", help: "the model; without it, connect asks" },
     "key-env": { type: "string", value: "<name>", help: "the variable that holds the key" },
-    key: { type: "string", value: "-", help: "read the key from standard input" },
+    key: {
+      type: "string",
+      value: "-",
+      help: "read the key from standard input and write it into the\nsettings",
+    },
     print: { type: "boolean", help: "print the change without making it" },
     yes: { type: "boolean", help: "do not ask" },
     keep: { type: "boolean", help: "keep the change if the test fails" },
@@ -72,7 +93,6 @@ export const CONNECT = command({
     json: { type: "boolean", help: "print JSON: a line for each step, and one for the result" },
   },
   examples: ["connect", "connect --list"],
-  hasOwnHelp: true,
   words: "client",
 });
 
@@ -82,7 +102,7 @@ export const PROBE = command({
   summary: "finds out what a server supports and how to configure it",
   operands: "<base URL>",
   about: "Sends a model server about forty small requests. Prints what it is, how it handles\n" +
-    'what agents need, and the entry in "upstreams" to use for it, with a reason for each key.',
+    'what agents need, and the entry in "upstreams" to use for it, with a reason for each\nkey.',
   options: {
     model: { type: "string", value: "<name>", help: "the model to ask; default: the first that the server lists" },
     "secret-env": { type: "string", value: "<name>", help: "the variable that holds the server's secret" },
@@ -107,7 +127,7 @@ export const USAGE = command({
   name: "usage",
   group: "Keys and usage",
   summary: "prints what keys used, from the store",
-  about: "Prints requests, tokens and dollars by day, key and model, from the store of the gateway:\n" +
+  about: "Prints requests, tokens and dollars by day, key and model, from the gateway's store:\n" +
     'newest and dearest first. It needs "usage" in the configuration.',
   options: {
     by: { type: "string", value: "key|model|day", help: "sum by one of them", words: ["key", "model", "day"] },
@@ -185,7 +205,7 @@ export const CHECK = command({
   },
   examples: [
     "check http://127.0.0.1:8000/oss --model sandbox",
-    "check https://host.example --model m --key-env TOKEN --junit report.xml",
+    "check https://host.example --model m --key-env TOKEN --junit r.xml",
   ],
 });
 
@@ -194,8 +214,8 @@ export const HEALTH = command({
   group: "Look after it",
   summary: "exits with 0 if the gateway, or the fetcher, is ready",
   operands: "[fetcher]",
-  about: "Asks the gateway on this machine, or the fetcher, whether it is ready. Exits with 0 if it\n" +
-    "is. It is for containers without a shell.",
+  about: "Asks the gateway on this machine, or the fetcher, whether it is ready. Exits with 0 if\n" +
+    "it is. It is for containers without a shell.",
   options: { ...CONFIG, ...LISTEN, ...JSON_OUTPUT },
   examples: ["health", "health fetcher"],
   words: ["fetcher"],
@@ -206,7 +226,7 @@ export const CATALOG = command({
   group: "Deploy",
   summary: "writes the models of a lane to a file, for agents that\nread theirs from one",
   operands: "<lane> [<file>]",
-  about: "Writes the models of a lane to a file, by default models-<lane>.json, for agents that read\ntheirs from one.",
+  about: "Writes the models of a lane to a file, by default models-<lane>.json, for agents that\nread theirs from one.",
   options: { ...CONFIG, ...JSON_OUTPUT },
   examples: ["catalog oss", "catalog oss /etc/agent/models.json"],
 });

@@ -1,5 +1,6 @@
 /** Reads the user's files unchanged, and replaces them atomically. */
 import { builtin } from "../../util/builtin.ts";
+import { DraftTakenError, writeDraft } from "../../util/draft.ts";
 import { FormatError } from "./formats/format.ts";
 import { BESIDE } from "./permissions.ts";
 
@@ -35,39 +36,21 @@ export function readFile(path: string): FoundFile | undefined {
 
 /** Replaces the file atomically. Returns the folders that were created for it, the outermost first. */
 export function writeFile(path: string, text: string, mode = OWN_MODE): string[] {
-  const { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
+  const { renameSync, rmSync } = builtin("node:fs");
   const folders = makeFolders(builtin("node:path").dirname(path));
-  const beside = `${path}${BESIDE}`;
-  removeLeftOver(beside);
-  const file = openSync(beside, "wx", mode);
+  const draft = `${path}${BESIDE}`;
   try {
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    chmodSync(beside, mode);
-    renameSync(beside, path);
+    writeDraft(draft, text, mode);
   } catch (error) {
-    rmSync(beside, { force: true });
+    throw error instanceof DraftTakenError ? new FormatError(error.message) : error;
+  }
+  try {
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
     throw error;
   }
   return folders;
-}
-
-/** How long a draft beside a file counts as being written, in milliseconds. */
-const WRITING_MS = 10_000;
-
-/** Throws `FormatError` if another command is writing the file. */
-function removeLeftOver(beside: string): void {
-  const { rmSync, statSync } = builtin("node:fs");
-  const found = statSync(beside, { throwIfNoEntry: false });
-  if (!found) return;
-  if (Math.abs(Date.now() - found.mtimeMs) < WRITING_MS) {
-    throw new FormatError(`Another command is writing ${beside}: try again in ${WRITING_MS / 1000} seconds`);
-  }
-  rmSync(beside, { force: true });
 }
 
 function makeFolders(folder: string): string[] {

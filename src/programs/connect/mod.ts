@@ -12,7 +12,7 @@ import { clientsFor } from "./choose_clients.ts";
 import { foundClients } from "./found_clients.ts";
 import { ConnectError, KeyError } from "./gateway.ts";
 import { dataFolder, isInstalled, machineOf, receiptPath } from "./machine.ts";
-import { help, type Options, parseOptions } from "./options.ts";
+import { type Options, parseOptions } from "./options.ts";
 import { failed, type Outcome, type ShownFile } from "./outcome.ts";
 import { FormatError } from "./formats/format.ts";
 import { type Prompter, setUp, shownFiles, undo } from "./set_up.ts";
@@ -33,10 +33,6 @@ export async function connect(
 ): Promise<number> {
   const { platform, streams: { print, say } } = program;
   const options = parseOptions(args);
-  if (options.help) {
-    print(help(invocation(platform), clients.map(({ name }) => name)).trimEnd());
-    return 0;
-  }
   if (typeof Deno === "undefined") throw new UsageError("The command connect needs Deno");
   const desk = deskFor(options, program, patienceMs);
   if (options.list) {

@@ -2,11 +2,11 @@
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
 import { isObject } from "../../util/config_text.ts";
+import { DEFAULT_GATEWAY } from "../commands/command.ts";
 import { dataFolder, machineOf, programOf, receiptPath } from "./machine.ts";
 
 /** The suffix of a draft beside a file. */
 export const BESIDE = ".laneway-new";
-export const DEFAULT_GATEWAY = "http://127.0.0.1:8000";
 
 interface World {
   os: string;

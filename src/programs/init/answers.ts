@@ -6,8 +6,8 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { Task } from "../../canonical/models.ts";
 
 /**
- * Where models come from. `name` is the name of its upstream; `init` chooses one if it is absent. `secretEnv` names a variable that
- * holds the secret, which is then written nowhere.
+ * A place that models come from. Its upstream gets the name `name`, or one that `init` chooses. The secret is either `secret`, which
+ * is written into a file, or in the variable `secretEnv`, of which only the name is written.
  */
 export type Source =
   | { kind: "hub"; secret?: string; secretEnv?: string }

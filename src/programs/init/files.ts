@@ -2,6 +2,7 @@
 import { editedFiles } from "../../config/permissions.ts";
 import { builtin } from "../../util/builtin.ts";
 import { digestOf } from "../../util/digest.ts";
+import { DraftTakenError, writeDraft } from "../../util/draft.ts";
 import type { PlannedText } from "./plan.ts";
 
 /** A file that cannot be read or written. The message is for people. */
@@ -55,19 +56,21 @@ export function writeFiles(files: readonly PlannedText[], version: string): void
     }
     for (const { path } of files) {
       const before = readText(path);
+      const mode = modeOf(path) ?? SECRET_MODE;
       const draft = drafts.get(path)!;
       renameSync(draft, path);
       drafts.delete(path);
       restores.unshift(() => {
         if (before === undefined) return rmSync(path, { force: true });
-        writeDraft(draft, before, SECRET_MODE);
+        writeDraft(draft, before, mode);
         renameSync(draft, path);
       });
     }
   } catch (error) {
     for (const draft of drafts.values()) rmSync(draft, { force: true });
     for (const restore of restores) restore();
-    throw error instanceof FileError ? error : new FileError(reasonOf(error, files.at(-1)!.path));
+    if (error instanceof FileError) throw error;
+    throw new FileError(error instanceof DraftTakenError ? error.message : reasonOf(error, files.at(-1)!.path));
   }
 }
 
@@ -106,34 +109,6 @@ export function whyFixed(files: readonly PlannedText[]): string | undefined {
     }
   }
   return undefined;
-}
-
-/** How long a draft counts as still being written, in milliseconds. */
-const WRITING_MS = 10_000;
-
-function writeDraft(draft: string, text: string, mode: number): void {
-  const { chmodSync, closeSync, fsyncSync, openSync, rmSync, statSync, writeFileSync } = builtin("node:fs");
-  let file: number;
-  try {
-    const found = statSync(draft, { throwIfNoEntry: false });
-    if (found && Math.abs(Date.now() - found.mtimeMs) > WRITING_MS) rmSync(draft, { force: true });
-    file = openSync(draft, "wx", mode);
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw new FileError(reasonOf(error, draft));
-    throw new FileError(`Another command is writing ${draft}: try again in ${WRITING_MS / 1000} seconds`);
-  }
-  try {
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    chmodSync(draft, mode);
-  } catch (error) {
-    rmSync(draft, { force: true });
-    throw new FileError(reasonOf(error, draft));
-  }
 }
 
 function codeOf(error: unknown): string | undefined {

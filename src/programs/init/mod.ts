@@ -1,16 +1,13 @@
 /** The command `init`: sets up where models come from, by questions, by options, or for the console's guide by JSON. */
 import { z } from "zod";
-import { usualAddresses } from "../../../plugins/programs/probing/mod.ts";
-import { builtIn } from "../../app.ts";
 import { TASKS } from "../../canonical/models.ts";
 import { builtin } from "../../util/builtin.ts";
-import { invocation } from "../invocation.ts";
 import { withProgress } from "../progress.ts";
 import { type Program, UsageError } from "../program.ts";
 import type { Answers, Source } from "./answers.ts";
 import { asTested, checkSource } from "./check_source.ts";
 import { find } from "./find.ts";
-import { type Example, help, type Options, parseOptions, type Step } from "./options.ts";
+import { type Options, parseOptions, type Step } from "./options.ts";
 import { afterwards, failure, nameOf, problemsIn, showFiles, unserved } from "./show.ts";
 import { type Place, placeOf, plan, type World, write } from "./work.ts";
 
@@ -24,12 +21,8 @@ export async function init(
   program: Program,
   world: World = terminal(),
 ): Promise<number> {
-  const { platform, streams: { print } } = program;
+  const { streams: { print } } = program;
   const options = parseOptions(args);
-  if (options.help) {
-    print(help(invocation(platform), exampleFor(program)).trimEnd());
-    return 0;
-  }
   if (typeof Deno === "undefined") throw new UsageError("The command init needs Deno");
   const place = placeOf(options.config ?? config, program);
   if (options.step !== undefined) {
@@ -42,12 +35,6 @@ export async function init(
   }
   const { converse } = await import("./converse.ts");
   return await converse(place, program, world);
-}
-
-function exampleFor({ plugins }: Program): Example {
-  const providers = Object.entries(plugins.providers ?? builtIn.providers);
-  const [provider, { model, secret }] = providers.find(([, { secret }]) => secret?.env !== undefined)!;
-  return { provider, model, variable: secret!.env!, address: usualAddresses[0]! };
 }
 
 function terminal(): World {

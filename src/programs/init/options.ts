@@ -1,78 +1,9 @@
 /** The options of the command `init`. */
+import { INIT } from "../commands/mod.ts";
 import { readArguments } from "../flags.ts";
 import { UsageError } from "../program.ts";
 import type { ChosenModel, Source } from "./answers.ts";
 import { modelName } from "./names.ts";
-
-/** The values of the examples. */
-export interface Example {
-  provider: string;
-  variable: string;
-  model: string;
-  address: string;
-}
-
-export const help = (program: string, { provider, variable, model, address }: Example) =>
-  `Usage: ${program} init [options]
-       ${program} init find|check|plan|write --json
-
-Sets up where models come from: asks, tests each source, shows the files and writes
-them. It adds to a configuration that is already there. With one of the first four
-options it asks nothing.
-
-Options:
-  --hub                    the hub of the built-in configuration
-  --provider <name>        a provider, such as those in docs/providers.md
-  --server <URL>           a model server
-  --sandbox                the built-in sandbox, which needs no key
-  --base-url <URL>         the address at a provider that has one for each user
-  --name <name>            the name of the upstream
-  --secret-env <name>      the variable that holds the key; only its name is written
-  --secret -               read the key from standard input, and write it into a file
-                           of its own that only you can read
-  --model <spec>           a model for clients: name=upstream/model; repeatable
-  --default <name>         the model that answers for every other name
-  --config <file>          the configuration; default: what LANEWAY_CONFIG names, or
-                           ./gateway.json
-  --print                  print the files without writing them
-  --yes                    do not ask before writing
-  --no-check               do not test the sources
-  --json                   print the result as JSON
-  --help                   show this text
-
-Steps for other programs:
-  find [--except <URL>]    the model servers and clients on this machine, without
-                           the gateway that asks
-  check                    tests the source that is on standard input
-  plan                     the files for the answers that are on standard input
-  write --version <v>      writes them, if nothing has changed since that plan
-
-Examples:
-  ${program} init --provider ${provider} --secret-env ${variable} \\
-    --model strong=${provider}/${model} --default strong
-  ${program} init --server ${address} --yes
-`;
-
-const OPTIONS = {
-  hub: { type: "boolean" },
-  provider: { type: "string", multiple: true },
-  server: { type: "string", multiple: true },
-  sandbox: { type: "boolean" },
-  "base-url": { type: "string" },
-  name: { type: "string" },
-  "secret-env": { type: "string" },
-  secret: { type: "string" },
-  model: { type: "string", multiple: true },
-  default: { type: "string" },
-  config: { type: "string" },
-  version: { type: "string" },
-  except: { type: "string" },
-  print: { type: "boolean" },
-  yes: { type: "boolean" },
-  "no-check": { type: "boolean" },
-  json: { type: "boolean" },
-  help: { type: "boolean" },
-} as const;
 
 export const STEPS = ["find", "check", "plan", "write"] as const;
 export type Step = typeof STEPS[number];
@@ -92,13 +23,12 @@ export interface Options {
   yes: boolean;
   isChecked: boolean;
   json: boolean;
-  help: boolean;
 }
 
 /** Throws `UsageError`. */
 export function parseOptions(args: readonly string[]): Options {
-  const { values, positionals: [step, more] } = readArguments(args, OPTIONS);
-  const { print = false, yes = false, json = false, help = false } = values;
+  const { values, positionals: [step, more] } = readArguments(args, INIT.options);
+  const { print = false, yes = false, json = false } = values;
   if (more !== undefined) throw new UsageError(`Unexpected argument "${more}"`);
   if (step !== undefined && !STEPS.some((one) => one === step)) {
     throw new UsageError(`Unexpected argument "${step}": expected find, check, plan or write, or only options`);
@@ -119,7 +49,6 @@ export function parseOptions(args: readonly string[]): Options {
     print,
     yes,
     json,
-    help,
   };
 }
 
@@ -130,7 +59,7 @@ function checkSecret({ secret, "secret-env": variable }: Values): void {
   if (secret !== undefined && variable !== undefined) throw new UsageError("Give --secret-env or --secret, not both");
 }
 
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>["values"];
+type Values = ReturnType<typeof readArguments<typeof INIT.options>>["values"];
 
 function sourcesIn(values: Values): Source[] {
   const { hub, provider = [], server = [], sandbox } = values;

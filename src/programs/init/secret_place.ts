@@ -1,4 +1,4 @@
-/** Where secrets are: each in a file of its own beside the configuration, or in a variable. */
+/** Chooses the place of a secret: a file of its own beside the configuration, or a variable. */
 import { isJsonObject } from "../../canonical/json.ts";
 import { isVariableName } from "../../config/fields.ts";
 import type { Setting } from "./document.ts";
@@ -9,7 +9,7 @@ interface SecretPlan {
   file?: { path: string; value: string };
 }
 
-/** Where the secret is from now on. Absent if there is none. */
+/** The place of a source's secret. Absent if it has no secret. */
 export function secretPlace(
   { secret, secretEnv }: { secret?: string; secretEnv?: string },
   name: string,

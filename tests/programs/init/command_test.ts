@@ -380,7 +380,4 @@ Deno.test("init: options that cannot go together are refused", () =>
       const error = await assertRejects(() => run([...args]), UsageError);
       assertStringIncludes(error.message, message);
     }
-    const { text } = await run(["--help"]);
-    assertStringIncludes(text, "Examples:");
-    assert(text.split("\n").every((line) => line.length <= 88), text);
   }));

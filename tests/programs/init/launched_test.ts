@@ -14,7 +14,7 @@ async function runWith(input: string, args: string[], cwd: string) {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", ...flags, launcher, ...args],
     cwd,
-    env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1", HOME: cwd, DENO_DIR: denoDir() },
+    env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1", HOME: cwd, DENO_DIR: denoDir(), npm_command: "" },
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",

@@ -61,7 +61,7 @@ const SECTIONS: readonly JsonObject[] = [
   { upstreams: { local: LOCAL, groq: { provider: "groq", secret: { env: "GROQ" } } } },
   { upstreams: { local: LOCAL, router: { secret: { env: "ROUTER" } }, ollama: { provider: "ollama" } } },
   { upstreams: { local: { ...LOCAL, headers: { "x-note": "kept // as it is" }, refuses: [] } } },
-  { listen: { port: 8000 }, observe: {}, unusual: undefined } as unknown as JsonObject,
+  { listen: { port: 8000 }, observe: {} },
   { listen: { hostname: "127.0.0.1" } },
   { keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] },
 ];
