@@ -129,7 +129,10 @@ async function servePage(
     throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   }
   const answer = await answerPage(page, context);
-  if (!(answer instanceof Response)) return await handle(answer.request, peer, gateway, answer.caller);
+  if (!(answer instanceof Response)) {
+    const own = await handle(answer.request, peer, gateway, answer.caller);
+    return await answer.answered?.(own) ?? own;
+  }
   return request.method === "HEAD" ? withoutBody(answer) : answer;
 }
 
