@@ -1,5 +1,5 @@
 /**
- * What the playground asks. A conversation in canonical form is written as a client of a wire writes it, and then served
+ * Requests of the playground. A conversation in canonical form is written as a client of a wire writes it, and then served
  * like any other request of the operator. The answer is read as such a client reads it.
  */
 import { z } from "zod";
@@ -104,7 +104,7 @@ export interface Written {
   /** Below the gateway's address. */
   path: string;
   body: JsonObject;
-  /** What the wire cannot express, and what had to be changed for it. */
+  /** The changes that the wire made necessary. */
   notes: string[];
 }
 

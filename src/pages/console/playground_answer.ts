@@ -13,8 +13,8 @@ import type { Written } from "./playground.ts";
 
 /** How far back the entry of a request that has just ended may stand in the feed. */
 const LATEST = 500;
-/** The longest error that is read, in characters. */
-const LONGEST_ERROR = 65_536;
+/** How much of an answer is kept that is no stream, in characters. */
+const LONGEST_REST = 65_536;
 
 /**
  * Turns the answer into server-sent events: `head`, the events of the answer, and `ended`, the request's line in the log.
@@ -101,11 +101,15 @@ class Events {
     const events: GenerateEvent[] = [];
     const emit = (event: GenerateEvent) => void events.push(event);
     const frames = await this.#frames.next();
-    if (frames && !this.#reader.done) await readEvents(frames, this.#reader, emit);
-    if (frames) return events;
-    this.#isOver = true;
-    const work = this.#reader.done ? undefined : this.#reader.end(emit);
-    if (work) await runSliced(work);
+    if (!frames) this.#isOver = true;
+    try {
+      if (frames && !this.#reader.done) await readEvents(frames, this.#reader, emit);
+      const work = frames || this.#reader.done ? undefined : this.#reader.end(emit);
+      if (work) await runSliced(work);
+    } catch (failure) {
+      await this.#readToEnd();
+      throw failure;
+    }
     return events;
   }
 
@@ -116,16 +120,21 @@ class Events {
 
   /** The error in the shape of its wire: a text, or an object with one. */
   async #refusal(): Promise<GatewayError> {
-    this.#isOver = true;
-    const decoder = new TextDecoder();
-    let text = "";
-    for (let read = await this.#bytes.read(); read; read = await this.#bytes.read()) {
-      if (text.length < LONGEST_ERROR) text += decoder.decode(read, { stream: true });
-    }
-    const body = parseJson(text);
+    const body = parseJson(await this.#readToEnd());
     const error = isJsonObject(body) ? body.error : undefined;
     const message = isJsonObject(error) ? error.message : error;
     const says = typeof message === "string" ? message : `The gateway answered ${this.#answer.status}`;
     return new GatewayError("invalid_request", says);
+  }
+
+  /** The request is in the log once its answer has ended. */
+  async #readToEnd(): Promise<string> {
+    this.#isOver = true;
+    const decoder = new TextDecoder();
+    let text = "";
+    for (let read = await this.#bytes.read(); read; read = await this.#bytes.read()) {
+      if (text.length < LONGEST_REST) text += decoder.decode(read, { stream: true });
+    }
+    return text;
   }
 }
