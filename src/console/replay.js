@@ -6,7 +6,7 @@ import { attempt } from "./actions.js";
 import { Badge, Button, Field } from "./design/parts.js";
 import { ask, duration, messageIn } from "./dom.js";
 import { Body, LiveText, Side, Value } from "./inspect_parts.js";
-import { textsIn } from "./wires.js";
+import { textsIn } from "./streams.js";
 
 /** So much of an answer is shown while it comes, in characters. */
 const MOST_SHOWN = 100_000;

@@ -52,7 +52,7 @@ function Parts({ parts, tools }) {
 }
 
 /** @param {{ part: Part, tools: ToolNames }} props */
-function OnePart({ part, tools }) {
+export function OnePart({ part, tools }) {
   switch (part.type) {
     case "text":
       return html`
@@ -122,7 +122,7 @@ function Result({ part, tools }) {
 }
 
 /** Something that is drawn once somebody unfolds it. @param {any} props */
-function Folded({ title, icon, preview, more, tone, children }) {
+export function Folded({ title, icon, preview, more, tone, children }) {
   const [isOpen, setOpen] = useState(false);
   const turn = (/** @type {any} */ { currentTarget }) => setOpen(currentTarget.open);
   return html`
@@ -179,7 +179,7 @@ function textIn(parts) {
 }
 
 /** @param {string} text */
-function previewOf(text = "") {
+export function previewOf(text = "") {
   return text.slice(0, 4 * PREVIEW).replace(/\s+/g, " ").trim().slice(0, PREVIEW);
 }
 

@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The actions of the guide, and the choices until now. Secrets stay in the memory of this page. */
 import { ask, LoginNeeded, messageIn, send } from "./dom.js";
-import { textsIn } from "./wires.js";
+import { textsIn } from "./streams.js";
 
 /**
  * @typedef {import("../programs/init/answers.ts").Source} Source

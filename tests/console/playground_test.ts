@@ -27,7 +27,7 @@ const OPS = { ...JSON_TYPE, "x-api-key": ENV.TEAM_KEY! };
 const HELLO = { model: "model", messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }] };
 
 function ask(app: TestApp, wire: string, request: object = HELLO, headers: HeadersInit = OPS): Promise<Response> {
-  return app.post("/console/play/ask", { wire, lane: "oss", request }, headers);
+  return app.post("/console/playground/ask", { wire, lane: "oss", request }, headers);
 }
 
 /** The events of an answer, by the gateway's own words. */
@@ -69,7 +69,7 @@ function partsIn(events: readonly JsonObject[]): OutputPart[] {
 }
 
 Deno.test("playground: every wire of the gateway is offered", async () => {
-  const offered = await (await newApp({ config: KEYED }).get("/console/play/wires", OPS)).json();
+  const offered = await (await newApp({ config: KEYED }).get("/console/playground/wires", OPS)).json();
   assertEquals(offered.wires.toSorted(), WIRES.toSorted());
   assert(offered.limitBytes > 0);
 });
@@ -125,7 +125,7 @@ for (const wire of WIRES) {
 
 Deno.test("playground: only operators ask, and only from the console's own pages", async () => {
   const app = newApp({ config: KEYED, fetch: () => Promise.resolve(answerStream(FRAMES)) });
-  const path = "/console/play/ask";
+  const path = "/console/playground/ask";
   const body = { wire: "chat", lane: "oss", request: HELLO };
   const statuses = [];
   for (
@@ -164,12 +164,12 @@ Deno.test("playground: what makes no conversation is refused by name", async () 
     }, /url/],
   ];
   for (const [body, complaint] of cases) {
-    const response = await app.post("/console/play/ask", body, OPS);
+    const response = await app.post("/console/playground/ask", body, OPS);
     assertEquals(response.status, 400);
     assertMatch(await response.text(), complaint);
   }
   const elsewhere = await eventsOf(
-    await app.post("/console/play/ask", { wire: "chat", lane: "../console", request: HELLO }, OPS),
+    await app.post("/console/playground/ask", { wire: "chat", lane: "../console", request: HELLO }, OPS),
   );
   assertEquals((elsewhere[0] as { status: number }).status, 404, "A lane is no path");
 });
@@ -183,7 +183,8 @@ Deno.test("playground: a tool that the server runs goes out as its wire writes i
   ];
   for (const [wire, fields] of cases) {
     const request = { ...HELLO, tools: [{ type: "hosted", name: "search", fields }] };
-    const { body, notes } = await (await app.post("/console/play/request", { wire, lane: "oss", request }, OPS)).json();
+    const { body, notes } = await (await app.post("/console/playground/request", { wire, lane: "oss", request }, OPS))
+      .json();
     assertEquals([body.tools, notes], [[fields], []]);
   }
 });
@@ -306,7 +307,7 @@ for (const wire of WIRES) {
     script,
     async (asked) => {
       const request = conversationOf(asked);
-      const response = await lawful.post("/console/play/request", { wire, lane: "oss", request }, OPS);
+      const response = await lawful.post("/console/playground/request", { wire, lane: "oss", request }, OPS);
       const { path, body, notes } = await response.json();
       const url = new URL(`http://gateway.test/${path}`);
       const match = registry.match({ method: "POST", headers: new Headers(), url: url.href }, url);

@@ -43,7 +43,18 @@ import live_charts from "../../console/live_charts.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
+import asCode from "../../console/as_code.js" with { type: "text" };
+import playAnswer from "../../console/play/answer.js" with { type: "text" };
+import playCode from "../../console/play/code.js" with { type: "text" };
+import playComposer from "../../console/play/composer.js" with { type: "text" };
+import playConversation from "../../console/play/conversation.js" with { type: "text" };
+import playFiles from "../../console/play/files.js" with { type: "text" };
+import playPanel from "../../console/play/panel.js" with { type: "text" };
+import playSettings from "../../console/play/settings.js" with { type: "text" };
+import playShare from "../../console/play/share.js" with { type: "text" };
+import playTools from "../../console/play/tools.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
+import playStyle from "../../console/playground.css" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
 import markdown from "../../console/design/markdown.js" with { type: "text" };
 import session from "../../console/session.js" with { type: "text" };
@@ -62,7 +73,7 @@ import setup_first from "../../console/setup_first.js" with { type: "text" };
 import setup_models from "../../console/setup_models.js" with { type: "text" };
 import setup_sources from "../../console/setup_sources.js" with { type: "text" };
 import show_text from "../../console/show_text.js" with { type: "text" };
-import side from "../../console/side.js" with { type: "text" };
+import streams from "../../console/streams.js" with { type: "text" };
 import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
@@ -77,7 +88,6 @@ import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
 import usage_charts from "../../console/usage_charts.js" with { type: "text" };
 import usage_view from "../../console/usage_view.js" with { type: "text" };
-import wires from "../../console/wires.js" with { type: "text" };
 import words from "../../console/words.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
@@ -86,6 +96,7 @@ import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
+  as_code: asCode,
   budgets,
   by_hand,
   chat_models,
@@ -124,6 +135,15 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   model_names,
   models,
   other_clients,
+  "play/answer": playAnswer,
+  "play/code": playCode,
+  "play/composer": playComposer,
+  "play/conversation": playConversation,
+  "play/files": playFiles,
+  "play/panel": playPanel,
+  "play/settings": playSettings,
+  "play/share": playShare,
+  "play/tools": playTools,
   playground,
   replay,
   session,
@@ -140,8 +160,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   setup_models,
   setup_sources,
   show_text,
-  side,
   source_forms,
+  streams,
   suggestions,
   switches,
   teams,
@@ -153,7 +173,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   usage,
   usage_charts,
   usage_view,
-  wires,
   words,
 };
 
@@ -163,6 +182,7 @@ const STYLES: Readonly<Record<string, string>> = {
   "design/tokens": tokens,
   "frame/frame": frame,
   inspect: inspectStyle,
+  playground: playStyle,
   sessions: sessionStyle,
   setup: setupStyle,
   style,

@@ -94,7 +94,7 @@ const KEY_PATIENCE_MS = 10_000;
 export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
   const { request: { method }, url } = context;
   const name = url!.pathname.replace(/^\/console\/?/, "");
-  if (name.startsWith("play/")) return await (await import("./playground.ts")).playground(name, context);
+  if (name.startsWith("playground/")) return await (await import("./playground.ts")).playground(name, context);
   if (name.startsWith("call/")) return await called(name.slice("call".length), context);
   if (name === "login" || name === "logout") return await session(name, context);
   if (name.startsWith("api/")) return await answer(name, context);

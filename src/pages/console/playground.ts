@@ -108,15 +108,15 @@ export interface Written {
   notes: string[];
 }
 
-/** `play/wires` lists the wires, `play/request` writes a request, and `play/ask` sends it as well. */
+/** `playground/wires` lists the wires, `playground/request` writes a request, and `playground/ask` sends it as well. */
 export async function playground(name: string, context: RequestContext): Promise<Response | OwnRequest> {
   const { request: { method }, gateway } = context;
-  if (name === "play/wires") {
+  if (name === "playground/wires") {
     if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, ["GET", "HEAD"]);
     await operatorOf(context);
     return answer({ wires: wiresOf(gateway), limitBytes: gateway.guards.limits.bodyBytes });
   }
-  if (name !== "play/request" && name !== "play/ask") {
+  if (name !== "playground/request" && name !== "playground/ask") {
     throw new GatewayError("not_found", `The console has no page "${name}"`);
   }
   if (method !== "POST") throw methodNotAllowed(method, ["POST"]);
@@ -127,7 +127,7 @@ export async function playground(name: string, context: RequestContext): Promise
     const speech = await speechOf(asked.wire, gateway);
     const input = inputOf(asked);
     const written = write(input, asked, speech);
-    if (name === "play/request") return answer(written);
+    if (name === "playground/request") return answer(written);
     return {
       caller,
       request: requestOf(written, asked, context),
