@@ -15,9 +15,11 @@ import { Panel } from "./play/panel.js";
 import { addSide, changeSide, controlsOf, MOST_SIDES, offered, settings, sides } from "./play/settings.js";
 import { addressWith, openPreset } from "./play/share.js";
 import { Markdown } from "./design/markdown.js";
-import { html, screen, signal, useState } from "./ui.js";
+import { html, screen, signal, useLayoutEffect, useRef, useState } from "./ui.js";
 
 const EVERY_MS = 60_000;
+/** The settings in the address that were taken over last. */
+let opened = "";
 
 /** @typedef {import("./play/conversation.js").Part} Part */
 /** @typedef {import("./play/conversation.js").Turn} Turn */
@@ -35,7 +37,9 @@ export const playground = screen({
   everyMs: EVERY_MS,
   open() {
     const query = queryInAddress();
-    if (query !== "") {
+    // A session that had ended and is renewed opens the page again.
+    if (query !== "" && query !== opened) {
+      opened = query;
       try {
         prompt.value = openPreset(query);
         startAnew();
@@ -96,6 +100,7 @@ function ask() {
 async function share() {
   const { address, isWithout } = addressWith(prompt.value);
   history.replaceState(null, "", address);
+  opened = queryInAddress();
   const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
   const done = isCopied ? "The link was copied" : "The address of this page is the link";
   toast(isWithout ? `${done}. Secrets of tools were left out` : `${done}. It holds the settings, not the conversation`);
@@ -131,11 +136,16 @@ function Playground() {
             onSend=${ask}
           >
             <span class="quiet keys">Ctrl+Enter</span>
-            ${isRunning && html`<${Button} icon="pause" onClick=${stopAll}>Stop all<//>`}
+            ${isRunning && html`<${Button} onClick=${stopAll}>Stop all<//>`}
             <${Button} kind="primary" type="submit" disabled=${isRunning}>Send<//>
           <//>
         </div>
-        <aside aria-label="Settings"><${Panel} /></aside>
+        <aside aria-label="Settings">
+          <details class="play-settings" open=${matchMedia("(min-width: 70.01rem)").matches}>
+            <summary>Settings for all models</summary>
+            <${Panel} />
+          </details>
+        </aside>
       </div>
       ${coded.value && html`<${AsCode} turns=${coded.value} onClose=${() => coded.value = undefined} />`}
     <//>
@@ -165,6 +175,7 @@ function Sides() {
               value=${model}
               onInput=${(/** @type {any} */ { currentTarget }) => changeSide(id, { model: currentTarget.value })}
             />
+            <span class="quiet">via</span>
             <select
               aria-label=${`API of model ${at + 1}`}
               title="The API by which the model is asked"
@@ -210,13 +221,17 @@ function Conversation() {
 /** @param {{ turn: Turn, number: number }} props */
 function OneTurn({ turn: { id, content, answers }, number }) {
   const [isEdited, setEdited] = useState(false);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    if (id === turns.value.at(-1)?.id) place.current?.scrollIntoView({ block: "start" });
+  }, []);
   const texts = content.filter((part) => part.type === "text" && !isFile(part));
   return html`
-    <li class="play-turn" aria-label=${`Message ${number}`}>
+    <li class="play-turn" ref=${place} aria-label=${`Message ${number}`}>
       ${isEdited ? html`<${Edited} id=${id} content=${content} onEnd=${() => setEdited(false)} />` : html`
         <div class="message" data-role="user">
           <header>
-            <h3>Message ${number}</h3>
+            <h2>Message ${number}</h2>
             <span class="actions">
               <${IconButton} icon="pencil" label=${`Edit message ${number}`} onClick=${() => setEdited(true)} />
               <${IconButton} icon="x" label=${`Remove message ${number}`} onClick=${() => removeTurn(id)} />

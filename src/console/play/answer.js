@@ -22,6 +22,9 @@ const STATES = {
   failed: { word: "Failed", tone: "bad" },
 };
 
+/** The ends of answers that say nothing new. */
+const EXPECTED = ["stop", "tool-calls"];
+
 /** @param {{ turn: number, side: number, title: string, steps: readonly Step[] }} props */
 export function Answer({ turn, side, title, steps }) {
   const last = steps.at(-1);
@@ -36,7 +39,7 @@ export function Answer({ turn, side, title, steps }) {
         <span role="status"><${Badge} tone=${tone}>${word}<//></span>
         <span class="actions">
           ${isRunning
-            ? html`<${Button} kind="ghost" icon="pause" onClick=${stop}>Stop<//>`
+            ? html`<${Button} kind="ghost" onClick=${stop}>Stop<//>`
             : html`<${Button} kind="ghost" icon="rotate-ccw" onClick=${() => void askSide(turn, side)}>${
               last ? "Retry" : "Ask"
             }<//>`}
@@ -174,7 +177,7 @@ function Facts({ step: { firstMs, totalMs, finish, entry, head, state } }) {
     ["Tokens out", usage && count(usage.outputTokens) + more(usage.reasoningTokens, "reasoning")],
     ["Cost", entry?.cost !== undefined && inDollars(entry.cost) + (entry.costEstimated ? ", estimated" : "")],
     ["Answered by", entry?.target ?? head?.target],
-    ["Ended by", finish && finish.finish.reason !== "stop" && (finish.finish.raw ?? finish.finish.reason)],
+    ["Ended by", finish && !EXPECTED.includes(finish.finish.reason) && (finish.finish.raw ?? finish.finish.reason)],
   ];
   const notes = [...head?.lost ?? [], ...entry?.notes ?? []];
   const page = head?.isRecorded ? "inspect" : "live";

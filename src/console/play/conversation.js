@@ -166,12 +166,17 @@ async function runStep(id, sideId, signal) {
   } catch (error) {
     const change = signal.aborted
       ? { state: /** @type {const} */ ("stopped") }
-      : { state: /** @type {const} */ ("failed"), error: /** @type {Error} */ (error).message };
+      : { state: /** @type {const} */ ("failed"), error: inWords(error) };
     // The model may have been asked again meanwhile.
     if (running.value.get(keyOf(id, sideId))?.signal === signal) {
       changeLast(id, sideId, { ...change, totalMs: elapsed() });
     }
   }
+}
+
+/** Browsers have their own words for a connection that broke. @param {unknown} error */
+function inWords(error) {
+  return error instanceof TypeError ? "The connection to the gateway broke off" : /** @type {Error} */ (error).message;
 }
 
 /**
@@ -268,7 +273,7 @@ export function requestOf({ id, model: name, wire }, history) {
   if (!lane || rest.length === 0) throw new TypeError("Choose a model first: lane/model");
   const system = settings.value.system.trim();
   const messages = history.flatMap(({ content, answers }) => [
-    { role: "user", content },
+    { role: "user", content: content.map(withoutName) },
     ...(answers[id] ?? []).flatMap((step) => messagesOf(step, wire)),
   ]);
   return {
@@ -281,6 +286,11 @@ export function requestOf({ id, model: name, wire }, history) {
       ...controlsOf(settings.value),
     },
   };
+}
+
+/** The name of a picture is for its reader here: most wires have none. @param {Part} part */
+function withoutName({ name, ...part }) {
+  return name === undefined || part.mediaType?.startsWith("image/") ? part : { ...part, name };
 }
 
 /** The answer and the results of its calls, as the wire can send them back. @param {Step} step @param {string} wire */

@@ -86,7 +86,8 @@ function OneTool({ number, tool, onChange, onRemove }) {
   return html`
     <details class="play-tool" open=${isOpen} onToggle=${(/** @type {any} */ { currentTarget }) =>
       setOpen(currentTarget.open)}>
-      <summary><b>${title}</b>
+      <summary>
+        <b>${title}</b>${" "}
         <span class="quiet">${tool.preset ? "answered by a preset" : "answered by you"}</span>
       </summary>
       <div class="play-form">
