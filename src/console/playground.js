@@ -5,7 +5,7 @@ import { attempt } from "./actions.js";
 import { chatModels } from "./chat_models.js";
 import { toast } from "./design/overlays.js";
 import { Button, ButtonLink, Icon, IconButton, Page } from "./design/parts.js";
-import { queryInAddress, send } from "./dom.js";
+import { send } from "./dom.js";
 import { Answer } from "./play/answer.js";
 import { AsCode } from "./play/code.js";
 import { Composer, Files } from "./play/composer.js";
@@ -36,7 +36,7 @@ export const playground = screen({
   title: "Playground",
   everyMs: EVERY_MS,
   open() {
-    const query = queryInAddress();
+    const query = settingsInAddress();
     // A session that had ended and is renewed opens the page again.
     if (query !== "" && query !== opened) {
       opened = query;
@@ -51,6 +51,9 @@ export const playground = screen({
     return { view: html`<${Playground} />`, refresh, close: stopAll };
   },
 });
+
+/** As they are written there. */
+const settingsInAddress = () => location.hash.split("?")[1] ?? "";
 
 async function refresh() {
   const [known, response] = await Promise.all([chatModels(), send("playground/wires", {})]);
@@ -100,7 +103,7 @@ function ask() {
 async function share() {
   const { address, isWithout } = addressWith(prompt.value);
   history.replaceState(null, "", address);
-  opened = queryInAddress();
+  opened = settingsInAddress();
   const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
   const done = isCopied ? "The link was copied" : "The address of this page is the link";
   toast(isWithout ? `${done}. Secrets of tools were left out` : `${done}. It holds the settings, not the conversation`);

@@ -133,7 +133,7 @@ Deno.test("playground: only operators ask, and only from the console's own pages
       JSON_TYPE,
       { ...JSON_TYPE, "x-api-key": ENV.GUEST_KEY! },
       { ...OPS, "sec-fetch-site": "cross-site" },
-      { ...OPS, origin: "https://elsewhere.test" },
+      { ...OPS, origin: "https://other.test" },
       { ...OPS, "content-type": "text/plain" },
     ]
   ) statuses.push((await app.post(path, body, headers)).status);
@@ -168,10 +168,10 @@ Deno.test("playground: what makes no conversation is refused by name", async () 
     assertEquals(response.status, 400);
     assertMatch(await response.text(), complaint);
   }
-  const elsewhere = await eventsOf(
+  const outside = await eventsOf(
     await app.post("/console/playground/ask", { wire: "chat", lane: "../console", request: HELLO }, OPS),
   );
-  assertEquals((elsewhere[0] as { status: number }).status, 404, "A lane is no path");
+  assertEquals((outside[0] as { status: number }).status, 404, "A lane is no path");
 });
 
 Deno.test("playground: a tool that the server runs goes out as its wire writes it", async () => {

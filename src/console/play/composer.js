@@ -42,6 +42,7 @@ export function Composer({ label, text, files, onText, onFiles, onSend, taken = 
   };
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
+    setRefusal("");
     onSend();
   };
   const byKey = (/** @type {KeyboardEvent} */ event) => {
@@ -58,7 +59,7 @@ export function Composer({ label, text, files, onText, onFiles, onSend, taken = 
       ></textarea>
       <${Files} files=${files} onRemove=${(/** @type {number} */ at) =>
         onFiles(files.filter((_, index) => index !== at))} />
-      <p class="error" role="alert">${problem || refusal}</p>
+      <p class="error" role="alert">${refusal || problem}</p>
       <div class="actions">
         <input ref=${chosen} type="file" multiple hidden aria-label="Files" onChange=${(
           /** @type {any} */ { currentTarget },
@@ -75,7 +76,7 @@ export function Composer({ label, text, files, onText, onFiles, onSend, taken = 
 export function Files({ files, onRemove }) {
   if (files.length === 0) return undefined;
   return html`
-    <ul class="play-files" aria-label="Files">
+    <ul class="play-files" aria-label="Attached files">
       ${files.map((part, at) => {
         const name = part.name ?? part.text?.slice(0, 80).split("\n", 1)[0].replace(/^File |:$/g, "") ?? "file";
         const isDrawn = DRAWN.test(part.mediaType ?? "") && AS_FILES.test(part.mediaType);

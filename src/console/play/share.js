@@ -81,7 +81,7 @@ export function openPreset(query) {
 /** @param {string} query @returns {Record<string, any>} */
 function read(query) {
   try {
-    const preset = JSON.parse(query);
+    const preset = JSON.parse(decodeURIComponent(query));
     if (isObject(preset)) return preset;
   } catch {
     // It was cut, or somebody wrote it by hand.

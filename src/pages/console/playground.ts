@@ -14,7 +14,7 @@ import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/operator_endpoints.ts";
 import { factsOf } from "../../inference/facts.ts";
 import { prepareForTarget } from "../../inference/target_stages.ts";
-import { answerAsEvents } from "./playground_answer.ts";
+import { answerAsEvents, type Written } from "./playground_answer.ts";
 import { driverOf, isForConversations } from "./replayed.ts";
 import { checkOrigin, operatorOf } from "./sessions.ts";
 
@@ -96,16 +96,6 @@ interface Speech {
   client: WireClient;
   /** Absent if the client names the path itself. */
   path?: string;
-}
-
-/** A request as its wire writes it. */
-export interface Written {
-  wire: string;
-  /** Below the gateway's address. */
-  path: string;
-  body: JsonObject;
-  /** The changes that the wire made necessary. */
-  notes: string[];
 }
 
 /** `playground/wires` lists the wires, `playground/request` writes a request, and `playground/ask` sends it as well. */

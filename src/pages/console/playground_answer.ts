@@ -1,6 +1,6 @@
 /** The answer to a request of the playground, as events in canonical form. */
 import type { GenerateEvent, GenerateRequest } from "../../canonical/generate.ts";
-import { isJsonObject, parseJson } from "../../canonical/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../canonical/json.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import type { WireClient } from "../../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
@@ -9,7 +9,16 @@ import type { ByteSource } from "../../platform/transport.ts";
 import { FrameSource } from "../../upstream/frames.ts";
 import { readEvents } from "../../upstream/read_events.ts";
 import { runSliced } from "../../util/sliced_work.ts";
-import type { Written } from "./playground.ts";
+
+/** A request as its wire writes it. */
+export interface Written {
+  wire: string;
+  /** Below the gateway's address. */
+  path: string;
+  body: JsonObject;
+  /** The changes that the wire made necessary. */
+  notes: string[];
+}
 
 /** How far back the entry of a request that has just ended may stand in the feed. */
 const LATEST = 500;

@@ -1,0 +1,103 @@
+/** The playground's page, apart from a browser: tools as they are written, streams, and requests as code. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { LANGUAGES } from "../../src/console/as_code.js";
+import { readTools, toolsText } from "../../src/console/play/settings.js";
+import { eventsIn } from "../../src/console/streams.js";
+
+Deno.test("playground: whoever stops reading a stream ends the request, also where a stream cannot be iterated", async () => {
+  const { prototype } = ReadableStream;
+  const iterator = Object.getOwnPropertyDescriptor(prototype, Symbol.asyncIterator)!;
+  Reflect.deleteProperty(prototype, Symbol.asyncIterator);
+  try {
+    let isCancelled = false;
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode('data: {"a":1}\n\n')),
+      cancel: () => void (isCancelled = true),
+    });
+    for await (const event of eventsIn(body)) {
+      assertEquals(event, { a: 1 });
+      break;
+    }
+    assertEquals(isCancelled, true);
+  } finally {
+    Object.defineProperty(prototype, Symbol.asyncIterator, iterator);
+  }
+});
+
+Deno.test("playground: tools are taken as any of the wires writes them, and what is wrong with them is named", () => {
+  const parameters = { type: "object" };
+  const look = [{ type: "function" as const, name: "look", parameters }];
+  for (
+    const one of [
+      { name: "look", parameters },
+      { name: "look", input_schema: parameters },
+      { type: "function", name: "look", parameters },
+      { type: "function", function: { name: "look", parameters } },
+      { type: "custom", name: "look", input_schema: parameters },
+    ]
+  ) assertEquals(readTools(JSON.stringify([one])), look);
+  assertEquals(readTools(" "), []);
+  const web = { type: "web_search" };
+  assertEquals(readTools(JSON.stringify([web])), [{ type: "hosted", name: "web_search", fields: web }]);
+  const search = { googleSearch: {} };
+  assertEquals(readTools(JSON.stringify([search])), [{ type: "hosted", name: "googleSearch", fields: search }]);
+  const mixed = [{ type: "hosted" as const, name: "web_search", fields: web }, { ...look[0]!, preset: "fine" }];
+  assertEquals(readTools(toolsText(mixed)), mixed, "They are read as they were written");
+  for (
+    const [text, complaint] of [
+      ["{", "not valid JSON"],
+      ["{}", "a list"],
+      ["[1]", "Tool 1 must be an object"],
+      ['[{"parameters":{}, "a": 1}]', 'Tool 1 needs a "name"'],
+      ['[{"name":"look"}]', 'Tool 1, "look", needs "parameters"'],
+    ]
+  ) assertThrows(() => readTools(text!), TypeError, complaint);
+});
+
+const ADDRESS = "https://gateway.test/below/";
+const ASKED = {
+  wire: "chat",
+  path: "oss/v1/chat/completions",
+  body: { model: "m", stream: true, stop: null, messages: [{ role: "user", content: `It's "$HOME"\n` }], tools: [] },
+};
+
+Deno.test("as code: a shell passes the request on as it is, with the key from its variable", async () => {
+  const script = `curl() { printf '%s\\0' "$@"; }\n${LANGUAGES.curl!.write(ASKED, ADDRESS)}`;
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", script], env: { LANEWAY_KEY: "my-key" } }).output();
+  assertEquals(new TextDecoder().decode(stdout).split("\0").slice(0, -1), [
+    "-N",
+    `${ADDRESS}${ASKED.path}`,
+    "-H",
+    "authorization: Bearer my-key",
+    "-H",
+    "content-type: application/json",
+    "--data-raw",
+    JSON.stringify(ASKED.body),
+  ]);
+});
+
+Deno.test("as code: Python has its own words for true, false and nothing", () => {
+  const text = LANGUAGES.python!.write(ASKED, ADDRESS);
+  assertEquals(
+    text.slice(text.indexOf("body = "), text.indexOf("request = ")),
+    `body = {
+    "model": "m",
+    "stream": True,
+    "stop": None,
+    "messages": [
+        {
+            "role": "user",
+            "content": "It's \\"$HOME\\"\\n",
+        },
+    ],
+    "tools": [],
+}
+`,
+  );
+});
+
+Deno.test("as code: TypeScript sends the same body", () => {
+  const text = LANGUAGES.typescript!.write(ASKED, ADDRESS);
+  const body = text.slice("const body = ".length, text.indexOf(";\nconst answer"));
+  assertEquals(JSON.parse(body), ASKED.body);
+});
