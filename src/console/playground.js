@@ -9,7 +9,7 @@ import { send } from "./dom.js";
 import { Answer } from "./play/answer.js";
 import { AsCode } from "./play/code.js";
 import { Composer, Files } from "./play/composer.js";
-import { askAll, askChanged, removeTurn, running, startAnew, stopAll, turns } from "./play/conversation.js";
+import { askAll, askChanged, removeSide, removeTurn, running, startAnew, stopAll, turns } from "./play/conversation.js";
 import { bytesIn } from "./play/files.js";
 import { Panel } from "./play/panel.js";
 import { addSide, changeSide, controlsOf, MOST_SIDES, offered, settings, sides } from "./play/settings.js";
@@ -189,8 +189,7 @@ function Sides() {
               )}
             </select>
             ${all.length > 1 && html`
-              <${IconButton} icon="x" label=${`Remove model ${at + 1}`} onClick=${() =>
-                sides.value = all.filter((one) => one.id !== id)} />
+              <${IconButton} icon="x" label=${`Remove model ${at + 1}`} onClick=${() => removeSide(id)} />
             `}
           </div>
         `

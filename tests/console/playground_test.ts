@@ -202,9 +202,10 @@ function conversationOf(asked: Script): object {
       role: "user",
       content: [
         text(turn.asked),
-        ...turn.pictures.map((data) => ({
+        ...turn.pictures.map((data, index) => ({
           type: "file",
-          mediaType: "image/png",
+          // A picture, then another file.
+          ...index === 0 ? { mediaType: "image/png" } : { mediaType: "application/pdf", name: "a.pdf" },
           source: { type: "base64", data: `iVBORw0KGgoA${data}` },
         })),
       ],
@@ -255,14 +256,19 @@ function conversationOf(asked: Script): object {
 function factsOf(request: GenerateRequest): Record<string, unknown> {
   const { tools, toolChoice, thinking, maxOutputTokens, temperature, stopSequences, outputSchema, stream } = request;
   const turns: [string, unknown[]][] = [];
+  const documents: unknown[] = [];
   for (const { role, content } of request.messages) {
     const last = turns.at(-1);
-    const parts = (content as Message["content"]).map(factOf);
+    const isDocument = ({ type, ...part }: { type: string; mediaType?: string }) =>
+      part.mediaType === "application/pdf";
+    documents.push(...content.filter(isDocument).map(factOf));
+    const parts = (content as Message["content"]).filter((part) => !isDocument(part)).map(factOf);
     if (last?.[0] === role) last[1].push(...parts);
     else turns.push([role, parts]);
   }
   return {
     turns,
+    documents,
     tools: tools?.map((tool) =>
       tool.type === "function" && [tool.name, tool.description ?? "", objectSchema(tool.parameters)]
     ),
@@ -282,7 +288,7 @@ function factOf(part: Message["content"][number]): unknown {
     case "reasoning":
       return [part.type, part.text];
     case "file":
-      return [part.mediaType, part.source];
+      return [part.mediaType, part.source, part.name];
     case "tool-call":
       return [part.id, part.name, JSON.parse(part.input)];
     case "tool-result": {
@@ -298,7 +304,7 @@ function factOf(part: Message["content"][number]): unknown {
 /** The notes that say what a wire has no place for. */
 const LOSSES: Record<string, Record<string, RegExp>> = {
   responses: { stopSequences: /dropped stop/ },
-  ollama: { choice: /dropped tool_choice/ },
+  ollama: { choice: /dropped tool_choice/, documents: /dropped a file of type application\/pdf/ },
 };
 
 for (const wire of WIRES) {

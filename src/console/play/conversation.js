@@ -67,6 +67,12 @@ export function removeTurn(id) {
   turns.value = turns.value.filter((turn) => turn.id !== id);
 }
 
+/** Asks a model no more. @param {number} id */
+export function removeSide(id) {
+  for (const [key, controller] of running.value) if (key.endsWith(`/${id}`)) controller.abort();
+  sides.value = sides.value.filter((one) => one.id !== id);
+}
+
 /** @param {number} id */
 function stopTurn(id) {
   for (const [key, controller] of running.value) if (key.startsWith(`${id}/`)) controller.abort();
@@ -295,7 +301,10 @@ function withoutName({ name, ...part }) {
 
 /** The answer and the results of its calls, as the wire can send them back. @param {Step} step @param {string} wire */
 function messagesOf({ parts, results, wire: own }, wire) {
-  const content = parts.filter(({ type, source }) => SENT_BACK.has(type) && source?.type !== "id")
+  // A call that nobody answered is no part of what follows.
+  const content = parts.filter(({ type, id, source }) =>
+    SENT_BACK.has(type) && source?.type !== "id" && (type !== "tool-call" || Object.hasOwn(results, id))
+  )
     .map(({ annotations: _, extra, ...part }) => own === wire && extra ? { ...part, extra } : part);
   const given = Object.entries(results).map(([id, { text, isError }]) => ({
     type: "tool-result",

@@ -24,7 +24,7 @@ export const FIRST = {
   schema: "",
   effort: "",
   choice: "",
-  maxTokens: "1024",
+  maxTokens: "4096",
   temperature: "",
 };
 

@@ -221,20 +221,24 @@ export function write(
     throw new GatewayError("invalid_request", `The wire "${wire}" has no JSON for it`);
   }
   const body = path === undefined ? call.body : { ...call.body, model: asked.model };
-  // As it is sent: without the fields that are undefined.
   return {
     wire,
     path: `${encodeURIComponent(lane)}/${path ?? call.path}`,
-    body: JSON.parse(JSON.stringify(body)),
+    body,
     notes: [...notes],
   };
 }
 
-function requestOf({ path, body }: Written, { session }: Asked, { request, url, gateway }: RequestContext): Request {
+function requestOf(
+  { wire, path, body }: Written,
+  { session }: Asked,
+  { request, url, gateway }: RequestContext,
+): Request {
   const headers = new Headers({ "content-type": "application/json", accept: "text/event-stream" });
   const client = request.headers.get("user-agent");
   if (client !== null) headers.set("user-agent", client);
-  const [sessionHeader] = gateway.routing.sessionHeaders;
+  const own = gateway.registry.protocols.find((protocol) => protocol.wire === wire && protocol.sessionHeaders);
+  const sessionHeader = own?.sessionHeaders?.[0] ?? gateway.routing.sessionHeaders.at(-1);
   if (session !== undefined && sessionHeader !== undefined) headers.set(sessionHeader, session);
   return new Request(new URL(`/${path}`, url), {
     method: "POST",
