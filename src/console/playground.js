@@ -230,19 +230,21 @@ function OneTurn({ turn: { id, content, answers }, number }) {
   const texts = content.filter((part) => part.type === "text" && !isFile(part));
   return html`
     <li class="play-turn" ref=${place} aria-label=${`Message ${number}`}>
-      ${isEdited ? html`<${Edited} id=${id} content=${content} onEnd=${() => setEdited(false)} />` : html`
-        <div class="message" data-role="user">
-          <header>
-            <h2>Message ${number}</h2>
+      <div class=${isEdited ? "play-turn" : "message"} data-role=${isEdited ? undefined : "user"}>
+        <header>
+          <h2>Message ${number}</h2>
+          ${!isEdited && html`
             <span class="actions">
               <${IconButton} icon="pencil" label=${`Edit message ${number}`} onClick=${() => setEdited(true)} />
               <${IconButton} icon="x" label=${`Remove message ${number}`} onClick=${() => removeTurn(id)} />
             </span>
-          </header>
+          `}
+        </header>
+        ${isEdited ? html`<${Edited} id=${id} content=${content} onEnd=${() => setEdited(false)} />` : html`
           <${Files} files=${content.filter(isFile)} />
           ${texts.map(({ text }, at) => html`<${Markdown} key=${at} text=${text} />`)}
-        </div>
-      `}
+        `}
+      </div>
       <div class="play-answers">
         ${sides.value.map((side, at) =>
           html`

@@ -71,6 +71,24 @@ async function send(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).press("Control+Enter");
 }
 
+async function pasteAndDrop(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const bytes = Uint8Array.from(atob("${GIF}"), (one) => one.charCodeAt(0));
+    const data = new DataTransfer();
+    data.items.add(new File([bytes], "pasted.gif", { type: "image/gif" }));
+    const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+    document.querySelector(".composer textarea").dispatchEvent(event);
+  }`);
+  await page.getByRole("img", { name: "pasted.gif" }).waitFor();
+  await page.evaluate(`{
+    const data = new DataTransfer();
+    data.items.add(new File(["%PDF"], "dropped.pdf", { type: "application/pdf" }));
+    const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+    document.querySelector(".composer").dispatchEvent(event);
+  }`);
+  for (const name of ["pasted.gif", "dropped.pdf"]) await page.getByRole("button", { name: `Remove ${name}` }).click();
+}
+
 async function sideBySide(desk: Desk): Promise<void> {
   const page = await begin(desk);
   await page.getByText("No message yet").waitFor();
@@ -91,6 +109,7 @@ async function sideBySide(desk: Desk): Promise<void> {
     { name: "tool.exe", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2, 255]) },
   ]);
   await page.getByRole("alert").getByText('"tool.exe" cannot be sent').waitFor();
+  await pasteAndDrop(page);
   await send(page, "Tell me");
   const [one, two] = [answerOf(page, 1, 1), answerOf(page, 1, 2)];
   await one.getByText("Once upon").waitFor();
@@ -167,7 +186,8 @@ async function toolsByForms(desk: Desk): Promise<void> {
     ].join(" "),
   );
   await page.getByRole("button", { name: "Edit message 1" }).click();
-  await page.getByLabel("Edited message").fill("Look elsewhere");
+  assertEquals(await faultsOf(page), []);
+  await page.getByLabel("Edited message").fill("Look again");
   await page.getByRole("button", { name: "Send again" }).click();
   await answerOf(page, 1, 1).getByText("It is wild").waitFor();
   assertEquals(
@@ -175,7 +195,7 @@ async function toolsByForms(desk: Desk): Promise<void> {
     1,
     "Later messages answered the old one",
   );
-  assertEquals(rounds.at(-1)!.messages[1]!.content, "Look elsewhere");
+  assertEquals(rounds.at(-1)!.messages[1]!.content, "Look again");
   const before = rounds.length;
   await answerOf(page, 1, 1).getByRole("button", { name: "Retry" }).click();
   await until(() => rounds.length === before + 2);

@@ -259,8 +259,7 @@ function factsOf(request: GenerateRequest): Record<string, unknown> {
   const documents: unknown[] = [];
   for (const { role, content } of request.messages) {
     const last = turns.at(-1);
-    const isDocument = ({ type, ...part }: { type: string; mediaType?: string }) =>
-      part.mediaType === "application/pdf";
+    const isDocument = (part: { type: string; mediaType?: string }) => part.mediaType === "application/pdf";
     documents.push(...content.filter(isDocument).map(factOf));
     const parts = (content as Message["content"]).filter((part) => !isDocument(part)).map(factOf);
     if (last?.[0] === role) last[1].push(...parts);

@@ -22,8 +22,11 @@ const STATES = {
   failed: { word: "Failed", tone: "bad" },
 };
 
-/** The ends of answers that say nothing new. */
-const EXPECTED = ["stop", "tool-calls"];
+/** The ends of answers. Two of them say nothing new. @type {Readonly<Record<string, string>>} */
+const ENDS = { stop: "", "tool-calls": "", length: "the limit of tokens", "content-filter": "a filter of contents" };
+
+/** @param {{ reason: string, raw?: string }} finish */
+const endOf = ({ reason, raw }) => ENDS[reason] ?? raw ?? reason;
 
 /** @param {{ turn: number, side: number, title: string, steps: readonly Step[] }} props */
 export function Answer({ turn, side, title, steps }) {
@@ -177,7 +180,7 @@ function Facts({ step: { firstMs, totalMs, finish, entry, head, state } }) {
     ["Tokens out", usage && count(usage.outputTokens) + more(usage.reasoningTokens, "reasoning")],
     ["Cost", entry?.cost !== undefined && inDollars(entry.cost) + (entry.costEstimated ? ", estimated" : "")],
     ["Answered by", entry?.target ?? head?.target],
-    ["Ended by", finish && !EXPECTED.includes(finish.finish.reason) && (finish.finish.raw ?? finish.finish.reason)],
+    ["Ended by", finish && endOf(finish.finish)],
   ];
   const notes = [...head?.lost ?? [], ...entry?.notes ?? []];
   const page = head?.isRecorded ? "inspect" : "live";

@@ -37,11 +37,11 @@ export function AsCode({ turns, onClose }) {
     return () => void (isGone = true);
   }, [side]);
   const code = asked?.body ? LANGUAGES[language]?.write(asked, address()) ?? "" : "";
-  const copy = () =>
-    navigator.clipboard?.writeText(code).then(
-      () => toast("Copied"),
-      () => toast("Select it, and copy it by hand", "info"),
-    );
+  const copy = async () => {
+    const isCopied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
+    if (isCopied) toast("Copied");
+    else toast("The browser does not allow it. Select the text and copy it", "info");
+  };
   const view = html`<pre class="play-code" tabindex="0">${code}</pre>`;
   return html`
     <${Dialog} kind="roomy" title="As code" onClose=${onClose} actions=${code &&

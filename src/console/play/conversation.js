@@ -31,12 +31,17 @@ export const running = signal(new Map());
 
 let lastTurn = 0;
 /** Groups the requests of a conversation. */
-let session = crypto.randomUUID();
+let session = newSession();
+
+/** Not as a UUID, which browsers make for encrypted connections only. */
+function newSession() {
+  return `playground-${crypto.getRandomValues(new Uint32Array(1))[0]?.toString(36)}`;
+}
 
 export function startAnew() {
   stopAll();
   turns.value = [];
-  session = crypto.randomUUID();
+  session = newSession();
 }
 
 export function stopAll() {
@@ -285,7 +290,7 @@ export function requestOf({ id, model: name, wire }, history) {
   return {
     wire: wire || offered.value.wires[0],
     lane,
-    session: `${session}-${id}`.slice(0, 64),
+    session: `${session}-${id}`,
     request: {
       model: rest.join("/"),
       messages: [...system ? [{ role: "system", content: [{ type: "text", text: system }] }] : [], ...messages],
