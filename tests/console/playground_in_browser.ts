@@ -197,7 +197,10 @@ async function toolsByForms(desk: Desk): Promise<void> {
   );
   assertEquals(rounds.at(-1)!.messages[1]!.content, "Look again");
   const before = rounds.length;
+  await page.getByLabel("API of model 1").selectOption("ollama");
+  await page.getByLabel("Use of tools").selectOption("required");
   await answerOf(page, 1, 1).getByRole("button", { name: "Retry" }).click();
+  await answerOf(page, 1, 1).getByText("Changed for this API: dropped tool_choice").first().waitFor();
   await until(() => rounds.length === before + 2);
   await answerOf(page, 1, 1).getByText("It is wild").waitFor();
   await page.getByRole("button", { name: "Remove message 1" }).click();

@@ -62,8 +62,10 @@ function OneStep({ step, isLast, onResults }) {
   const { parts, state, results, error } = step;
   const calls = callsIn(step);
   const isOpen = isLast && state === "done" && calls.length > 0;
+  const lost = step.head?.lost ?? [];
   const isThinking = state === "answering" && parts.at(-1)?.type === "reasoning";
   return html`
+    ${lost.length > 0 && html`<p class="play-lost">Changed for this API: ${lost.join("; ")}</p>`}
     <div class="message" data-role="assistant">
       ${parts.map((part, at) => html`<${Shown} key=${at} part=${part} isWhole=${state === "done"} />`)}
       ${isThinking && html`<p class="quiet">The model is thinking …</p>`}
@@ -182,7 +184,7 @@ function Facts({ step: { firstMs, totalMs, finish, entry, head, state } }) {
     ["Answered by", entry?.target ?? head?.target],
     ["Ended by", finish && endOf(finish.finish)],
   ];
-  const notes = [...head?.lost ?? [], ...entry?.notes ?? []];
+  const notes = entry?.notes ?? [];
   const page = head?.isRecorded ? "inspect" : "live";
   return html`
     <footer>
@@ -192,7 +194,7 @@ function Facts({ step: { firstMs, totalMs, finish, entry, head, state } }) {
       ${notes.length > 0 && html`
         <details>
           <summary>${notes.length === 1 ? "1 note" : `${notes.length} notes`}</summary>
-          <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
+          <ul>${notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>
         </details>
       `}
       ${head?.id && html`

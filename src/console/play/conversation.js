@@ -17,8 +17,9 @@ import { controlsOf, offered, settings, sides } from "./settings.js";
  * A step is one request. A model that calls tools goes on with the results in the next step.
  */
 
-/** How often a growing answer is drawn anew, in milliseconds. */
+/** How often a growing answer is drawn anew, in milliseconds. A long one takes longer to draw. */
 const DRAWN_MS = 80;
+const CHARACTERS_PER_MS = 150;
 /** How many times in a row the presets of tools answer. */
 const MOST_ROUNDS = 8;
 /** The parts of an answer that go back to the model. */
@@ -210,6 +211,7 @@ async function follow(asked, signal, elapsed, show) {
   const parts = /** @type {Part[]} */ ([]);
   /** @type {Partial<Step>} */
   let change = {};
+  let length = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let due;
   const flush = () => {
@@ -220,7 +222,8 @@ async function follow(asked, signal, elapsed, show) {
     for await (const event of eventsIn(response.body)) {
       signal.throwIfAborted();
       change = { ...change, ...changeBy(event, parts, change, elapsed) };
-      due ??= setTimeout(flush, DRAWN_MS);
+      length += event.delta?.text.length ?? 0;
+      due ??= setTimeout(flush, DRAWN_MS + length / CHARACTERS_PER_MS);
     }
   } finally {
     clearTimeout(due);

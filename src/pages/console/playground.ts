@@ -20,7 +20,7 @@ import { checkOrigin, operatorOf } from "./sessions.ts";
 
 const json = z.custom<JsonObject>(isJsonObject, { params: { expected: "object" } });
 const extra = z.strictObject({ wire: z.string(), fields: json, hints: json.optional() }).optional();
-const text = z.looseObject({ type: z.literal("text"), text: z.string(), extra });
+const text = z.strictObject({ type: z.literal("text"), text: z.string(), extra });
 const file = z.strictObject({
   type: z.literal("file"),
   mediaType: z.string().min(1),
