@@ -7,11 +7,12 @@ import {
   asObjects,
   asText,
   type JsonObject,
+  type JsonValue,
   present,
   readJson,
   toJsonText,
 } from "../../src/canonical/json.ts";
-import { completeUsage, type ReportedUsage } from "../../src/canonical/usage.ts";
+import { completeUsage, reportedTotals, type ReportedUsage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
@@ -107,14 +108,19 @@ function finishOf(word: string, message: string): Finish {
 }
 
 function usageIn(counts: JsonObject): ReportedUsage {
-  const output = asCount(counts.candidatesTokenCount);
+  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = counts;
   const thoughts = asCount(counts.thoughtsTokenCount);
+  const spoken = asTotal(output);
   return {
-    ...present("inputTokens", asCount(counts.promptTokenCount)),
-    ...((output ?? thoughts) && { outputTokens: (output ?? 0) + (thoughts ?? 0) }),
+    ...reportedTotals(asTotal(input), spoken === undefined ? thoughts : spoken + (thoughts ?? 0), asTotal(total)),
     ...present("reasoningTokens", thoughts),
     ...present("cachedInputTokens", asCount(counts.cachedContentTokenCount)),
   };
+}
+
+/** A number of tokens, which may be 0. */
+function asTotal(value: JsonValue | undefined): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 /** The pages that the answer cites. Where it does so is told in bytes, and left out. */

@@ -2,16 +2,15 @@
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import {
-  asCount,
   asObject,
   asObjects,
   asText,
   type JsonObject,
-  present,
+  type JsonValue,
   readJson,
   toJsonText,
 } from "../../src/canonical/json.ts";
-import { completeUsage } from "../../src/canonical/usage.ts";
+import { completeUsage, reportedTotals } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
@@ -78,8 +77,13 @@ class LineReader implements StreamReader<GenerateEvent> {
 
   #finish({ done_reason: reason, prompt_eval_count: input, eval_count: output }: JsonObject): GenerateEvent[] {
     this.done = true;
-    const reported = { ...present("inputTokens", asCount(input)), ...present("outputTokens", asCount(output)) };
+    const reported = reportedTotals(asTotal(input), asTotal(output), undefined);
     const usage = completeUsage(reported, this.#context, this.#weight);
     return this.#writer.finish({ reason: reason === "length" ? "length" : "stop" }, usage);
   }
+}
+
+/** A number of tokens, which may be 0. */
+function asTotal(value: JsonValue | undefined): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
