@@ -175,6 +175,7 @@ function Sides() {
               list="play-models"
               placeholder="lane/model"
               autocomplete="off"
+              title=${model}
               value=${model}
               onInput=${(/** @type {any} */ { currentTarget }) => changeSide(id, { model: currentTarget.value })}
             />
