@@ -256,6 +256,44 @@ async function shared(desk: Desk): Promise<void> {
   assertEquals(desk.complaints, []);
 }
 
+/** An upstream that writes markup into everything that it can name. */
+const hostile = () => {
+  const call = {
+    index: 0,
+    id: EVIL,
+    type: "function",
+    function: { name: EVIL, arguments: JSON.stringify({ [EVIL]: EVIL }) },
+  };
+  const annotations = [{ type: "url_citation", url_citation: { url: "javascript:alert(1)", title: EVIL } }];
+  const deltas = [{ reasoning_content: EVIL }, { content: `${EVIL} [${EVIL}](javascript:alert(1))`, annotations }, {
+    tool_calls: [call],
+  }];
+  const frames = [...deltas.map((delta) => frame({ delta })), frame({ delta: {}, finish_reason: "tool_calls" }), USAGE];
+  const text = [...frames, "data: [DONE]\n\n"].join("");
+  return Promise.resolve(new Response(text, { headers: { "content-type": "text/event-stream" } }));
+};
+
+async function hostileContent(desk: Desk): Promise<void> {
+  const page = await begin(desk);
+  await page.getByLabel("Files", { exact: true }).setInputFiles([
+    { name: `${EVIL}.txt`, mimeType: "text/plain", buffer: Buffer.from(EVIL) },
+    { name: `${EVIL}.gif`, mimeType: "image/gif", buffer: Buffer.from(GIF, "base64") },
+  ]);
+  await page.getByRole("button", { name: "Add model", exact: true }).click();
+  await page.getByLabel("Model 2", { exact: true }).fill(`oss/${EVIL}`);
+  await send(page, EVIL);
+  const one = answerOf(page, 1, 1);
+  await one.getByText("Done").waitFor();
+  for (const summary of await one.locator("summary").all()) await summary.click();
+  await one.getByRole("definition").getByText(EVIL).waitFor();
+  await one.getByRole("textbox").fill(EVIL);
+  await answerOf(page, 1, 2).getByRole("alert").getByText(EVIL).waitFor();
+  assertEquals(await page.locator("img[src=x], a[href^=javascript]").count(), 0);
+  assertEquals(await page.title(), "Playground · Laneway");
+  assertEquals(await faultsOf(page), []);
+  assertEquals(desk.complaints, []);
+}
+
 /** A gateway that dies and returns. */
 async function dying(desk: Desk): Promise<void> {
   const page = await begin(desk);
@@ -292,6 +330,11 @@ export const playgroundCases: readonly Case[] = [
     run: toolsByForms,
   },
   { name: "playground: settings travel by the address, without secrets", app: withEndless, run: shared },
+  {
+    name: "playground: markup in names, texts, calls, files and errors stays text",
+    app: () => newApp({ config: KEYED, now: Date.now, fetch: hostile }),
+    run: hostileContent,
+  },
   {
     name: "playground: a gateway that dies amid an answer can be asked again",
     app: () => newApp({ config: KEYED, now: Date.now, fetch: endless, store: lasting }),

@@ -174,6 +174,15 @@ Deno.test("playground: what makes no conversation is refused by name", async () 
   assertEquals((outside[0] as { status: number }).status, 404, "A lane is no path");
 });
 
+Deno.test("playground: a request has no more room than any other", async () => {
+  const app = newApp({ config: { ...KEYED, limits: { bodyBytes: 5_000 } } });
+  const long = { ...HELLO, messages: [{ role: "user", content: [{ type: "text", text: "x".repeat(5_000) }] }] };
+  const refused = await ask(app, "chat", long);
+  assertEquals(refused.status, 413);
+  await refused.body?.cancel();
+  assertEquals((await (await app.get("/console/playground/wires", OPS)).json()).limitBytes, 5_000);
+});
+
 Deno.test("playground: a tool that the server runs goes out as its wire writes it", async () => {
   const app = newApp({ config: KEYED });
   const cases: [string, JsonObject][] = [
