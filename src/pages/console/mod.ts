@@ -15,6 +15,7 @@ import { applyConfiguration, checkConfiguration, completeConfiguration, readConf
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { examine, health } from "./health.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
@@ -40,6 +41,7 @@ const slots = new Slots(1);
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   fidelity,
+  health,
   live,
   models,
   record,
@@ -74,6 +76,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
   "upstreams/forget": forgetRefusals,
+  "health/examine": examine,
   "setup/open": setUp("open"),
   "setup/find": setUp("find"),
   "setup/check": setUp("check"),

@@ -264,16 +264,12 @@ async function withoutList(visited: Visited, examined: Visitor): Promise<Judgeme
   };
   const isKnown = Object.values(visited.provider?.drivers ?? {}).some((known) => known.baseUrl === baseUrl);
   if (!visited.listing || isKnown) return none;
-  const wrong = (better: string) => ({
-    finding: problem(
-      level,
-      "base-url-path",
-      subject,
-      "Its baseUrl has the wrong path for the API",
-      `Set "baseUrl": "${better}${visited.query === undefined ? "" : `?${visited.query}`}"`,
-    ),
-    isLost: true,
-  });
+  const wrong = (better: string) => {
+    const url = `${better}${visited.query === undefined ? "" : `?${visited.query}`}`;
+    const message = "Its baseUrl has the wrong path for the API";
+    const finding = problem(level, "base-url-path", subject, message, `Set "baseUrl": "${url}"`);
+    return { finding: { ...finding, settings: { upstreams: { [name]: { baseUrl: url } } } }, isLost: true };
+  };
   if (ENDPOINT.test(baseUrl)) return wrong(baseUrl.replace(ENDPOINT, ""));
   const candidates = [`${baseUrl}/v1`, `${new URL(baseUrl).origin}/v1`, `${baseUrl}/api/v1`];
   for (const candidate of candidates) {
