@@ -12,26 +12,59 @@ import { exactly, inDollars, inPercent } from "./words.js";
 
 /** The part of a budget from which on it looks short. */
 const NEARLY = 0.8;
+/** How many are shown beside other things. */
+const MOST_SHOWN = 5;
 
 /** @param {{ budgets: readonly Budget[] }} props */
 export function Budgets({ budgets }) {
   if (budgets.length === 0) return undefined;
   return html`
-    <${Card} title="Budgets" about="what is left in each period">
-      <ul class="budgets">${budgets.map((budget) => html`<${OneBudget} key=${budget.budget} ...${budget} />`)}</ul>
+    <${Card}
+      title="Budgets"
+      about="what is left in each period"
+      actions=${html`<a href="#budgets">All budgets</a>`}
+    >
+      <ul class="budgets">
+        ${inOrder(budgets).slice(0, MOST_SHOWN).map(({ budget }) =>
+          html`<${OneBudget} key=${budget.budget} ...${budget} />`
+        )}
+      </ul>
       <//>
   `;
 }
 
-/** @param {Budget} props */
-function OneBudget({ budget, period, dollars, spent, left, resets, forecast }) {
+/** @param {Budget} budget */
+function stateOf({ dollars, spent, forecast }) {
   const partOf = (/** @type {string} */ amount) => Number(amount) / (Number(dollars) || 1);
   const [share, ahead] = [partOf(spent), partOf(forecast?.dollars ?? spent)];
-  const tone = share >= 1 ? "bad" : share >= NEARLY || ahead >= 1 ? "warn" : "good";
+  return { share, ahead, tone: share >= 1 ? "bad" : share >= NEARLY || ahead >= 1 ? "warn" : "good" };
+}
+
+/** Those that are used up come first, then those that will be, by when; then the rest, by how much is spent. @param {readonly Budget[]} budgets */
+export function inOrder(budgets) {
+  const valued = budgets.map((budget) => {
+    const { share, tone } = stateOf(budget);
+    const usedUp = Date.parse(budget.forecast?.usedUp ?? "") || Infinity;
+    return { budget, share, isShort: tone !== "good", at: share >= 1 ? 0 : usedUp };
+  });
+  return valued.sort((one, other) =>
+    one.at === other.at
+      ? other.share - one.share || (one.budget.budget < other.budget.budget ? -1 : 1)
+      : one.at - other.at
+  );
+}
+
+/** `href`: where it can be changed. @param {Budget & { href?: string }} props */
+export function OneBudget({ href, ...own }) {
+  const { budget, period, dollars, spent, left, resets, forecast } = own;
+  const { share, ahead, tone } = stateOf(own);
   const width = (/** @type {number} */ part) => ({ "--part": `${Math.min(1, part) * 100}%` });
   return html`
     <li>
-      <b>${budget}</b> <${Badge} tone=${tone}>${inPercent(Number(spent), Number(dollars))} spent<//>
+      ${href ? html`<a href=${href}><b>${budget}</b></a>` : html`<b>${budget}</b>`} <${Badge} tone=${tone}>${inPercent(
+        Number(spent),
+        Number(dollars),
+      )} spent<//>
       <span class="quiet" title=${resets && `Resets ${exactly(resets)}`}>
         ${inDollars(left)} of ${inDollars(dollars)} left (${period})
       </span>

@@ -115,7 +115,7 @@ function KeysPage() {
     await attempt(refresh);
   };
   return html`
-    <${Page} title="Keys" actions=${actions}>
+    <${Page} title="Keys and teams" actions=${actions}>
       ${made.value && html`<${Secret} name=${made.value.name} secret=${made.value.key} />`}
       ${value && html`
         ${(value.keys.length === 0 || value.why !== undefined) && html`

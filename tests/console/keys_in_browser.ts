@@ -25,7 +25,7 @@ const statusWith = async ({ app }: Desk, key: string) => {
 
 async function openKeys(desk: Desk): Promise<void> {
   await logIn(desk);
-  await openPage(desk.page, "Keys");
+  await openPage(desk.page, "Keys and teams");
   await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
 }
 

@@ -24,7 +24,7 @@ const PAGES: readonly [name: string, seen: string][] = [
   ["Upstreams", "tbody tr"],
   ["Models", "tbody tr"],
   ["Clients", "dl"],
-  ["Keys", "tbody tr"],
+  ["Keys and teams", "tbody tr"],
   ["Configuration", "textarea"],
   // Its tables take the gateway seconds where the machine is busy.
   ["Fidelity", "select option"],

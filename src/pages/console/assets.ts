@@ -75,6 +75,11 @@ import ui from "../../console/ui.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
+import budgets_page from "../../console/budgets_page.js" with { type: "text" };
+import healthStyle from "../../console/health.css" with { type: "text" };
+import health from "../../console/health.js" with { type: "text" };
+import health_fixes from "../../console/health_fixes.js" with { type: "text" };
+import health_now from "../../console/health_now.js" with { type: "text" };
 import usage_charts from "../../console/usage_charts.js" with { type: "text" };
 import usage_view from "../../console/usage_view.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
@@ -87,6 +92,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
   budgets,
+  budgets_page,
   by_hand,
   chat_models,
   configuration,
@@ -112,6 +118,9 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "frame/pages": pages,
   "frame/palette": palette,
   "frame/sidebar": sidebar,
+  health,
+  health_fixes,
+  health_now,
   inspect,
   inspect_parts,
   inspect_request,
@@ -162,6 +171,7 @@ const STYLES: Readonly<Record<string, string>> = {
   "design/components": components,
   "design/tokens": tokens,
   "frame/frame": frame,
+  health: healthStyle,
   inspect: inspectStyle,
   sessions: sessionStyle,
   setup: setupStyle,
