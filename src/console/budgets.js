@@ -3,12 +3,17 @@
 /** The rest of budgets, and the amounts that they come to if their periods go on like this. */
 import { html } from "./ui.js";
 import { Badge, Card } from "./design/parts.js";
-import { exactly, inDollars, inPercent } from "./words.js";
+import { ago, exactly, inDollars, inPercent } from "./words.js";
 
 /**
  * @typedef {{ budget: string, period: string, dollars: string, spent: string, left: string, resets?: string,
  *   forecast?: { dollars: string, usedUp?: string } }} Budget
  */
+
+/** @type {Readonly<Record<string, string>>} */
+const KINDS = { key: "Key", team: "Team" };
+/** @type {Readonly<Record<string, string>>} */
+const PERIODS = { day: "today", week: "this week", month: "this month", total: "in all" };
 
 /** The part of a budget from which on it looks short. */
 const NEARLY = 0.8;
@@ -58,15 +63,23 @@ export function inOrder(budgets) {
 export function OneBudget({ href, ...own }) {
   const { budget, period, dollars, spent, left, resets, forecast } = own;
   const { share, ahead, tone } = stateOf(own);
+  const [, kind, name = "The gateway"] = /^(key|team):(.*)$/s.exec(budget) ?? [];
   const width = (/** @type {number} */ part) => ({ "--part": `${Math.min(1, part) * 100}%` });
   return html`
     <li>
-      ${href ? html`<a href=${href}><b>${budget}</b></a>` : html`<b>${budget}</b>`} <${Badge} tone=${tone}>${inPercent(
+      <span class="owner">
+        ${kind && html`
+          <span class="dim">${KINDS[kind]}</span>
+        `}
+        ${href ? html`<a href=${href}><b>${name}</b></a>` : html`<b>${name}</b>`}
+      </span>
+      <${Badge} tone=${tone}>${inPercent(
         Number(spent),
         Number(dollars),
       )} spent<//>
       <span class="quiet" title=${resets && `Resets ${exactly(resets)}`}>
-        ${inDollars(left)} of ${inDollars(dollars)} left (${period})
+        ${inDollars(left)} of ${inDollars(dollars)} left ${PERIODS[period.split(" ")[0] ?? ""] ?? `(${period})`}
+        ${resets && html`, resets ${ago(resets)}`}
       </span>
       <div
         class="budget-bar"

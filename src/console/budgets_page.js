@@ -30,8 +30,7 @@ async function refresh() {
   budgets.value = found.budgets ?? [];
 }
 
-const ABOUT =
-  "What keys, teams and the whole gateway may spend in each period, and what they will have spent at its end.";
+const ABOUT = "What keys, teams and the whole gateway may spend, and when it runs out.";
 
 function BudgetsPage() {
   const { value } = budgets;

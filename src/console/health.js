@@ -7,7 +7,7 @@ import { ask, count } from "./dom.js";
 import { Fixes } from "./health_fixes.js";
 import { findingsNow } from "./health_now.js";
 import { lines } from "./setup_api.js";
-import { ago, exactly } from "./words.js";
+import { ago, exactly, inBytes, inSpan } from "./words.js";
 
 const EVERY_MS = 5_000;
 
@@ -186,16 +186,18 @@ function inNumbers(number, word) {
 /** @param {import("./health_now.js").Facts} facts */
 function Figures(facts) {
   const { status, version, startedAt, requestsRunning, mostRequests, waiting, memoryBytes, memoryLimit, store } = facts;
-  const mega = (/** @type {number} */ bytes) => `${count(Math.round(bytes / 1e6))} MB`;
   const { workers, gateways } = facts;
   return html`
     <ul class="stats" aria-label="Figures of the gateway">
       <${Stat} name="State" value=${status} />
       <${Stat} name="Version" value=${version} />
-      <${Stat} name="Started" value=${ago(startedAt)} more=${exactly(startedAt)} />
+      <${Stat} name="Serves for" value=${inSpan(Date.now() - Date.parse(startedAt))} more=${`since ${
+        exactly(startedAt)
+      }`} />
       <${Stat} name="Running requests" value=${count(requestsRunning)} more=${`of ${count(mostRequests)} at most`} />
       <${Stat} name="Waiting" value=${count(waiting)} more="for their turn at an upstream" />
-      <${Stat} name="Memory" value=${mega(memoryBytes)} more=${memoryLimit && `of ${mega(memoryLimit)} at most`} />
+      <${Stat} name="Memory" value=${inBytes(memoryBytes)} more=${memoryLimit &&
+        `of ${inBytes(memoryLimit)} at most`} />
       <${Stat} name="Processes" value=${count(workers?.length ?? 1)} more=${gateways &&
         inNumbers(gateways, "gateway")} />
       <${Stat} name="Store" value=${html`<span class="place" title=${store}>${store}</span>`} />

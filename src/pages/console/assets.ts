@@ -72,6 +72,7 @@ import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
+import upstream_health from "../../console/upstream_health.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
@@ -158,6 +159,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   timeline,
   turn_on,
   ui,
+  upstream_health,
   upstreams,
   usage,
   usage_charts,

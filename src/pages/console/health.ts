@@ -25,7 +25,8 @@ export async function health(context: RequestContext): Promise<Response> {
     version: manifest.version,
     startedAt: new Date(now() - performance.now()).toISOString(),
     mostRequests: limits.concurrentRequests,
-    ...Number.isFinite(memoryLimit) && { memoryLimit },
+    // A program may set none.
+    ...memoryLimit < Number.MAX_SAFE_INTEGER && { memoryLimit },
     waiting: upstreams.reduce((sum, { waiting = 0 }) => sum + waiting, 0),
     store: health.place,
     storeLoss: health.loss() && context.hide(health.loss()!),
