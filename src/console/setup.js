@@ -72,7 +72,7 @@ export const setup = {
 };
 
 /** The step that connects clients, as the page that lists them. */
-export const clients = {
+export const clientTools = {
   /** @param {HTMLElement} main */
   open: (main) => openStep(main, { .../** @type {Step} */ (STEPS.client), title: "Clients" }),
 };

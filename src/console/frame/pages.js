@@ -61,7 +61,7 @@ export const PAGES = {
     title: "Clients",
     icon: "plug",
     group: "Build",
-    load: async () => (await import("../setup.js")).clients,
+    load: async () => (await import("../clients.js")).clients,
   },
   keys: {
     title: "Keys and teams",

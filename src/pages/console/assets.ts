@@ -7,6 +7,8 @@ import configurationStyle from "../../console/configuration.css" with { type: "t
 import configuration from "../../console/configuration.js" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
 import chart from "../../console/design/chart.js" with { type: "text" };
+import clients from "../../console/clients.js" with { type: "text" };
+import setting_note from "../../console/setting_note.js" with { type: "text" };
 import code from "../../console/design/code.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
 import gallery from "../../console/design/gallery.js" with { type: "text" };
@@ -96,6 +98,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   budgets_page,
   by_hand,
   chat_models,
+  clients,
   configuration,
   curl,
   "design/chart": chart,
@@ -141,6 +144,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   session_words,
   sessions,
   review,
+  setting_note,
   setup,
   setup_api,
   setup_clients,

@@ -11,7 +11,14 @@ import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
 import { ASSETS } from "./assets.ts";
-import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
+import { clients } from "./clients.ts";
+import {
+  applyConfiguration,
+  checkConfiguration,
+  completeConfiguration,
+  listSettings,
+  readConfiguration,
+} from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
@@ -32,6 +39,7 @@ const LONG: ReadonlySet<string> = new Set([
   "record/text",
   "record/understood",
   "records",
+  "clients",
   "configuration",
   "series",
   "session/turn",
@@ -40,6 +48,7 @@ const slots = new Slots(1);
 
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  clients,
   fidelity,
   health,
   live,
@@ -58,6 +67,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  "configuration/settings": listSettings,
   setup: readSetup,
 };
 
