@@ -69,7 +69,7 @@ export function OneBudget({ href, ...own }) {
     <li>
       <span class="owner">
         ${kind && html`
-          <span class="dim">${KINDS[kind]}</span>
+          <span class="dim">${`${KINDS[kind]} `}</span>
         `}
         ${href ? html`<a href=${href}><b>${name}</b></a>` : html`<b>${name}</b>`}
       </span>

@@ -72,5 +72,7 @@ function BudgetsPage() {
 function placeOf({ budget }) {
   const [, kind, name] = /^(key|team):(.*)$/s.exec(budget) ?? [];
   if (name === undefined) return "#configuration?budget";
-  return kind === "key" ? `#keys?${encodeURIComponent(name)}` : `#configuration?${encodeURIComponent(`teams.${name}`)}`;
+  return kind === "key"
+    ? `#keys?${encodeURIComponent(name)}`
+    : `#configuration?${encodeURIComponent(JSON.stringify(["teams", name]))}`;
 }

@@ -130,6 +130,6 @@ function Connected() {
           </p>
         `}
       <//>
-      <h2>Connect a client</h2>
+      <h2 class="before">Connect a client</h2>
   `;
 }

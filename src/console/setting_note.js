@@ -4,6 +4,7 @@
 import { ask, h } from "./dom.js";
 import { copied } from "./file_view.js";
 import { findSetting } from "./json_place.js";
+import { settingInWords } from "./words.js";
 
 /** The path of a setting in the address: names joined by dots, or a list of names as JSON, since names may have dots. @param {string} text */
 export function pathIn(text) {
@@ -16,9 +17,6 @@ export function pathIn(text) {
   return text.split(".").filter(Boolean);
 }
 
-/** A path for people. @param {readonly string[]} path */
-export const inWords = (path) => path.map((name) => name === "*" ? "<name>" : name).join(".");
-
 /**
  * Shows the setting above the editor, and moves the cursor to it.
  * @param {HTMLElement} place
@@ -28,7 +26,7 @@ export const inWords = (path) => path.map((name) => name === "*" ? "<name>" : na
 export async function showSetting(place, editor, path) {
   const name = path.at(-1) ?? "";
   const at = (/** @type {readonly string[]} */ steps) =>
-    ask(`configuration/schema?path=${encodeURIComponent(JSON.stringify(steps))}`);
+    ask(`configuration/schema?path=${encodeURIComponent(JSON.stringify(steps.map(stepIn)))}`);
   const [around, own] = await Promise.all([at(path.slice(0, -1)), at(path)]).catch(() => []);
   const known = around?.names.find((/** @type {{ name: string }} */ one) => one.name === name);
   const found = findSetting(editor.value, path);
@@ -43,8 +41,8 @@ export async function showSetting(place, editor, path) {
   place.replaceChildren(
     h(
       "section",
-      { class: "card setting", "aria-label": `Setting ${inWords(path)}` },
-      h("h2", {}, h("code", {}, inWords(path))),
+      { class: "card setting", "aria-label": `Setting ${settingInWords(path)}` },
+      h("h2", {}, h("code", {}, settingInWords(path))),
       h("p", {}, known?.description ?? own?.description ?? "This is no setting that the gateway knows."),
       facts.length > 0 ? h("p", { class: "quiet" }, `${facts.join(", ")}.`) : "",
       h(
@@ -52,7 +50,9 @@ export async function showSetting(place, editor, path) {
         {},
         found.isThere
           ? `It is in line ${lineOf(editor, found.from)} of the file.`
-          : "The file does not set it. It would be:",
+          : isFile
+          ? "The file does not set it. It would be:"
+          : "It is written like this:",
       ),
       ...found.isThere ? [] : [copied(snippetFor(path, own?.values[0]), "The setting")],
       h("div", { class: "bar" }, ...isFile ? [go] : [], close),
@@ -60,6 +60,9 @@ export async function showSetting(place, editor, path) {
   );
   if (found.isThere) select(editor, found);
 }
+
+/** The schema has all places of a list in common. @param {string} step */
+const stepIn = (step) => step === "#" ? 0 : step;
 
 /** @param {HTMLTextAreaElement} editor @param {number} offset */
 function lineOf(editor, offset) {
@@ -77,7 +80,7 @@ function select(editor, { from, to }) {
 /** @param {readonly string[]} path @param {string} [value] as JSON */
 function snippetFor(path, value = "…") {
   const inner = path.reduceRight(
-    (text, name) => `{ ${JSON.stringify(name === "*" ? "<name>" : name)}: ${text} }`,
+    (text, name) => name === "#" ? `[${text}]` : `{ ${JSON.stringify(name === "*" ? "<name>" : name)}: ${text} }`,
     value,
   );
   // Those who put it into a file need no braces around it.

@@ -64,3 +64,8 @@ export function exactly(time) {
   if (Number.isNaN(new Date(time).getTime())) return "";
   return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
 }
+
+/** The path of a setting: `*` stands for a name that somebody chooses, and `#` for a place in a list. @param {readonly string[]} path */
+export function settingInWords(path) {
+  return path.map((name) => name === "*" ? "<name>" : name).join(".").replaceAll(/\.#(?=\.|$)/g, "[]");
+}

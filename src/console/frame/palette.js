@@ -4,7 +4,7 @@
 import { html, signal, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
 import { Icon } from "../design/parts.js";
-import { ago } from "../words.js";
+import { ago, settingInWords } from "../words.js";
 import { setTheme } from "./choices.js";
 import { PAGES } from "./pages.js";
 
@@ -74,7 +74,7 @@ const SOURCES = [
   async () => {
     const { settings } = await ask("configuration/settings");
     return settings.map((/** @type {{ path: string, description?: string }} */ { path, description }) => ({
-      title: path.replaceAll("*", "<name>"),
+      title: settingInWords(path.split(".")),
       kind: "Setting",
       icon: "settings-2",
       href: `#configuration?${encodeURIComponent(path)}`,
@@ -212,7 +212,7 @@ function OpenPalette() {
               onPointerMove=${() => index !== at && setAt(index)}
               onClick=${() => choose(one)}
             ><${Icon} name=${one.icon} /><span>${one.title}${one.about && html`
-              <small class="quiet">${one.about}</small>
+              <small class="quiet">${` ${one.about}`}</small>
             `}</span><span class="quiet">${one.kind}</span></li>
           `
         )}
