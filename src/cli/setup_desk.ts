@@ -94,7 +94,7 @@ async function examineHere(options: SetupDeskOptions, { parts, only, store, sign
     },
     plugins,
     path: file ?? path,
-    listen: { hostname, ...options.port !== undefined && { port: options.port } },
+    listen: { hostname, port },
     descriptors,
     now: Date.now,
     patienceMs: PATIENCE_MS,

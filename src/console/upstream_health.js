@@ -13,7 +13,7 @@ import { ago, exactly, inPercent } from "./words.js";
  * @typedef {import("./upstreams.js").Upstream} Upstream
  * @typedef {import("./upstreams.js").Part & { upstream: string, isFirst: boolean }} Refused
  * @typedef {{ served: number, failed: number }} Stretch
- * @typedef {{ now: number, stretchMs: number, stretches: number,
+ * @typedef {{ now: number, stretchMs: number, stretches: number, isKept: boolean,
  *   upstreams: Record<string, [at: number, served: number, failed: number][]> }} Past
  */
 
@@ -25,8 +25,8 @@ const earlier = signal(/** @type {ReadonlyMap<string, ReadonlyMap<number, Stretc
 let readAt = 0;
 
 /** Reads what usage has kept from before the gateway was started. Without usage there is nothing. @param {Past} past */
-async function readEarlier({ stretchMs, stretches, now }) {
-  if (Date.now() - readAt < EARLIER_MS) return;
+async function readEarlier({ stretchMs, stretches, now, isKept }) {
+  if (!isKept || Date.now() - readAt < EARLIER_MS) return;
   readAt = Date.now();
   const from = (Math.floor(now / stretchMs) - stretches + 1) * stretchMs;
   const found = await ask(`series?by=target&from=${from}&to=${now + 1}`).catch(() => undefined);

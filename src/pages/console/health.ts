@@ -7,6 +7,7 @@ import type { RequestContext } from "../../context/request_context.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
 import { recallAll } from "../../upstream/learnt.ts";
+import { untilAborted } from "../../util/abort.ts";
 import { Slots } from "../../util/shares.ts";
 import { processStatus } from "../worker_report.ts";
 import { EMBEDDED, sessionOf, whyNot } from "./setup.ts";
@@ -67,7 +68,8 @@ export async function examine(context: RequestContext, body: JsonObject): Promis
       };
       const how = { only: { lane, model }, store, signal, tell: tellBy(write) };
       try {
-        await slots.run(caller.owner, signal, () => examineAll([...new Set(parts)], how, desk, context));
+        const work = () => untilAborted(examineAll([...new Set(parts)], how, desk, context), signal);
+        await slots.run(caller.owner, signal, work);
       } catch (thrown) {
         write({ failure: signal.aborted ? "The checks took too long" : (thrown as Error).message });
       }

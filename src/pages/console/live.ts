@@ -43,14 +43,16 @@ export function live(
 
 export async function status({ gateway }: RequestContext): Promise<Response> {
   await recallAll(gateway.upstreams.values());
-  const { clocks: { now }, observe: { meter } } = gateway;
+  const { clocks: { now }, observe: { meter, usage } } = gateway;
   const upstreams = Object.fromEntries(
     Array.from(gateway.upstreams.keys(), (name) => [
       name,
       Array.from(meter?.upstreams.get(name)?.past ?? [], ([at, counts]) => [at, ...counts]),
     ]),
   );
-  const past = { now: now(), stretchMs: STRETCH_MS, stretches: STRETCHES, upstreams };
+  // Usage also has what was before this process.
+  const isKept = usage?.series !== undefined;
+  const past = { now: now(), stretchMs: STRETCH_MS, stretches: STRETCHES, isKept, upstreams };
   return Response.json({ ...processStatus(gateway), past });
 }
 
