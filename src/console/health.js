@@ -35,7 +35,7 @@ const PARTS = {
   models: { title: "Models", about: "each gets a few small requests, which its upstream may charge for" },
   clients: { title: "Clients", about: "those on the gateway's machine that were connected to it" },
   machine: { title: "This machine", about: "permissions, port, store and open files" },
-  login: { title: "Login", about: "the provider that logins and tokens come from" },
+  login: { title: "Login", about: "the provider of logins and tokens" },
 };
 const ON_OPEN = Object.keys(PARTS).filter((part) => part !== "models");
 

@@ -103,13 +103,13 @@ async function search(desk: Desk): Promise<void> {
   await openPage(page, "Live");
   await page.getByLabel("Filter").press("/");
   assertEquals(await page.getByLabel("Filter").inputValue(), "/");
+  assertEquals([await input.count(), complaints], [0, []]);
   await page.keyboard.press("Control+k");
   await page.keyboard.type("retry.rounds");
   await setting.waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("region", { name: "Setting retry.rounds" }).getByText("How often each target").waitFor();
   assertEquals(await faultsOf(page), []);
-  assertEquals([await input.count(), complaints], [0, []]);
 }
 
 /** A page whose modules do not come says so, and comes when it is opened again. */

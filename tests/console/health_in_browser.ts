@@ -188,7 +188,7 @@ async function connected(desk: Desk): Promise<void> {
   await ask(EVIL.replaceAll('"', "'"), OPS);
   await openPage(page, "Live");
   await openPage(page, "Clients");
-  const row = page.getByRole("row").filter({ hasText: "agent-a" });
+  const row = page.getByRole("region", { name: "Connected clients" }).getByRole("row").filter({ hasText: "agent-a" });
   await row.waitFor();
   const cell = async (name: string) => await row.locator(`[data-column=${name}]`).textContent();
   assertEquals([await cell("requests"), await cell("errors"), await cell("lanes")], ["3", "1", "oss"]);
