@@ -66,6 +66,11 @@ export function UpstreamHealth({ upstreams, past, onForgotten }) {
     ${past && upstreams.length > 0 && html`
       <${Card} title="The last hours" about="calls that were answered, and those that failed">
         <ul class="strips" aria-label="The last hours">
+          ${called.length > 0 && html`
+            <li class="axis quiet" aria-hidden="true">
+              <span></span><span><span>6 hours ago</span><span>now</span></span>
+            </li>
+          `}
           ${called.map((upstream) => html`<${Row} key=${upstream.name} upstream=${upstream} past=${past} />`)}
         </ul>
         ${called.length === 0 && html`

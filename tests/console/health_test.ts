@@ -55,7 +55,7 @@ Deno.test("health: each part is a line as soon as it is found, without the secre
     { part: "machine", findings: [], isOver: false },
     { part: "machine", findings: [], isOver: true },
   ]);
-  const [{ parts, only }] = script.examined!;
+  const { parts, only } = script.examined![0]!;
   assertEquals([parts, only], [["upstreams", "machine"], { lane: undefined, model: "m" }]);
 });
 
