@@ -183,6 +183,11 @@ function inNumbers(number, word) {
   return `${number === 0 ? "No" : count(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
+/** @param {string} time */
+function dayAndTime(time) {
+  return new Date(time).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
 /** @param {import("./health_now.js").Facts} facts */
 function Figures(facts) {
   const { status, version, startedAt, requestsRunning, mostRequests, waiting, memoryBytes, memoryLimit, store } = facts;
@@ -191,11 +196,9 @@ function Figures(facts) {
     <ul class="stats" aria-label="Figures of the gateway">
       <${Stat} name="State" value=${status} />
       <${Stat} name="Version" value=${version} />
-      <${Stat} name="Serves for" value=${inSpan(Date.now() - Date.parse(startedAt))} more=${`since ${
-        exactly(startedAt)
-      }`} />
+      <${Stat} name="Serves for" value=${inSpan(Date.now() - Date.parse(startedAt))} more=${dayAndTime(startedAt)} />
       <${Stat} name="Running requests" value=${count(requestsRunning)} more=${`of ${count(mostRequests)} at most`} />
-      <${Stat} name="Waiting" value=${count(waiting)} more="for their turn at an upstream" />
+      <${Stat} name="Waiting" value=${count(waiting)} more="for an upstream" />
       <${Stat} name="Memory" value=${inBytes(memoryBytes)} more=${memoryLimit &&
         `of ${inBytes(memoryLimit)} at most`} />
       <${Stat} name="Processes" value=${count(workers?.length ?? 1)} more=${gateways &&

@@ -49,8 +49,8 @@ const examineSchema = z.strictObject({
 
 /** How long all checks may take, in milliseconds. Models take longest. */
 const PATIENCE_MS = 600_000;
-/** Two pages at once would ask the same upstreams twice. */
-const slots = new Slots(1);
+/** Two pages at once would ask the same upstreams twice. Those that take long keep no others waiting. */
+const slots = { quick: new Slots(1), long: new Slots(1) };
 
 /** Runs the checks, whose findings are lines of JSON as they are made. They end when nobody reads them any more. */
 export async function examine(context: RequestContext, body: JsonObject): Promise<Response> {
@@ -69,7 +69,7 @@ export async function examine(context: RequestContext, body: JsonObject): Promis
       const how = { only: { lane, model }, store, signal, tell: tellBy(write) };
       try {
         const work = () => untilAborted(examineAll([...new Set(parts)], how, desk, context), signal);
-        await slots.run(caller.owner, signal, work);
+        await slots[parts.includes("models") ? "long" : "quick"].run(caller.owner, signal, work);
       } catch (thrown) {
         write({ failure: signal.aborted ? "The checks took too long" : (thrown as Error).message });
       }
@@ -109,6 +109,7 @@ async function examineClients({ tell, signal }: Omit<Examining, "parts">, desk: 
   const why = whyNot(desk, context);
   if (why !== undefined) return skipped(why);
   try {
+    context.gateway.observe.audit?.write({ event: "command run", command: "doctor", by: context.caller.name });
     const printed = await desk.run({ do: "examine" }, sessionOf(context), signal);
     const found = isJsonObject(printed) && Array.isArray(printed.findings) ? printed.findings.filter(isJsonObject) : [];
     // The command repeats why the configuration cannot be used, which another check says.
