@@ -37,6 +37,11 @@ const PARTS = {
   machine: { title: "This machine", about: "permissions, port, store and open files" },
   login: { title: "Login", about: "the provider of logins and tokens" },
 };
+/** The words for parts in which nothing was found. @type {Readonly<Record<string, string>>} */
+const NOTHING = {
+  clients: "No client on that machine was connected with a page or a command.",
+  upstreams: "There is no upstream that can be asked.",
+};
 const ON_OPEN = Object.keys(PARTS).filter((part) => part !== "models");
 
 const facts = signal(/** @type {import("./health_now.js").Facts | undefined} */ (undefined));
@@ -55,13 +60,24 @@ export const health = screen({
       results.value = {};
       failure.value = "";
     });
-    void check(ON_OPEN);
-    return { view: html`<${HealthPage} />`, refresh, close: stop };
+    state = "opened";
+    const close = () => {
+      state = "closed";
+      stop();
+    };
+    return { view: html`<${HealthPage} />`, refresh, close };
   },
 });
 
+/** @type {"closed" | "opened" | "begun"} */
+let state = "closed";
+
 async function refresh() {
-  facts.value = await ask("health");
+  const now = await ask("health");
+  facts.value = now;
+  if (state !== "opened" || now.why !== undefined) return;
+  state = "begun";
+  void check(ON_OPEN);
 }
 
 function stop() {
@@ -75,17 +91,21 @@ function take(part, added, isOver) {
   results.value = { ...results.value, [part]: { findings, isOver } };
 }
 
-/** @param {readonly string[]} parts */
-async function check(parts) {
+/** @param {readonly string[]} parts @param {{ subject: string, lane: string, model: string }} [only] the only model to test */
+async function check(parts, only) {
   stop();
   const own = new AbortController();
+  // The findings on other models hold.
+  const others = only ? results.value.models?.findings.filter(({ subject }) => subject !== only.subject) : [];
+  const begun = { findings: others ?? [], isOver: false };
+  const { subject: _, ...narrowed } = only ?? {};
   batch(() => {
     running.value = own;
     failure.value = "";
-    results.value = { ...results.value, ...Object.fromEntries(parts.map((part) => [part, NOTHING_YET])) };
+    results.value = { ...results.value, ...Object.fromEntries(parts.map((part) => [part, begun])) };
   });
   try {
-    for await (const line of lines("health/examine", { parts }, own.signal)) {
+    for await (const line of lines("health/examine", { parts, ...narrowed }, own.signal)) {
       if (running.value !== own) return;
       if (line.failure) failure.value = line.failure;
       else if (Object.hasOwn(PARTS, line.part)) take(line.part, line.findings, line.isOver);
@@ -99,9 +119,6 @@ async function check(parts) {
   // What was not checked is not shown as if it were good.
   results.value = Object.fromEntries(Object.entries(results.value).filter(([, { isOver }]) => isOver));
 }
-
-/** @type {Result} */
-const NOTHING_YET = { findings: [], isOver: false };
 
 function HealthPage() {
   const { value } = facts;
@@ -227,7 +244,7 @@ function Part({ part, title, about, result }) {
         )}
         ${result && !result.isOver && html`<li class="busy">Checking …</li>`}
         ${findings.length === 0 && !(result && !result.isOver) && html`
-          <li class="quiet">${result ? "There is nothing to check." : "Not checked yet."}</li>
+          <li class="quiet">${result ? NOTHING[part ?? ""] ?? "There is nothing to check." : "Not checked yet."}</li>
         `}
       </ul>
       <//>
@@ -238,6 +255,9 @@ function Part({ part, title, about, result }) {
 function OneFinding({ finding }) {
   const { level, subject, message, cure } = finding;
   const { words, tone, icon } = LEVELS[level] ?? LEVELS.note;
+  const [, model, lane] = /^model "(.*)" of lane "([^"]*)"$/s.exec(subject) ?? [];
+  const isTrouble = level === "error" || level === "warning";
+  const again = () => check(["models"], { subject, model: model ?? "", lane: lane ?? "" });
   return html`
     <li>
       <span class="level"><${Badge} tone=${tone} icon=${icon}>${words}<//></span>
@@ -245,7 +265,12 @@ function OneFinding({ finding }) {
         <b>${subject}</b> ${message}.
         ${cure && html`<p class="quiet">${cure}.</p>`}
       </div>
-      <${Fixes} finding=${finding} onFixed=${refresh} />
+      <${Fixes} finding=${finding} onFixed=${refresh}>
+        ${model && isTrouble && html`
+          <${Button} disabled=${running.value !==
+            undefined} aria-label=${`Test again: ${subject}`} onClick=${again}>Test again<//>
+        `}
+      <//>
     </li>
   `;
 }

@@ -30,15 +30,16 @@ export function placeOfUpstream(name) {
 
 /** @param {Finding} finding */
 function linkFor({ level, check, subject }) {
-  if (level === "ok" || level === "skipped" && check !== "models-not-asked") return undefined;
+  // The models of an upstream are not asked because of what is found of the upstream itself.
+  if (level === "ok" || level === "skipped" && !/^lane /.test(subject)) return undefined;
   const place = PLACES.find(([words]) => words.test(check));
   if (place) return { words: place[1], href: place[2] };
   const upstream = /^upstream "(.*)"$/.exec(subject)?.[1];
   return upstream === undefined ? undefined : { words: "Open the upstream", href: placeOfUpstream(upstream) };
 }
 
-/** @param {{ finding: Finding, onFixed(): Promise<unknown> }} props */
-export function Fixes({ finding, onFixed }) {
+/** @param {{ finding: Finding, onFixed(): Promise<unknown>, children?: import("./ui.js").Children }} props */
+export function Fixes({ finding, onFixed, children }) {
   const { subject, settings, forget } = finding;
   const link = linkFor(finding);
   const write = () =>
@@ -54,9 +55,9 @@ export function Fixes({ finding, onFixed }) {
       toast(`What ${forget?.model} refuses is forgotten`);
       await onFixed();
     });
-  if (!link && !settings && !forget) return undefined;
   return html`
     <span class="row-actions">
+      ${children}
       ${settings && html`<${Button} aria-label=${`Fix it: ${subject}`} onClick=${write}>Fix it …<//>`}
       ${forget && html`<${Button} aria-label=${`Forget all that ${subject} refuses`} onClick=${forgotten}>Forget<//>`}
       ${link && html`<${ButtonLink} href=${link.href}>${link.words}<//>`}

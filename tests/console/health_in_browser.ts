@@ -83,6 +83,7 @@ async function ended(desk: Desk, script: Script): Promise<void> {
   await page.getByRole("listitem").filter({ hasText: "model one" }).waitFor();
   const { parts, signal } = script.examined!.at(-1)!;
   assertEquals([parts, signal.aborted], [["models"], false]);
+  assertEquals(await page.getByRole("button", { name: /^(Check|Test)/ }).and(page.locator(":enabled")).count(), 0);
   const over = new Promise((resolve) => signal.addEventListener("abort", resolve));
   await openPage(page, "Live");
   await over;
@@ -90,6 +91,18 @@ async function ended(desk: Desk, script: Script): Promise<void> {
   // Another page at the same time gets its own findings, once the first one's are done.
   await openPage(page, "Health");
   await page.getByRole("status").getByText("No problem was found.").waitFor();
+  // A model that was mended is tested alone, and what was found of others stays.
+  const subject = 'model "one" of lane "oss"';
+  const other = { ...OK, subject: 'model "two" of lane "oss"', message: "It answers as well" };
+  script.findings = { models: [{ ...WRONG, subject, settings: undefined }, other] };
+  await page.getByRole("button", { name: "Test the models" }).press("Enter");
+  await page.getByRole("status").getByText("1 problem").waitFor();
+  script.findings = { models: [{ ...OK, subject, message: "It answers again" }] };
+  await page.getByRole("button", { name: `Test again: ${subject}` }).press("Enter");
+  await page.getByRole("status").getByText("No problem was found.").waitFor();
+  await page.getByText("It answers again").waitFor();
+  await page.getByText("It answers as well").waitFor();
+  assertEquals(script.examined!.at(-1)!.only, { lane: "oss", model: "one" });
   await desk.stop();
   await page.getByRole("button", { name: "Check again", exact: true }).click();
   await page.getByRole("alert").getByText("The gateway is not responding").waitFor();
@@ -101,7 +114,7 @@ async function off(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   await openPage(page, "Health");
-  await page.getByText("A program gave this gateway its configuration").last().waitFor();
+  await page.getByText("A program gave this gateway its configuration").waitFor();
   await page.getByRole("list", { name: "Figures of the gateway" }).getByText("ready").waitFor();
   assertEquals(await page.getByRole("button", { name: /^(Check|Test)/ }).count(), 0);
   assertEquals(await faultsOf(page), []);
