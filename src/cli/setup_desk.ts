@@ -59,6 +59,7 @@ export function createSetupDesk(options: SetupDeskOptions): SetupDesk {
     run: async (task, session, signal) => await (await ran(task, session, signal)).json(),
     stream: async (task, session, signal) => (await ran(task, session, signal)).body(),
     examine: (how) => examineHere(options, how),
+    titles: async () => (await import("../programs/connect/titles.ts")).titlesByAgent(),
     restartFor: (text) => restartFor(options, text),
     async use(session, by) {
       const reason = restartFor(options);

@@ -9,7 +9,7 @@ import { clientTools } from "./setup.js";
 import { ago, exactly, inPercent, inShort } from "./words.js";
 
 /**
- * @typedef {{ client: string, running: number, requests: number, errors: number, inputTokens: number, outputTokens: number,
+ * @typedef {{ client: string, title?: string, running: number, requests: number, errors: number, inputTokens: number, outputTokens: number,
  *   lastSeen: number, keys: string[], lanes: string[], models: string[] }} Client
  * @typedef {{ now: number, isKept: boolean, data: Client[] }} Answer
  */
@@ -56,10 +56,14 @@ const COLUMNS = [
     title: "Client",
     isHead: true,
     wide: true,
-    sortBy: ({ client }) => client,
+    sortBy: ({ client, title = client }) => title.toLowerCase(),
     hint: ({ client }) => client,
-    view: ({ client }) =>
-      client === "" ? html`<span class="dim">no name</span>` : html`<a href=${placeOf(client)}>${client}</a>`,
+    view: ({ client, title }) =>
+      client === ""
+        ? html`<span class="dim">no name</span>`
+        : html`<a href=${placeOf(client)}>${title ?? client}</a>${
+          title && html`<small class="dim">${` ${client}`}</small>`
+        }`,
   },
   {
     id: "seen",

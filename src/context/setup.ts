@@ -111,6 +111,8 @@ export interface SetupDesk {
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
   /** Runs the checks of the command `doctor` that this process may do. */
   examine(how: Examining): Promise<void>;
+  /** The titles of known clients, by the names that they give themselves. */
+  titles(): Promise<ReadonlyMap<string, string>>;
   /** Why the gateway could use this text of the file only after a restart. Absent if it can use it now. */
   restartFor(text: string): string | undefined;
   /** Uses the file as it is now, with a restart if it needs one. `by`: the operator. */

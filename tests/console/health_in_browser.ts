@@ -190,12 +190,13 @@ async function connected(desk: Desk): Promise<void> {
   complaints.length = 0;
   await openPage(page, "Clients");
   await page.getByText("No client has asked for anything yet").waitFor();
-  await page.getByText("With Laneway on").first().waitFor();
+  await page.getByRole("heading", { name: "Found on this machine" }).waitFor();
   const ask = async (agent: string, key: string, more: object = {}) => {
     const response = await app.post(CHAT, chatBody(more), { "x-api-key": key, "user-agent": agent });
     await response.text();
   };
   await ask("agent-a/1.0", OPS);
+  await ask("agent-b/7 (linux)", OPS);
   await ask("agent-a/2.0", ENV.GUEST_KEY!);
   await ask("agent-a/2.0", OPS, { model: "nobody-has-it" });
   await ask(EVIL.replaceAll('"', "'"), OPS);
@@ -203,6 +204,8 @@ async function connected(desk: Desk): Promise<void> {
   await openPage(page, "Clients");
   const row = page.getByRole("region", { name: "Connected clients" }).getByRole("row").filter({ hasText: "agent-a" });
   await row.waitFor();
+  // It is known by another name, too.
+  await page.getByRole("rowheader", { name: "Agent B agent-b" }).waitFor();
   const cell = async (name: string) => await row.locator(`[data-column=${name}]`).textContent();
   assertEquals([await cell("requests"), await cell("errors"), await cell("lanes")], ["3", "1", "oss"]);
   assertEquals((await cell("keys"))!.split(", ").sort(), ["anna", "ops"]);
@@ -221,7 +224,7 @@ export const healthCases: Case[] = [
   { name: "budgets are listed by what runs out first", app: withKey, run: budgets },
   {
     name: "clients that are connected are listed with what they use",
-    app: () => newApp({ config: USED, now: Date.now, fetch: () => Promise.resolve(answerWhole()) }),
+    app: () => setupRig({ isFresh: false }, { config: USED }).app,
     run: connected,
   },
 ];

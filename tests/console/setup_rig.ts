@@ -123,6 +123,7 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
         tell(part, [], true);
       }
     },
+    titles: () => Promise.resolve(new Map([["agent-b", "Agent B"]])),
     restartFor: () => script.restart,
     use() {
       script.isFresh = false;

@@ -35,9 +35,12 @@ export async function clients({ gateway, hide }: RequestContext): Promise<Respon
   const book = await usage?.series?.book().catch(() => undefined);
   const isKept = book !== undefined && await addKept(all, book, from, at).then(() => true, () => false);
   if (feed) addLatest(all, feed, from, at, !isKept);
+  const { setupDesk } = await gateway.console!.parts();
+  const titles = await setupDesk?.titles();
   const data = [...all.values()].sort((one, other) => other.lastSeen - one.lastSeen).slice(0, MOST_CLIENTS);
   const view = data.map(({ keys, lanes, models, ...rest }) => ({
     ...rest,
+    title: titles?.get(rest.client),
     keys: [...keys],
     lanes: [...lanes],
     models: [...models],
