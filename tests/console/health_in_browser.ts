@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import { until } from "../support/wait.ts";
 import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS } from "./desk.ts";
 import { type Script, setupRig } from "./setup_rig.ts";
 
@@ -84,9 +85,8 @@ async function ended(desk: Desk, script: Script): Promise<void> {
   const { parts, signal } = script.examined!.at(-1)!;
   assertEquals([parts, signal.aborted], [["models"], false]);
   assertEquals(await page.getByRole("button", { name: /^(Check|Test)/ }).and(page.locator(":enabled")).count(), 0);
-  const over = new Promise((resolve) => signal.addEventListener("abort", resolve));
   await openPage(page, "Live");
-  await over;
+  await until(() => signal.aborted);
   script.waits = undefined;
   // Another page at the same time gets its own findings, once the first one's are done.
   await openPage(page, "Health");
