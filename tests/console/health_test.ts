@@ -113,6 +113,8 @@ Deno.test("health: a gateway inside another program says that it has no checks",
   assertEquals((await examine(app, { parts: ["upstreams"] })).status, 501);
 });
 
+const bySubject = (one: { subject: string }, other: { subject: string }) => one.subject < other.subject ? -1 : 1;
+
 /** A port on which nothing listens. */
 function closedPort(): number {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -170,7 +172,7 @@ Deno.test("health: a launched gateway finds by itself what the command finds, an
         const command = await runLaunched(["doctor", "--json", "--part", "upstreams"], { cwd: folder, env });
         const { findings } = JSON.parse(command.stdout);
         // deno-lint-ignore no-explicit-any
-        const upstreams = (list: any[]) => list.filter(({ subject }) => subject.startsWith("upstream"));
+        const upstreams = (list: any[]) => list.filter(({ subject }) => subject.startsWith("upstream")).sort(bySubject);
         assertEquals(upstreams(all), upstreams(findings));
       });
     });

@@ -78,7 +78,9 @@ export async function examine(
   const hide = hiderFor(secretsOf(loaded.config, examination.platform).map(({ value }) => value));
   const emit: Tell = (part, found, isOver) => tell(part, found.map((one) => masked(one, hide)), isOver);
   // The models of an upstream that cannot be used are not asked.
-  const upstreams = parts.includes("upstreams") || parts.includes("models") ? checkUpstreams(asked) : undefined;
+  const upstreams = parts.includes("upstreams") || parts.includes("models")
+    ? checkUpstreams(asked, (found) => parts.includes("upstreams") && emit("upstreams", found, false))
+    : undefined;
   const checks: Record<Part, () => Finding[] | Promise<Finding[]>> = {
     configuration: () => [...findings, ...checkSecrets(asked)],
     machine: () => checkMachine(examined),
@@ -90,8 +92,8 @@ export async function examine(
   const found = await Promise.all(parts.map(async (part) => {
     const own = await checks[part]();
     examination.signal?.throwIfAborted();
-    // Those of models were emitted one by one.
-    emit(part, part === "models" ? [] : own, true);
+    // Those of upstreams and models were emitted one by one.
+    emit(part, part === "models" || part === "upstreams" ? [] : own, true);
     return own;
   }));
   return found.flat().map((one) => masked(one, hide));

@@ -18,7 +18,11 @@ export interface UpstreamFindings {
   lost: Map<string, string>;
 }
 
-export async function checkUpstreams(examined: Examined): Promise<UpstreamFindings> {
+/** `tell` gets the findings on each upstream as they are made. */
+export async function checkUpstreams(
+  examined: Examined,
+  tell: (findings: readonly Finding[]) => void = () => {},
+): Promise<UpstreamFindings> {
   const { config, plugins, platform } = examined;
   const { drivers, providers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
@@ -47,7 +51,11 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
       return [visit({ name, ...access, takesTokens: secret === "client", listing, provider, level }, examined)];
     },
   );
-  const results = await Promise.all(visits);
+  const results = await Promise.all(visits.map(async (visiting) => {
+    const visit = await visiting;
+    tell(visit.findings);
+    return visit;
+  }));
   for (const { name, isLost, findings } of results) if (isLost) lost.set(name, findings[0]!.message);
   return { findings: results.flatMap(({ findings }) => findings), lost };
 }
