@@ -36,7 +36,7 @@ const wanted = signal("");
 const made = signal(/** @type {{ name: string, key: string } | undefined} */ (undefined));
 
 export const keys = screen({
-  title: "Keys",
+  title: "Keys and teams",
   everyMs: EVERY_MS,
   open() {
     batch(() => {
