@@ -2,10 +2,11 @@
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
 import { withEndsOf } from "./diff.js";
-import { ask, count, h, LoginNeeded, order } from "./dom.js";
+import { ask, count, h, LoginNeeded, order, queryInAddress } from "./dom.js";
 import { empty, go } from "./empty.js";
 import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
+import { pathIn, showSetting } from "./setting_note.js";
 import { suggestions } from "./suggestions.js";
 import { EDITING } from "./switches.js";
 import { turnOn } from "./turn_on.js";
@@ -27,6 +28,7 @@ export const configuration = {
   open(main) {
     const source = h("p", { class: "quiet" });
     const why = h("div");
+    const note = h("div");
     const outcome = h("p", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
     const editor = h("textarea", {
@@ -61,6 +63,7 @@ export const configuration = {
       h("h1", {}, "Configuration"),
       source,
       why,
+      note,
       outcome,
       problem,
       whole,
@@ -138,6 +141,8 @@ export const configuration = {
       if (draft && isFirst) put(draft.text);
       else if (!draft && editor.value !== (now.text ?? "").replace(/\r\n?/g, "\n")) editor.value = now.text ?? "";
       draw();
+      const setting = pathIn(queryInAddress());
+      if (isFirst && setting.length > 0) await showSetting(note, editor, setting);
     };
     editor.addEventListener("input", edited);
     undo.addEventListener("click", async () => {

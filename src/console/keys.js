@@ -6,7 +6,7 @@ import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
 import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
-import { ask, count, order } from "./dom.js";
+import { ask, count, order, queryInAddress } from "./dom.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
 import { LeftOf, TeamForm, Teams } from "./teams.js";
@@ -30,17 +30,20 @@ const answer = signal(/** @type {Answer | undefined} */ (undefined));
 const pages = signal(1);
 /** The dialog that is open. */
 const asked = signal(/** @type {Asked | undefined} */ (undefined));
+/** The key that the address names, until its form was opened. */
+const wanted = signal("");
 /** A key that was just made. */
 const made = signal(/** @type {{ name: string, key: string } | undefined} */ (undefined));
 
 export const keys = screen({
-  title: "Keys",
+  title: "Keys and teams",
   everyMs: EVERY_MS,
   open() {
     batch(() => {
       pages.value = 1;
       asked.value = undefined;
       made.value = undefined;
+      wanted.value = queryInAddress();
     });
     return { view: html`<${KeysPage} />`, refresh, close: () => made.value = undefined };
   },
@@ -56,6 +59,12 @@ async function refresh() {
     whole.next = more.next;
   }
   answer.value = whole;
+  const { value: name } = wanted;
+  wanted.value = "";
+  const key = name && whole.keys.find((one) => one.name === name);
+  if (!key) return;
+  if (key.isStored && whole.why === undefined) asked.value = { kind: "form", key };
+  else location.replace("#configuration?keys");
 }
 
 /** @type {import("./design/table.js").Column<Key>[]} */
@@ -115,7 +124,7 @@ function KeysPage() {
     await attempt(refresh);
   };
   return html`
-    <${Page} title="Keys" actions=${actions}>
+    <${Page} title="Keys and teams" actions=${actions}>
       ${made.value && html`<${Secret} name=${made.value.name} secret=${made.value.key} />`}
       ${value && html`
         ${(value.keys.length === 0 || value.why !== undefined) && html`

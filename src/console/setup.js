@@ -72,9 +72,14 @@ export const setup = {
 };
 
 /** The step that connects clients, as the page that lists them. */
-export const clients = {
+export const clientTools = {
   /** @param {HTMLElement} main */
-  open: (main) => openStep(main, { .../** @type {Step} */ (STEPS.client), title: "Clients" }),
+  open: (main) =>
+    openStep(main, {
+      .../** @type {Step} */ (STEPS.client),
+      title: "Clients",
+      hint: "The programs that use this gateway, and the way to connect more.",
+    }),
 };
 
 /**

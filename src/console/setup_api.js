@@ -94,7 +94,7 @@ function ownHeader() {
 
 /** @param {string} code */
 export async function openWith(code) {
-  const { token } = await (await post("open", { code })).json();
+  const { token } = await (await post("setup/open", { code })).json();
   sessionStorage.setItem(TOKEN, token);
 }
 
@@ -103,7 +103,7 @@ export async function openWith(code) {
  * @param {unknown} body
  */
 export async function act(path, body) {
-  return await (await post(path, body)).json();
+  return await (await post(`setup/${path}`, body)).json();
 }
 
 /**
@@ -111,7 +111,18 @@ export async function act(path, body) {
  * @param {{ client: string, model?: string, lane?: string, key?: string, undo?: boolean, print?: boolean }} body
  */
 export async function* connecting(body) {
-  const response = await post("connect", body);
+  yield* lines("setup/connect", body);
+}
+
+/**
+ * The lines of JSON of an answer, as they come.
+ * @param {string} path below `api/`
+ * @param {unknown} body
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* lines(path, body, signal) {
+  const response = await post(path, body, signal);
   let rest = "";
   for await (const piece of textsIn(response.body)) {
     const lines = (rest + piece).split("\n");
@@ -124,10 +135,12 @@ export async function* connecting(body) {
 /**
  * @param {string} path
  * @param {unknown} body
+ * @param {AbortSignal} [signal]
  */
-async function post(path, body) {
-  const response = await send(`api/setup/${path}`, {
+async function post(path, body, signal) {
+  const response = await send(`api/${path}`, {
     method: "POST",
+    signal,
     headers: {
       accept: "application/json",
       "content-type": "application/json",

@@ -2,11 +2,10 @@
 /// <reference lib="dom" />
 /** How each upstream is. */
 import { html, screen, signal } from "./ui.js";
-import { attempt } from "./actions.js";
-import { toast } from "./design/overlays.js";
-import { Badge, Button, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
+import { Badge, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
-import { ask, count, order } from "./dom.js";
+import { ask, count } from "./dom.js";
+import { UpstreamHealth } from "./upstream_health.js";
 import { ago, exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
@@ -17,8 +16,7 @@ const EVERY_MS = 2_000;
  *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string },
  *   refused?: Part[] }} Upstream
  * @typedef {{ status: string, requestsRunning: number, streamsOpen: number, webSocketsOpen: number, memoryBytes: number,
- *   upstreams: Upstream[] }} Status
- * @typedef {Part & { upstream: string, isFirst: boolean }} Refused
+ *   upstreams: Upstream[], past?: import("./upstream_health.js").Past }} Status
  */
 
 /** @type {import("@preact/signals").Signal<Status | undefined>} */
@@ -72,23 +70,8 @@ const COLUMNS = [
   },
 ];
 
-/** @type {import("./design/table.js").Column<Refused>[]} */
-const REFUSED = [
-  { id: "upstream", roomy: true, title: "Upstream", view: ({ upstream }) => upstream },
-  { id: "model", title: "Model", wide: true, hint: ({ model }) => model, view: ({ model }) => model },
-  { id: "part", title: "Relaxation", view: ({ part }) => html`<code>${part}</code>` },
-  { id: "kind", roomy: true, title: "Kind", view: ({ kind }) => kind },
-  { id: "holds", roomy: true, title: "Holds for", view: ({ holdsFor }) => holdsFor },
-  { id: "until", title: "Until", hint: ({ until }) => exactly(until), view: ({ until }) => ago(until) },
-  // A model is forgotten as a whole, so it has one button.
-  { id: "actions", title: "", view: (part) => part.isFirst && html`<${Forget} part=${part} />` },
-];
-
 function UpstreamsPage() {
   const { value } = status;
-  const refused = (value?.upstreams ?? []).flatMap(({ name, refused = [] }) =>
-    refused.map((part, at) => ({ ...part, upstream: name, isFirst: refused[at - 1]?.model !== part.model }))
-  );
   const add = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
   const actions = html`
     <${ButtonLink} href="#setup?models">Add model<//>
@@ -124,18 +107,7 @@ function UpstreamsPage() {
             `}
         <//>
       `}
-      ${refused.length > 0 && html`
-        <${Card} flush>
-          <${DataTable}
-            label="Refusals"
-            caption="What models were found to refuse"
-            columns=${REFUSED}
-            items=${refused}
-            keyOf=${(/** @type {Refused} */ { upstream, model, kind, part, holdsFor }) =>
-              [upstream, model, kind, part, holdsFor].join("\n")}
-          />
-          <//>
-      `}
+      ${value && html`<${UpstreamHealth} upstreams=${value.upstreams} past=${value.past} onForgotten=${refresh} />`}
     <//>
   `;
 }
@@ -157,15 +129,4 @@ function State(upstream) {
       <a href="#setup?upstream">Enter it</a>
     `
   }`;
-}
-
-/** @param {{ part: Refused }} props */
-function Forget({ part: { upstream, model } }) {
-  const forget = () =>
-    attempt(async () => {
-      await order("upstreams/forget", { upstream, model });
-      await refresh();
-      toast(`What ${model} refuses is forgotten`);
-    });
-  return html`<${Button} aria-label=${`Forget all that ${model} of ${upstream} refuses`} onClick=${forget}>Forget all<//>`;
 }

@@ -28,6 +28,7 @@ export function inDollars(dollars) {
 export function inPercent(part, whole) {
   if (whole === 0) return "–";
   const value = (part / whole) * 100;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} %`;
 }
 
@@ -42,8 +43,29 @@ export function ago(time, now = Date.now()) {
   return ways.format(-seconds, "second");
 }
 
+/** How long something has lasted, in its two largest units: 3 d 4 h. @param {number} ms */
+export function inSpan(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const units = /** @type {const} */ ([["d", 86_400, 1e9], ["h", 3_600, 24], ["min", 60, 60], ["s", 1, 60]]);
+  const parts = units.map(([unit, size, most]) => [Math.floor(seconds / size) % most, unit]);
+  const first = parts.findIndex(([value]) => value !== 0);
+  return parts.slice(Math.max(0, first), first + 2).filter(([value]) => value !== 0).map((part) => part.join(" ")).join(
+    " ",
+  ) || "0 s";
+}
+
+/** Bytes as people buy them. @param {number} bytes */
+export function inBytes(bytes) {
+  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
+}
+
 /** The whole time, for whoever points at a short one. @param {string | number} time */
 export function exactly(time) {
   if (Number.isNaN(new Date(time).getTime())) return "";
   return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
+}
+
+/** The path of a setting: `*` stands for a name that somebody chooses, and `#` for a place in a list. @param {readonly string[]} path */
+export function settingInWords(path) {
+  return path.map((name) => name === "*" ? "<name>" : name).join(".").replaceAll(/\.#(?=\.|$)/g, "[]");
 }

@@ -5,6 +5,7 @@ import type { Caller } from "../http/auth.ts";
 import type { LoginBegun } from "../http/oidc_login.ts";
 import type { ConsoleSessions, SessionHolder } from "../state/console_sessions.ts";
 import type { Keyring } from "../state/keyring.ts";
+import type { Store } from "../state/store.ts";
 import type { SetupDesk, SetupFacts } from "./setup.ts";
 
 export interface ConsoleParts {
@@ -20,8 +21,18 @@ export interface ConsoleParts {
   /** Absent if a program passed the configuration to the gateway. */
   configuration?: ConfigurationDesk;
   setup: SetupFacts;
+  health: HealthFacts;
   /** Absent if a program passed the configuration to the gateway. */
   setupDesk?: SetupDesk;
+}
+
+/** The facts about this process for the page of its health. */
+export interface HealthFacts {
+  /** The place of the store, for people: `in memory`. */
+  place: string;
+  /** The latest loss of the store, in one sentence. */
+  loss(): string | undefined;
+  store: Store;
 }
 
 /** The configuration file, and what operators can do with it. */

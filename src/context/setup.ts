@@ -1,4 +1,5 @@
 /** The parts of the console's guide: facts about the configuration, and the launcher that runs commands for it. */
+import type { Store } from "../state/store.ts";
 
 /** An upstream of the running configuration. */
 export interface SetupUpstream {
@@ -43,12 +44,28 @@ export interface SetupFacts {
   hub?: { title: string; keysAt: string };
 }
 
+/** The groups of checks of the command `doctor`, in the order of a request's path. */
+export type HealthPart = "configuration" | "machine" | "login" | "upstreams" | "models" | "clients";
+
+export interface Examining {
+  parts: readonly HealthPart[];
+  /** The only lane or model to check. */
+  only: { lane?: string; model?: string };
+  store: Store;
+  /** Aborted when nobody waits for the findings any more. */
+  signal: AbortSignal;
+  /** Takes findings as they are made. `isOver`: nothing more comes of this part. */
+  tell(part: HealthPart, findings: readonly object[], isOver: boolean): void;
+}
+
 /** One command that the launcher runs, as `init` and `connect` take it. */
 export type SetupTask =
   | { do: "find" }
   | { do: "check"; source: object }
   | { do: "plan"; answers: object }
   | { do: "write"; answers: object; version: string }
+  /** The checks that need files which the gateway may not read. */
+  | { do: "examine" }
   | {
     do: "connect";
     client: string;
@@ -92,6 +109,10 @@ export interface SetupDesk {
     session: string | undefined,
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  /** Runs the checks of the command `doctor` that this process may do. */
+  examine(how: Examining): Promise<void>;
+  /** The titles of known clients, by the names that they give themselves. */
+  titles(): Promise<ReadonlyMap<string, string>>;
   /** Why the gateway could use this text of the file only after a restart. Absent if it can use it now. */
   restartFor(text: string): string | undefined;
   /** Uses the file as it is now, with a restart if it needs one. `by`: the operator. */

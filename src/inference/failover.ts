@@ -87,7 +87,9 @@ function planFailover(
     },
     onServed(where) {
       const since = asked.get(where);
-      if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
+      if (since !== undefined) {
+        meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since, at: now() });
+      }
       const attempt = requestLog.serve(where);
       requestLog.capture?.event("served", targetName(where));
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);

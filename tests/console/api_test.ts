@@ -103,7 +103,7 @@ Deno.test("console: what each page loads is small", async () => {
   const app = keyed();
   const listed = await Deno.readTextFile(new URL("../../src/console/frame/pages.js", import.meta.url));
   const pages = [...listed.matchAll(/import\("\.\.\/([\w./]+)"\)/g)].map(([, name]) => name!);
-  assertEquals(pages.length, 13);
+  assertEquals(pages.length, 15);
   for (const page of pages) {
     const loaded = new Set(["", "all.css", ...await loadedWith(app, "app.js"), ...await loadedWith(app, page)]);
     let bytes = 0;

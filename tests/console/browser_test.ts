@@ -9,6 +9,7 @@ import { inspectCases } from "./inspect_in_browser.ts";
 import { designCases } from "./design_in_browser.ts";
 import { frameCases } from "./frame_in_browser.ts";
 import { fidelityCases } from "./fidelity_in_browser.ts";
+import { healthCases } from "./health_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
@@ -39,6 +40,7 @@ const cases: Case[] = [
   ...frameCases,
   ...fidelityCases,
   ...configurationCases,
+  ...healthCases,
   ...keyCases,
   ...liveCases,
   ...listCases,

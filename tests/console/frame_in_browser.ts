@@ -7,7 +7,8 @@ import { type Case, type Desk, faultsOf, logIn, openPage, OPS } from "./desk.ts"
 
 const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
 
-const app = () => newApp({ config: KEYED, now: Date.now, fetch: () => Promise.resolve(answerWhole()) });
+const app = () =>
+  newApp({ config: { ...KEYED, console: { record: {} } }, now: Date.now, fetch: () => Promise.resolve(answerWhole()) });
 
 const widthOf = (page: Page) => page.locator("#sidebar").evaluate(({ clientWidth }) => clientWidth);
 
@@ -55,7 +56,8 @@ async function search(desk: Desk): Promise<void> {
   const { page, app, complaints } = desk;
   await logIn(desk);
   complaints.length = 0;
-  const response = await app.post(CHAT, chatBody(), { "x-api-key": OPS });
+  const headers = { "x-api-key": OPS, "x-claude-code-session-id": "agent-session" };
+  const response = await app.post(CHAT, chatBody(), headers);
   await response.text();
   await page.keyboard.press("/");
   const input = page.getByRole("combobox", { name: /^Search/ });
@@ -75,7 +77,25 @@ async function search(desk: Desk): Promise<void> {
   await page.getByRole("option", { name: "ops Key" }).waitFor();
   await input.fill("fake");
   await page.getByRole("option", { name: "fake Upstream" }).waitFor();
+  // Settings are found by their names and by what is said of them.
+  await input.fill("monday");
+  await page.getByRole("option", { name: /^budget.period .* Setting$/ }).waitFor();
+  await input.fill("retry.rounds");
+  const setting = page.getByRole("option", { name: /^retry.rounds How often .* Setting$/ });
+  await setting.waitFor();
+  assertEquals(await setting.getAttribute("aria-selected"), "true");
+  assertEquals(await input.getAttribute("aria-activedescendant"), await setting.getAttribute("id"));
+  assertEquals(await page.getByRole("dialog").getByRole("status").textContent(), "1 found");
+  await input.fill("agent-session");
+  await page.getByRole("option", { name: /^agent-session .*Session$/ }).waitFor();
+  await input.fill("zzqx");
+  await page.getByText("Nothing has that name.").waitFor();
+  assertEquals(await input.getAttribute("aria-expanded"), "false");
   await input.fill("oss");
+  await page.getByRole("option", { name: /^lanes / }).waitFor();
+  await page.keyboard.press("PageDown");
+  await page.getByRole("option", { name: /^lanes /, selected: true }).waitFor();
+  await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
   assertEquals(await page.getByRole("option", { selected: true }).textContent(), "oss/sandboxModel");
   await page.keyboard.press("Escape");
@@ -84,6 +104,12 @@ async function search(desk: Desk): Promise<void> {
   await page.getByLabel("Filter").press("/");
   assertEquals(await page.getByLabel("Filter").inputValue(), "/");
   assertEquals([await input.count(), complaints], [0, []]);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("retry.rounds");
+  await setting.waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Setting retry.rounds" }).getByText("How often each target").waitFor();
+  assertEquals(await faultsOf(page), []);
 }
 
 /** A page whose modules do not come says so, and comes when it is opened again. */

@@ -25,7 +25,7 @@ const statusWith = async ({ app }: Desk, key: string) => {
 
 async function openKeys(desk: Desk): Promise<void> {
   await logIn(desk);
-  await openPage(desk.page, "Keys");
+  await openPage(desk.page, "Keys and teams");
   await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
 }
 
@@ -50,7 +50,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   const row = page.getByRole("row", { name: NAME });
   await row.getByText("tokens per day: 5,000").waitFor();
   await row.getByText("$2.50 of $2.50 left (").waitFor();
-  assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys · Laneway"]);
+  assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys and teams · Laneway"]);
   await page.getByRole("button", { name: "Done" }).click();
   await page.reload();
   await row.waitFor();

@@ -24,10 +24,12 @@ const PAGES: readonly [name: string, seen: string][] = [
   ["Upstreams", "tbody tr"],
   ["Models", "tbody tr"],
   ["Clients", "dl"],
-  ["Keys", "tbody tr"],
+  ["Keys and teams", "tbody tr"],
+  ["Budgets", ".budgets li"],
   ["Configuration", "textarea"],
   // Its tables take the gateway seconds where the machine is busy.
   ["Fidelity", "select option"],
+  ["Health", ".findings li"],
 ];
 
 async function all(desk: Desk): Promise<void> {

@@ -68,9 +68,9 @@ async function takeAll(opened: Browser): Promise<void> {
     await take(page, "console-live-phone");
     await page.emulateMedia({ colorScheme: "light" });
     await page.setViewportSize(WIDE);
-    for (const name of ["Upstreams", "Models", "Keys"]) {
+    for (const name of ["Upstreams", "Models", "Keys and teams"]) {
       await openPage(page, name, "tbody tr");
-      await take(page, `console-${name.toLowerCase()}`);
+      await take(page, `console-${name.toLowerCase().replace(" and teams", "")}`);
     }
     await openPage(page, "Usage", ".chart canvas");
     await page.getByRole("button", { name: "7 days" }).click();

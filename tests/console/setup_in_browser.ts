@@ -254,7 +254,7 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
     Live: "No request has arrived since the gateway started.",
     Inspect: "Nothing is recorded.",
     Usage: "Usage is not recorded.",
-    Keys: "There are no keys",
+    "Keys and teams": "There are no keys",
     Playground: "Only the sandbox answers now",
   };
   await page.goto(`${url}/console/#live`);

@@ -129,7 +129,7 @@ async function addModel(page: Page): Promise<void> {
 
 /** From no keys to a key for a team, with a budget. */
 async function teamKey(page: Page, operatorKey: string): Promise<void> {
-  await link(page, "Keys").click();
+  await link(page, "Keys and teams").click();
   await button(page, "Create keys here …").click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText('+   "storedKeys": true').waitFor();

@@ -1,5 +1,5 @@
 /** The page of upstreams in a browser. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
 import { type Case, type Desk, faultsOf, logIn, openPage, OPS } from "./desk.ts";
@@ -13,6 +13,7 @@ const app = () =>
     now: Date.now,
     async fetch(input, init) {
       const body = await new Request(input, init).json();
+      if (body.user === "unlucky") return Response.json({ error: { message: "Broken" } }, { status: 500 });
       const field = ["top_k", "min_p"].find((name) => name in body);
       if (field === undefined) return answerWhole();
       return Response.json({ error: { message: `Unrecognized request argument: ${field}` } }, { status: 400 });
@@ -26,6 +27,7 @@ async function forgotten(desk: Desk): Promise<void> {
     const response = await desk.app.post(CHAT, chatBody({ [field]: 0.5 }), { "x-api-key": OPS });
     await response.text();
   }
+  await (await desk.app.post(CHAT, chatBody({ user: "unlucky" }), { "x-api-key": OPS })).text();
   await logIn(desk);
   complaints.length = 0;
   await openPage(page, "Upstreams");
@@ -39,6 +41,10 @@ async function forgotten(desk: Desk): Promise<void> {
   await page.getByRole("button", { name: "Forget all that org/model of fake refuses" }).press("Enter");
   for (const one of [row, other]) await one.waitFor({ state: "detached" });
   assertEquals(await page.getByText("What models were found to refuse").isVisible(), false);
+  const strip = page.getByRole("img", { name: "fake in the last six hours: 3 calls, 33 % failed" });
+  await strip.waitFor();
+  const title = await strip.locator(".called").getAttribute("title");
+  assertMatch(title!, /^\d\d:\d\d to \d\d:\d\d: 2 answered, 1 failed$/);
   const status = await (await desk.app.get("/status", { "x-api-key": OPS })).json();
   assertEquals([status.upstreams[0].refused, complaints], [undefined, []]);
 }

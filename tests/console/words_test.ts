@@ -4,7 +4,16 @@ import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
 import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
-import { ago, inDollars, inPercent, inShort, inTime } from "../../src/console/words.js";
+import {
+  ago,
+  inBytes,
+  inDollars,
+  inPercent,
+  inShort,
+  inSpan,
+  inTime,
+  settingInWords,
+} from "../../src/console/words.js";
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
   assertEquals([undefined, 0, 999.4, 1_234, 61_000].map(inTime), ["–", "0 ms", "999 ms", "1.23 s", "1 min 1 s"]);
@@ -131,4 +140,13 @@ Deno.test("console: the choices of usage stand in the address, whatever somebody
 Deno.test("console: a change is said in percent, if there is anything to compare with", () => {
   assertEquals([changeOf(15, 10), changeOf(5, 10), changeOf(10, 10)], ["+50 %", "−50 %", "±0 %"]);
   assertEquals([changeOf(5, 0), changeOf(null, 5), changeOf(5, undefined)], [undefined, undefined, undefined]);
+});
+
+Deno.test("words: how long something lasts, how large it is, and the name of a setting", () => {
+  const spans = [0, 42_000, 60_000, 3_725_000, 273_600_000, -5].map(inSpan);
+  assertEquals(spans, ["0 s", "42 s", "1 min", "1 h 2 min", "3 d 4 h", "0 s"]);
+  assertEquals([inBytes(204_400_000), inBytes(2_140_000_000)], ["204 MB", "2.1 GB"]);
+  assertEquals(inPercent(1, 100_000), "< 0.1 %");
+  assertEquals(settingInWords(["keys", "#", "budget"]), "keys[].budget");
+  assertEquals(settingInWords(["upstreams", "*", "relax"]), "upstreams.<name>.relax");
 });

@@ -61,13 +61,19 @@ export const PAGES = {
     title: "Clients",
     icon: "plug",
     group: "Build",
-    load: async () => (await import("../setup.js")).clients,
+    load: async () => (await import("../clients.js")).clients,
   },
   keys: {
-    title: "Keys",
+    title: "Keys and teams",
     icon: "key-round",
     group: "Manage",
     load: async () => (await import("../keys.js")).keys,
+  },
+  budgets: {
+    title: "Budgets",
+    icon: "wallet",
+    group: "Manage",
+    load: async () => (await import("../budgets_page.js")).budgetsPage,
   },
   configuration: {
     title: "Configuration",
@@ -80,6 +86,12 @@ export const PAGES = {
     icon: "scale",
     group: "Manage",
     load: async () => (await import("../fidelity.js")).fidelity,
+  },
+  health: {
+    title: "Health",
+    icon: "heart-pulse",
+    group: "Manage",
+    load: async () => (await import("../health.js")).health,
   },
   // It is in no group, so that nothing leads to it: it is for those who work on the console.
   design: { title: "Design", icon: "boxes", load: async () => (await import("../design/gallery.js")).gallery },

@@ -1,20 +1,24 @@
 // @ts-check
 /// <reference lib="dom" />
-/** The search over everything: pages, requests, models, keys and upstreams. */
-import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
+/** The search over everything: pages, requests, sessions, models, keys, upstreams and settings. */
+import { html, signal, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
 import { Icon } from "../design/parts.js";
+import { ago, settingInWords } from "../words.js";
 import { setTheme } from "./choices.js";
 import { PAGES } from "./pages.js";
 
-/** @typedef {{ title: string, kind: string, icon: string, href?: string, run?(): void }} Found */
+/** @typedef {{ title: string, kind: string, icon: string, href?: string, run?(): void, about?: string }} Found */
 
 /** How many of each kind are listed. */
 const MOST_FOUND = 6;
 /** The kinds of things, in the order in which they are listed. */
-const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Request"];
+const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Setting", "Session", "Request"];
 /** The kinds that are listed before anything is written. */
 const KINDS_AT_FIRST = new Set(["Page", "Action"]);
+
+/** How many rows a page of the list is. */
+const PAGE = 6;
 
 const isOpen = signal(false);
 
@@ -68,6 +72,26 @@ const SOURCES = [
     }));
   },
   async () => {
+    const { settings } = await ask("configuration/settings");
+    return settings.map((/** @type {{ path: string, description?: string }} */ { path, description }) => ({
+      title: settingInWords(path.split(".")),
+      kind: "Setting",
+      icon: "settings-2",
+      href: `#configuration?${encodeURIComponent(path)}`,
+      about: description,
+    }));
+  },
+  async () => {
+    const { data } = await ask("sessions");
+    return data.map((/** @type {import("../sessions.js").Session} */ { id, name, client, key, models, ended }) => ({
+      title: [name ?? "Session", client, key, models[0]].filter(Boolean).join(" "),
+      kind: "Session",
+      icon: "messages-square",
+      href: `#sessions?${encodeURIComponent(id)}`,
+      about: ago(ended),
+    }));
+  },
+  async () => {
     const { ended, isRecorded } = await ask("live?feed=&since=0");
     return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, model, status }) => ({
       title: [id, model, status].filter(Boolean).join(" "),
@@ -85,8 +109,22 @@ const SOURCES = [
 function matching(all, text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return all.filter(({ kind }) => KINDS_AT_FIRST.has(kind));
-  const found = all.filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word)));
+  const hasAll = (/** @type {string} */ text) => words.every((word) => text.toLowerCase().includes(word));
+  // A name says more than its description.
+  const named = all.filter(({ title, kind }) => hasAll(`${title} ${kind}`));
+  const described = all.filter((one) => !named.includes(one) && hasAll(`${one.title} ${one.kind} ${one.about ?? ""}`));
+  const found = [
+    ...named.toSorted(({ title: one }, { title: other }) => closeness(one, words) - closeness(other, words)),
+    ...described,
+  ];
   return KINDS.flatMap((kind) => found.filter((one) => one.kind === kind).slice(0, MOST_FOUND));
+}
+
+/** How far a title is from what was written: the last part of a setting's name counts most. @param {string} title @param {readonly string[]} words */
+function closeness(title, words) {
+  const last = title.split(".").at(-1)?.toLowerCase() ?? "";
+  const text = words.join(" ");
+  return last === text ? 0 : last.startsWith(text) ? 1 : last.includes(text) ? 2 : 3;
 }
 
 export function Palette() {
@@ -119,7 +157,7 @@ function OpenPalette() {
     }
     return () => void (isGone = true);
   }, []);
-  const found = matching([...OWN, ...more], text);
+  const found = useMemo(() => matching([...OWN, ...more], text), [more, text]);
   const close = () => isOpen.value = false;
   const choose = (/** @type {Found | undefined} */ one) => {
     if (!one) return;
@@ -129,10 +167,16 @@ function OpenPalette() {
   };
   const press = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter") return choose(found[at]);
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || found.length === 0) return;
+    if (found.length === 0) return;
+    const last = found.length - 1;
+    const next = {
+      ArrowDown: at === last ? 0 : at + 1,
+      ArrowUp: at === 0 ? last : at - 1,
+      PageDown: Math.min(last, at + PAGE),
+      PageUp: Math.max(0, at - PAGE),
+    }[event.key];
+    if (next === undefined) return;
     event.preventDefault();
-    const next = (at + step + found.length) % found.length;
     setAt(next);
     document.getElementById(`found-${next}`)?.scrollIntoView({ block: "nearest" });
   };
@@ -144,12 +188,13 @@ function OpenPalette() {
         <input
           type="text"
           role="combobox"
-          aria-label="Search pages, requests, models, keys and upstreams"
-          aria-expanded="true"
+          aria-label="Search pages, requests, sessions, models, keys, upstreams and settings"
+          aria-expanded=${String(found.length > 0)}
+          aria-autocomplete="list"
           aria-controls="found"
           aria-activedescendant=${found.length > 0 ? `found-${at}` : undefined}
           autocomplete="off"
-          placeholder="Pages, requests, models, keys …"
+          placeholder="Pages, requests, models, keys, settings …"
           autofocus
           value=${text}
           onInput=${(/** @type {any} */ { currentTarget }) => (setText(currentTarget.value), setAt(0))}
@@ -162,15 +207,18 @@ function OpenPalette() {
             <li
               role="option"
               id=${`found-${index}`}
-              key=${`${one.kind} ${one.title}`}
+              key=${`${one.kind} ${one.href ?? one.title}`}
               aria-selected=${String(index === at)}
               onPointerMove=${() => index !== at && setAt(index)}
               onClick=${() => choose(one)}
-            ><${Icon} name=${one.icon} /><span>${one.title}</span><span class="quiet">${one.kind}</span></li>
+            ><${Icon} name=${one.icon} /><span>${one.title}${one.about && html`
+              <small class="quiet">${` ${one.about}`}</small>
+            `}</span><span class="quiet">${one.kind}</span></li>
           `
         )}
       </ul>
       ${found.length === 0 && html`<p class="empty">Nothing has that name.</p>`}
+      <p class="visually-hidden" role="status">${text && `${found.length} found`}</p>
     </dialog>
   `;
 }

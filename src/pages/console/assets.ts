@@ -7,6 +7,8 @@ import configurationStyle from "../../console/configuration.css" with { type: "t
 import configuration from "../../console/configuration.js" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
 import chart from "../../console/design/chart.js" with { type: "text" };
+import clients from "../../console/clients.js" with { type: "text" };
+import setting_note from "../../console/setting_note.js" with { type: "text" };
 import code from "../../console/design/code.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
 import gallery from "../../console/design/gallery.js" with { type: "text" };
@@ -83,9 +85,15 @@ import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
+import upstream_health from "../../console/upstream_health.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
+import budgets_page from "../../console/budgets_page.js" with { type: "text" };
+import healthStyle from "../../console/health.css" with { type: "text" };
+import health from "../../console/health.js" with { type: "text" };
+import health_fixes from "../../console/health_fixes.js" with { type: "text" };
+import health_now from "../../console/health_now.js" with { type: "text" };
 import usage_charts from "../../console/usage_charts.js" with { type: "text" };
 import usage_view from "../../console/usage_view.js" with { type: "text" };
 import words from "../../console/words.js" with { type: "text" };
@@ -98,8 +106,10 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   app,
   as_code: asCode,
   budgets,
+  budgets_page,
   by_hand,
   chat_models,
+  clients,
   configuration,
   curl,
   "design/chart": chart,
@@ -123,6 +133,9 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "frame/pages": pages,
   "frame/palette": palette,
   "frame/sidebar": sidebar,
+  health,
+  health_fixes,
+  health_now,
   inspect,
   inspect_parts,
   inspect_request,
@@ -151,6 +164,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   session_words,
   sessions,
   review,
+  setting_note,
   setup,
   setup_api,
   setup_clients,
@@ -169,6 +183,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   timeline,
   turn_on,
   ui,
+  upstream_health,
   upstreams,
   usage,
   usage_charts,
@@ -181,6 +196,7 @@ const STYLES: Readonly<Record<string, string>> = {
   "design/components": components,
   "design/tokens": tokens,
   "frame/frame": frame,
+  health: healthStyle,
   inspect: inspectStyle,
   playground: playStyle,
   sessions: sessionStyle,

@@ -11,7 +11,7 @@ import { GatewayError } from "../../errors.ts";
 import { isLocalCall } from "../../http/auth.ts";
 import { digestOf } from "../../util/digest.ts";
 import { runSliced } from "../../util/sliced_work.ts";
-import { completionAt } from "./completion.ts";
+import { allSettings, completionAt } from "./completion.ts";
 
 const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
 /** The first number of a hidden secret in the former text. Numbers in the present text are smaller. */
@@ -57,6 +57,11 @@ export async function applyConfiguration(context: RequestContext, body: JsonObje
 /** The names and values that are allowed at `?path=`, a JSON array of names and numbers. */
 export function completeConfiguration({ url }: RequestContext): Response {
   return Response.json(completionAt(pathIn(url?.searchParams.get("path") ?? "[]")));
+}
+
+/** All settings with their descriptions, to be searched. */
+export function listSettings(): Response {
+  return Response.json({ settings: allSettings() });
 }
 
 function pathIn(text: string): (string | number)[] {

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../canonical/json.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
+import { STRETCH_MS, STRETCHES } from "../../observe/meter.ts";
 import { forget, recallAll } from "../../upstream/learnt.ts";
 import { processStatus } from "../worker_report.ts";
 
@@ -42,7 +43,17 @@ export function live(
 
 export async function status({ gateway }: RequestContext): Promise<Response> {
   await recallAll(gateway.upstreams.values());
-  return Response.json(processStatus(gateway));
+  const { clocks: { now }, observe: { meter, usage } } = gateway;
+  const upstreams = Object.fromEntries(
+    Array.from(gateway.upstreams.keys(), (name) => [
+      name,
+      Array.from(meter?.upstreams.get(name)?.past ?? [], ([at, counts]) => [at, ...counts]),
+    ]),
+  );
+  // Usage also has what was before this process.
+  const isKept = usage?.series !== undefined;
+  const past = { now: now(), stretchMs: STRETCH_MS, stretches: STRETCHES, isKept, upstreams };
+  return Response.json({ ...processStatus(gateway), past });
 }
 
 const forgetSchema = z.strictObject({ upstream: z.string(), model: z.string().optional() });

@@ -11,10 +11,18 @@ import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
 import { ASSETS } from "./assets.ts";
-import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
+import { clients } from "./clients.ts";
+import {
+  applyConfiguration,
+  checkConfiguration,
+  completeConfiguration,
+  listSettings,
+  readConfiguration,
+} from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { examine, health } from "./health.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
@@ -31,6 +39,7 @@ const LONG: ReadonlySet<string> = new Set([
   "record/text",
   "record/understood",
   "records",
+  "clients",
   "configuration",
   "series",
   "session/turn",
@@ -39,7 +48,9 @@ const slots = new Slots(1);
 
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  clients,
   fidelity,
+  health,
   live,
   models,
   record,
@@ -56,6 +67,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  "configuration/settings": listSettings,
   setup: readSetup,
 };
 
@@ -74,6 +86,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
   "upstreams/forget": forgetRefusals,
+  "health/examine": examine,
   "setup/open": setUp("open"),
   "setup/find": setUp("find"),
   "setup/check": setUp("check"),
