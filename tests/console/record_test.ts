@@ -184,7 +184,7 @@ Deno.test("record: a secret is hidden however JSON spells it, where a text is cu
   await (await app.post("/oss/v1/responses", `${before}${input}${last}-and-kept"}]}`, ops)).text();
   const { data } = await (await app.get("/console/api/records", ops)).json();
   assertEquals(data.length, 3);
-  const pages = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+  const pages = ["record?id=", "record/understood?id=", "record/answer?id=", "record/text?part=request&id="];
   const secrets = [...Object.values(ENV), ...Object.values(ENV).map(spelled)];
   for (const { id } of data) {
     for (const page of [...pages, "record/text?part=call.0.answer&id="]) {
@@ -217,7 +217,7 @@ async function withManyServers(servers: number, credentials: number): Promise<{ 
   return { app, id };
 }
 
-const LOOKS = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+const LOOKS = ["record?id=", "record/understood?id=", "record/answer?id=", "record/text?part=request&id="];
 
 Deno.test("record: a request with thousands of credentials costs one pass over its texts to look at or to explain", async () => {
   const { app, id } = await withManyServers(500, 11);

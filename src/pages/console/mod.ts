@@ -10,6 +10,7 @@ import { toText } from "../../std/streams/to_text.ts";
 import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
+import { readAnswer } from "./answer_read.ts";
 import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
@@ -27,6 +28,7 @@ import { understood } from "./understood.ts";
 /** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
+  "record/answer",
   "record/request",
   "record/text",
   "record/understood",
@@ -43,6 +45,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   live,
   models,
   record,
+  "record/answer": readAnswer,
   "record/request": requestAgain,
   "record/text": recordedText,
   "record/understood": understood,
