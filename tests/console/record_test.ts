@@ -301,6 +301,39 @@ Deno.test("record: a turn of a WebSocket has its status in the list", async () =
   assertEquals([path, status], ["/oss/v1/responses", 200]);
 });
 
+Deno.test("record: how long a call waited for its turn at a busy upstream", async () => {
+  let time = 1_000;
+  const held = Promise.withResolvers<Response>();
+  const asked = Promise.withResolvers<void>();
+  let calls = 0;
+  const upstreams = {
+    fake: { ...CONFIG.upstreams!.fake!, concurrency: { running: 1, waiting: 5 } },
+  } as ConfigInput["upstreams"];
+  const app = recorder({
+    now: () => time,
+    config: { ...CONFIG, ...RECORD, upstreams },
+    fetch() {
+      if (++calls > 1) return Promise.resolve(answerWhole());
+      asked.resolve();
+      return held.promise;
+    },
+  });
+  const first = app.post(CHAT, chatBody());
+  await asked.promise;
+  const second = app.post(CHAT, chatBody());
+  const waiting = async () => (await (await app.get("/status")).json()).upstreams[0].waiting;
+  while (await waiting() !== 1) await yieldToEventLoop();
+  time += 250;
+  held.resolve(answerWhole());
+  for (const response of await Promise.all([first, second])) await response.text();
+  const { data } = await (await app.get("/console/api/records")).json();
+  const events = await Promise.all(
+    data.map(async ({ id }: { id: string }) => (await (await app.get(`/console/api/record?id=${id}`)).json()).events),
+  );
+  const waited = events.flat().filter(({ what }) => what === "queued");
+  assertEquals(waited, [{ at: 250, from: 0, what: "queued", name: "fake/org/model" }]);
+});
+
 Deno.test("record: nothing is kept where it is not asked for, and no more than is asked for", async () => {
   const off = newApp({ fetch: () => Promise.resolve(answerWhole()) });
   await (await off.post(CHAT, chatBody())).text();

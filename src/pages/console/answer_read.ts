@@ -12,7 +12,7 @@ import type { Gateway } from "../../context/gateway.ts";
 import type { Capture } from "../../context/capture.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import type { AnswerContext } from "../../contract/context.ts";
-import type { Driver, Target, UpstreamOperation } from "../../contract/driver.ts";
+import type { Driver, Target } from "../../contract/driver.ts";
 import type { Frame } from "../../contract/frame.ts";
 import type { Emit, Framing, StreamReader } from "../../contract/stream.ts";
 import { framesIn } from "../../upstream/frames.ts";
@@ -84,27 +84,35 @@ function lastAsked(messages: readonly Message[]): Message[] {
   return messages.slice(from).filter(({ role }) => role !== "system");
 }
 
-/** What a program that speaks the client's wire reads. The upstreams' answers if the gateway cannot read that wire. */
+/** Reads the answer as a program that speaks the client's wire does. */
 async function readBy(one: Capture, parsed: Parsed | undefined, gateway: Gateway): Promise<Read | undefined> {
   const { answer, entry } = one;
   const status = one.status ?? entry?.status;
   if (status === undefined || answer.length === 0) return undefined;
   const text = new TextDecoder().decode(answer.bytes());
-  const driver = parsed && driverFor(parsed, gateway);
-  if (status >= 300) return { error: errorIn(text, status, driver) };
+  if (status >= 300) return { error: errorIn(text, status, parsed && driverFor(parsed, gateway)) };
   if (!parsed || parsed.protocol.operation !== "generate") return undefined;
-  const isJson = jsonIn(text) !== text;
-  const framing = isJson ? undefined : framingOf(parsed);
+  const read = jsonIn(text) === text
+    ? await readFrames(text, one, parsed, gateway)
+    : await readWhole(text, one, parsed, gateway);
+  return read && { ...read, ...entry ? {} : { isOpen: true } };
+}
+
+async function readWhole(text: string, one: Capture, parsed: Parsed, gateway: Gateway): Promise<Read | undefined> {
+  const { answer, answerHeaders: headers = new Headers() } = one;
+  if (answer.kept < answer.length) return undefined;
+  const asked = askedBy(parsed, gateway);
+  if (!asked) return await fromUpstreams(one, parsed, gateway);
+  const reply = { status: 200, headers, body: jsonIn(text) as string };
+  return { output: await respond([reply], asked as never, asked.way as never) as GenerateResponse };
+}
+
+async function readFrames(text: string, one: Capture, parsed: Parsed, gateway: Gateway): Promise<Read | undefined> {
+  const framing = framingOf(parsed);
   const frames = framing && framesIn(text, framing, limitsOf(gateway));
-  const way = driver?.operations.generate;
-  if (!driver || !way || "local" in way) return { ...await fromUpstreams(one, parsed, gateway), ...listed(frames) };
-  const asked = askedBy(parsed, driver, gateway);
-  if (!frames) {
-    if (answer.kept < answer.length) return undefined;
-    const reply = { status, headers: one.answerHeaders ?? new Headers(), body: jsonIn(text) as string };
-    return { output: await respond([reply], asked as never, way as never) as GenerateResponse };
-  }
-  return { ...await readStream(frames, way, asked), ...entry ? {} : { isOpen: true } };
+  const asked = askedBy(parsed, gateway);
+  if (frames && asked) return await readStream(frames, asked);
+  return { ...await fromUpstreams(one, parsed, gateway), ...listed(frames) };
 }
 
 function driverFor({ protocol: { wire } }: Parsed, { drivers }: Gateway): Driver | undefined {
@@ -127,21 +135,25 @@ function errorIn(text: string, status: number, driver: Driver | undefined): Read
   return { code, message };
 }
 
-function askedBy({ protocol, input }: Parsed, driver: Driver, gateway: Gateway) {
+/** The way of a driver that reads the client's wire. `undefined` for a wire that the gateway writes, but does not read. */
+function askedBy(parsed: Parsed, gateway: Gateway) {
+  const { protocol, input } = parsed;
+  const driver = driverFor(parsed, gateway);
+  const way = driver?.operations.generate;
+  if (!driver || !way || "local" in way) return undefined;
   const context: AnswerContext = { clientWire: protocol.wire, note() {}, inputTokens: 0 };
   const asked = input as Input<"generate">;
   const target: Target = { upstream: "", model: asked.model, systemMessages: "anywhere" };
   const upstream = { ...limitsOf(gateway), driver };
-  return { operation: "generate" as const, input: asked, target, context, upstream };
+  return { operation: "generate" as const, input: asked, target, context, upstream, way };
 }
 
 /** Reads frame by frame. If the stream broke off, the output is the part before that. */
 async function readStream(
   frames: readonly Frame[],
-  { stream }: UpstreamOperation<"generate">,
-  { input, target, context }: ReturnType<typeof askedBy>,
+  { input, target, context, way }: NonNullable<ReturnType<typeof askedBy>>,
 ): Promise<Read> {
-  const reader = stream!.reader(input, target, context);
+  const reader = way.stream!.reader(input, target, context);
   const events: GenerateEvent[] = [];
   const emit = (event: GenerateEvent) => void events.push(event);
   const list: ReadFrame[] = [];
@@ -156,17 +168,15 @@ async function readStream(
     if (list.length < MOST_FRAMES) list.push({ ...frameOf(frame, events.slice(before)), ...isEnd && { isEnd } });
   }
   if (problem === undefined && !reader.done) problem = (await attempted(() => ended(reader, emit))).problem;
-  const isWhole = events.some(({ type }) => type === "finish");
-  const failed = events.find((event) => event.type === "error");
-  const kept = events.filter(({ type }) => type !== "error" && type !== "finish" || isWhole && type === "finish");
-  const output = collect(isWhole ? kept : [...kept, CUT]);
-  const message = failed?.error.message ?? problem;
-  return {
-    output: isWhole ? output : { model: output.model, content: output.content },
-    ...message !== undefined && { error: { code: failed?.error.code ?? "upstream_error", message } },
-    frames: list,
-    total: frames.length,
-  };
+  return { ...outputOf(events, problem), frames: list, total: frames.length };
+}
+
+function outputOf(events: readonly GenerateEvent[], problem: string | undefined): Read {
+  const failed = events.find((event) => event.type === "error")?.error;
+  const { code = "upstream_error", message = problem } = failed ?? {};
+  if (events.some(({ type }) => type === "finish")) return { output: collect(events) };
+  const { model, content } = collect([...events.filter(({ type }) => type !== "error"), CUT]);
+  return { output: { model, content }, ...message !== undefined && { error: { code, message } } };
 }
 
 async function ended(reader: StreamReader<GenerateEvent>, emit: Emit<GenerateEvent>): Promise<void> {

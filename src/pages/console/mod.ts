@@ -13,6 +13,7 @@ import { usagePage } from "../usage_page.ts";
 import { readAnswer } from "./answer_read.ts";
 import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
+import { clientLibraries } from "./client_libraries.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
@@ -42,6 +43,7 @@ const slots = new Slots(1);
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   fidelity,
+  libraries: clientLibraries,
   live,
   models,
   record,
