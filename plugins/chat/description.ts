@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, modelFacts, seconds, taskParameter, text, word } from "../shared/descriptions.ts";
-import { openaiLibrary } from "../shared/openai_library.ts";
+import library from "./library.json" with { type: "json" };
 import { requestSchema } from "./wire.ts";
 
 const called = z.looseObject({ name: text, arguments: text.meta({ description: "JSON, as the model wrote it." }) });
@@ -78,33 +78,6 @@ const model = z.looseObject({
   max_output_tokens: count.optional(),
   supports_tools: z.boolean().optional(),
 });
-
-const library = openaiLibrary(
-  "/chat/completions",
-  `messages model frequency_penalty logit_bias logprobs max_completion_tokens max_tokens metadata modalities n
-  parallel_tool_calls presence_penalty prompt_cache_key reasoning_effort response_format seed service_tier stop store stream
-  stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options`,
-  {
-    python: {
-      call: "client.chat.completions.create",
-      whole: "print(answer.choices[0].message.content)",
-      stream: `for chunk in answer:
-    if chunk.choices:
-        print(chunk.choices[0].delta.content or "", end="", flush=True)`,
-    },
-    typescript: {
-      call: "client.chat.completions.create",
-      whole: "console.log(answer.choices[0]?.message);",
-      stream: `for await (const chunk of answer) {
-  process.stdout.write(chunk.choices[0]?.delta.content ?? "");
-}`,
-      body: {
-        whole: "OpenAI.ChatCompletionCreateParamsNonStreaming",
-        stream: "OpenAI.ChatCompletionCreateParamsStreaming",
-      },
-    },
-  },
-);
 
 export const completions: EndpointDescription = {
   summary: "The next turn of a conversation, as Chat Completions",

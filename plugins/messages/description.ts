@@ -1,7 +1,8 @@
 /** Descriptions of the messages wire's endpoints: what each is for, and what it answers. */
 import { z } from "zod";
-import { type ClientLibrary, type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
+import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, modelFacts, taskParameter, text, word } from "../shared/descriptions.ts";
+import library from "./library.json" with { type: "json" };
 import { requestSchema, VERSION_HEADER } from "./wire.ts";
 
 const input = z.record(z.string(), z.unknown());
@@ -67,50 +68,6 @@ const version = {
   [VERSION_HEADER]: { in: "header", description: "The version that the client speaks. Any is accepted." },
 } as const;
 const when = `with the header ${VERSION_HEADER} or x-api-key`;
-
-const library: ClientLibrary = {
-  path: "/v1/messages",
-  keyHeader: "x-api-key",
-  headers: [VERSION_HEADER],
-  fields: [
-    "max_tokens",
-    "messages",
-    "model",
-    "metadata",
-    "output_config",
-    "service_tier",
-    "stop_sequences",
-    "stream",
-    "system",
-    "thinking",
-    "tool_choice",
-    "tools",
-  ],
-  python: {
-    install: "pip install anthropic",
-    import: "from anthropic import Anthropic",
-    // With a timeout of one's own, the library lets long answers come as a whole.
-    client: "Anthropic(base_url=$base, api_key=$key, timeout=600)",
-    call: "client.messages.create",
-    whole: "for block in answer.content:\n    print(block)",
-    stream: `for event in answer:
-    if event.type == "content_block_delta" and event.delta.type == "text_delta":
-        print(event.delta.text, end="", flush=True)`,
-  },
-  typescript: {
-    install: "npm install @anthropic-ai/sdk",
-    import: 'import Anthropic from "@anthropic-ai/sdk";',
-    client: "new Anthropic({ baseURL: $base, apiKey: $key, timeout: 600_000 })",
-    call: "client.messages.create",
-    whole: "console.log(answer.content);",
-    stream: `for await (const event of answer) {
-  if (event.type === "content_block_delta" && event.delta.type === "text_delta") {
-    process.stdout.write(event.delta.text);
-  }
-}`,
-    body: { whole: "Anthropic.MessageCreateParamsNonStreaming", stream: "Anthropic.MessageCreateParamsStreaming" },
-  },
-};
 
 export const messages: EndpointDescription = {
   summary: "The next turn of a conversation, as Messages",

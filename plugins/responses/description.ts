@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, pageOf, seconds, taskParameter, text, word } from "../shared/descriptions.ts";
-import { openaiLibrary } from "../shared/openai_library.ts";
+import library from "./library.json" with { type: "json" };
 import { conversationSchema, item as inputItem, itemsSchema, metadataSchema, requestSchema } from "./wire.ts";
 
 const untyped = z.looseObject({ type: z.null().optional() }).meta({
@@ -77,33 +77,6 @@ const event = z.union([
 ]);
 
 const stored = "Only the key that made it can ask for it.";
-
-const library = openaiLibrary(
-  "/responses",
-  `input model background conversation include instructions max_output_tokens max_tool_calls metadata parallel_tool_calls
-  previous_response_id prompt_cache_key reasoning service_tier store stream temperature text tool_choice tools top_logprobs
-  top_p truncation user`,
-  {
-    python: {
-      call: "client.responses.create",
-      whole: "print(answer.output_text)",
-      stream: `for event in answer:
-    if event.type == "response.output_text.delta":
-        print(event.delta, end="", flush=True)`,
-    },
-    typescript: {
-      call: "client.responses.create",
-      whole: "console.log(answer.output_text);",
-      stream: `for await (const event of answer) {
-  if (event.type === "response.output_text.delta") process.stdout.write(event.delta);
-}`,
-      body: {
-        whole: "OpenAI.Responses.ResponseCreateParamsNonStreaming",
-        stream: "OpenAI.Responses.ResponseCreateParamsStreaming",
-      },
-    },
-  },
-);
 
 export const responses: EndpointDescription = {
   summary: "The next turn of a conversation, as Responses",
