@@ -52,7 +52,7 @@ function Parts({ parts, tools }) {
 }
 
 /** @param {{ part: Part, tools: ToolNames }} props */
-function OnePart({ part, tools }) {
+export function OnePart({ part, tools }) {
   switch (part.type) {
     case "text":
       return html`
@@ -92,8 +92,10 @@ function OnePart({ part, tools }) {
       `;
     default:
       return html`
-        <${Folded} title="A part that only its own wire knows" preview=${previewOf(part.standIn ?? "")}>
-          <${CodeBlock} title="Part" value=${part} />
+        <${Folded} title=${part.fields?.type ?? "A part that only its own wire knows"} preview=${previewOf(
+          part.standIn ?? JSON.stringify(part.fields ?? {}),
+        )}>
+          <${CodeBlock} title="Part" value=${part.fields ?? part} />
           <//>
       `;
   }
