@@ -171,7 +171,7 @@ function OnePage({ address, record, understood, isForgotten }) {
           The gateway keeps the latest ${count(requests)} requests, up to ${count(
             megabytes,
           )} MB, in memory. Newer ones took
-          the place of this one, or the gateway has started anew since then. Its figures may still be in the log.
+          the place of this one, the gateway has started anew since then, or another of its processes has it. Its figures may still be in the log.
         <//>
       <//>
     <//>

@@ -2,8 +2,7 @@
 /// <reference lib="dom" />
 /** The answer as its reader saw it, beside the frames that built it. */
 import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
-import { CodeBlock } from "./design/code.js";
-import { Badge, Button, Card, EmptyState } from "./design/parts.js";
+import { Badge, Button, EmptyState } from "./design/parts.js";
 import { ask, count } from "./dom.js";
 import { Body } from "./inspect_parts.js";
 import { OneMessage, OnePart } from "./session_content.js";
@@ -93,6 +92,7 @@ function Reading({ read, runs, lit, onLight }) {
   }
   return html`
     <div class="reading">
+      <h3 class="visually-hidden">The conversation</h3>
       ${asked.map((message, index) => html`<${OneMessage} key=${index} message=${message} tools=${tools} />`)}
       ${content.length > 0 && html`
         <div class="message" data-role="assistant">
@@ -246,7 +246,7 @@ function OneRun({ run: { from, name, part, frames }, kind, isLit, onLight }) {
     <li data-lit=${String(isLit)}>
       <details open=${isOpen} onToggle=${(/** @type {any} */ { currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
-          <span class="quiet">${end > from ? `${from}–${end}` : from}</span> <b>${name}</b>
+          <span class="quiet">${end > from ? `${from}–${end}` : from}</span> <b>${name}</b>${" "}
           ${frames.length > 1 && html`<span class="quiet">×${count(frames.length)}</span>`}
         </summary>
         ${isOpen && frames.slice(0, most).map((frame, index) => html`<pre key=${index}>${frame.text || " "}</pre>`)}

@@ -12,7 +12,7 @@ import { wholeBody } from "./whole_body.js";
 /** How many other requests are offered. */
 const MOST_OFFERED = 50;
 
-/** @typedef {{ id: string, title: string, text(): Promise<string> }} Form */
+/** A form of a request or an answer: a JSON value, or another text. @typedef {{ id: string, title: string, read(): Promise<unknown> }} Form */
 /** @typedef {{ record: any, understood: any }} Whole */
 
 /**
@@ -77,11 +77,11 @@ function useOther(id) {
 function formsOf({ record: { id, client, calls, answer }, understood }, before = "") {
   /** @type {Form[]} */
   const forms = [];
-  const add = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => Promise<string>} */ text) =>
-    forms.push({ id: before + name, title: before + title, text });
+  const add = (/** @type {string} */ name, /** @type {string} */ title, /** @type {() => Promise<unknown>} */ read) =>
+    forms.push({ id: before + name, title: before + title, read });
   const body = (/** @type {string} */ part, /** @type {any} */ body) => async () =>
-    pretty((await wholeBody(id, part, body)).text);
-  const value = (/** @type {unknown} */ value) => () => Promise.resolve(JSON.stringify(value, null, 2));
+    valueIn((await wholeBody(id, part, body)).text);
+  const value = (/** @type {unknown} */ value) => () => Promise.resolve(value);
   add("request", "The client's request", body("request", client.body));
   if (understood?.input) add("canonical", "The request as the gateway understood it", value(understood.input));
   calls.forEach((/** @type {any} */ call, /** @type {number} */ at) => {
@@ -98,13 +98,38 @@ function formsOf({ record: { id, client, calls, answer }, understood }, before =
   return forms;
 }
 
-/** JSON with its lines; other texts as they are. @param {string | undefined} text */
-function pretty(text = "") {
+/** The value of JSON; other texts as they are. @param {string | undefined} text */
+function valueIn(text = "") {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return JSON.parse(text);
   } catch {
     return text;
   }
+}
+
+/**
+ * The texts of two forms. The fields of the second one are in the order of the first: in JSON it means nothing.
+ * @param {unknown} first
+ * @param {unknown} second
+ * @returns {[before: string, after: string]}
+ */
+export function textsOf(first, second) {
+  const text = (/** @type {unknown} */ value) =>
+    typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+  try {
+    return [text(first), text(inOrderOf(first, second))];
+  } catch {
+    return ["Nested too deep to be compared", "Nested too deep to be compared"];
+  }
+}
+
+/** @param {any} first @param {any} value @returns {any} */
+function inOrderOf(first, value) {
+  if (typeof first !== "object" || typeof value !== "object" || !first || !value) return value;
+  if (Array.isArray(value)) return Array.isArray(first) ? value.map((item, at) => inOrderOf(first[at], item)) : value;
+  const shared = Object.keys(first).filter((name) => Object.hasOwn(value, name));
+  const others = Object.keys(value).filter((name) => !Object.hasOwn(first, name));
+  return Object.fromEntries([...shared, ...others].map((name) => [name, inOrderOf(first[name], value[name])]));
 }
 
 /** @param {{ label: string, forms: readonly Form[], chosen: string | undefined, onChoose(id: string): void }} props */
@@ -160,7 +185,7 @@ function Difference({ left, right }) {
   );
   useEffect(() => {
     let isGone = false;
-    Promise.all([left.text(), right.text()]).then(
+    Promise.all([left.read(), right.read()]).then((values) => textsOf(values[0], values[1])).then(
       ([before, after]) => !isGone && setTexts({ of: [left, right], before, after }),
       ({ message: problem }) => !isGone && setTexts({ of: [left, right], before: "", after: "", problem }),
     );

@@ -19,6 +19,8 @@ const MOST_ROWS = 1_000;
 /** Within a line, so many characters around its difference are shown. */
 const AROUND_IN_LINE = 120;
 const LONGEST = 4_000;
+/** Lines of which such a part is the same are one line that was changed. */
+const ALIKE = 0.4;
 
 /**
  * @param {string} before
@@ -109,6 +111,7 @@ export function DiffView({ label, titles, before, after }) {
       </div>
       <div class="diff-scroll" tabindex="0" role="region" aria-label=${label}>
         <table class="diff-table">
+          <colgroup><col class="at" /><col /><col class="at" /><col /></colgroup>
           <thead><tr><th colspan="2" scope="colgroup">${titles[0]}</th><th colspan="2" scope="colgroup">${titles[
             1
           ]}</th></tr></thead>
@@ -136,7 +139,7 @@ function Fold({ count, onOpen }) {
 function OneRow({ row: { isSame, left, right } }) {
   const ends = !isSame && left && right ? endsOf(left.text, right.text) : undefined;
   return html`
-    <tr data-kind=${isSame ? "same" : ends ? "changed" : left ? "removed" : "added"}>
+    <tr data-kind=${isSame ? "same" : left && right ? "changed" : left ? "removed" : "added"}>
       <td class="at left">${left?.number}</td>
       <td class=${isSame ? "left" : left ? "left removed" : "left none"}>${left &&
         html`<${Text} text=${left.text} ends=${ends} tag="del" isSame=${isSame} />`}</td>
@@ -147,14 +150,16 @@ function OneRow({ row: { isSame, left, right } }) {
   `;
 }
 
-/** How many characters two lines have in common at their beginnings and ends. @param {string} one @param {string} other */
+/** How much of two lines is the same at their beginnings and ends. Nothing for lines that have little in common. @param {string} one @param {string} other */
 function endsOf(one, other) {
   const most = Math.min(one.length, other.length);
   let start = 0;
   while (start < most && one[start] === other[start]) start++;
   let end = 0;
   while (end < most - start && one.at(-1 - end) === other.at(-1 - end)) end++;
-  return { start, end };
+  const indent = /^ */.exec(one)?.[0].length ?? 0;
+  const isAlike = start - indent + end >= ALIKE * (Math.max(one.length, other.length) - indent);
+  return isAlike || most > LONGEST ? { start, end } : undefined;
 }
 
 /** @param {{ text: string, ends: { start: number, end: number } | undefined, tag: "del" | "ins", isSame: boolean }} props */
