@@ -104,8 +104,8 @@ function Timeline({ record }) {
 }
 
 /** @param {import("./timeline.js").Step} step @returns {import("./design/waterfall.js").Step} */
-function barOf({ from, mid, to, text, isBad, kind }) {
-  return { from, mid, to, title: text, tone: isBad ? "bad" : kind === "call" ? "good" : kind ?? "plain" };
+function barOf({ from, mid, to, text, isBad, kind, isOpen }) {
+  return { from, mid, to, isOpen, title: text, tone: isBad ? "bad" : kind === "call" ? "good" : kind ?? "plain" };
 }
 
 /** @param {{ entry: any, calls: readonly unknown[] }} props */

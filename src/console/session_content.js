@@ -92,13 +92,27 @@ export function OnePart({ part, tools }) {
       `;
     default:
       return html`
-        <${Folded} title=${part.fields?.type ?? "A part that only its own wire knows"} preview=${previewOf(
-          part.standIn ?? JSON.stringify(part.fields ?? {}),
-        )}>
+        <${Folded} title=${part.fields?.name ?? part.fields?.type ??
+          "A part that only its own wire knows"} preview=${previewOf(
+            part.standIn ?? JSON.stringify(part.fields ?? {}),
+          )}>
           <${CodeBlock} title="Part" value=${part.fields ?? part} />
           <//>
+          <${Sources} annotations=${pagesIn(part.fields)} />
       `;
   }
+}
+
+/** The name of a part that only its own wire knows. @param {any} fields @returns {string | undefined} */
+function nameIn(fields) {
+  return [fields?.name, fields?.type].find((one) => typeof one === "string");
+}
+
+/** The pages that such a part lists: those that a search has found. @param {any} fields */
+function pagesIn(fields) {
+  const all = Array.isArray(fields?.content) ? fields.content : [];
+  return all.filter((/** @type {any} */ one) => typeof one?.url === "string")
+    .map((/** @type {any} */ { url, title }) => ({ url, title: typeof title === "string" ? title : url }));
 }
 
 /** @param {{ part: Part, tools: ToolNames }} props */

@@ -7,7 +7,10 @@ import { duration } from "./dom.js";
  * @typedef {{ at: number, headAt?: number, endAt?: number, target: string, reason: string, isFollowUp?: boolean, status?: number,
  *   error?: string }} Call
  * @typedef {{ at: number, from?: number, what: string, name: string, detail?: string }} Event
- * @typedef {{ from: number, mid?: number, to?: number, text: string, isBad?: boolean, kind?: "queue" | "call" | "tool" }} Step
+ * @typedef {{ from: number, mid?: number, to?: number, text: string, isBad?: boolean, isOpen?: boolean,
+ *   kind?: "queue" | "call" | "tool" }} Step
+ *
+ * `isOpen`: it has not ended.
  */
 
 /**
@@ -17,12 +20,30 @@ import { duration } from "./dom.js";
  */
 export function stepsOf({ calls, events, entry }) {
   /** @type {Step[]} */
-  const steps = [{ from: 0, text: "The client sent the request" }, ...calls.map(stepOfCall), ...stepsOfEvents(events)];
+  const steps = [
+    { from: 0, text: "The client sent the request" },
+    ...calls.map((call) => entry ? stepOfCall(call) : openOr(call)),
+    ...stepsOfEvents(events),
+  ];
   if (entry?.firstEventMs !== undefined) {
     steps.push({ from: entry.firstEventMs, text: "First event of the answer" });
   }
   if (entry) steps.push({ from: entry.durationMs, text: `Finished: ${entry.status}`, isBad: entry.status >= 400 });
   return steps.sort((one, other) => one.from - other.from);
+}
+
+/** A call of a request that still runs. Until its answer comes, nothing is wrong with it. @param {Call} call @returns {Step} */
+function openOr(call) {
+  const { at, headAt, endAt, target, status, error } = call;
+  if (endAt !== undefined || error !== undefined) return stepOfCall(call);
+  if (status !== undefined) return { ...stepOfCall(call), isOpen: true };
+  return {
+    from: at,
+    mid: headAt,
+    text: `${target}, ${attemptOf(call)}: waiting for an answer`,
+    kind: "call",
+    isOpen: true,
+  };
 }
 
 /** @param {Call} call @returns {Step} */

@@ -6,7 +6,8 @@ import { roundUp } from "./chart.js";
 
 /**
  * A step: a moment, or a bar from its beginning to its end. `mid`: where its second half begins, such as the first byte of an answer.
- * @typedef {{ from: number, mid?: number, to?: number, title: string, detail?: string, tone?: Tone }} Step
+ * `isOpen`: it has not ended yet.
+ * @typedef {{ from: number, mid?: number, to?: number, title: string, detail?: string, tone?: Tone, isOpen?: boolean }} Step
  * @typedef {"plain" | "good" | "bad" | "queue" | "tool"} Tone
  */
 
@@ -34,17 +35,15 @@ export function Waterfall({ label, steps, legend = [] }) {
           ${marks.map((ms) => html`<span key=${ms} style=${{ left: share(ms) }}>${inWords(ms, end)}</span>`)}
         </span>
       </li>
-      ${steps.map(({ from, mid = from, to, title, detail, tone = "plain" }, index) =>
+      ${steps.map(({ from, mid = from, to, title, detail, tone = "plain", isOpen = false }, index) =>
         html`
-          <li data-tone=${tone} key=${index} title=${detail}>
+          <li data-tone=${tone} data-open=${String(isOpen)} key=${index} title=${detail}>
             <span>${title}${detail && html`<br /><small class="quiet">${detail}</small>`}</span>
             <span class="track" aria-hidden="true">
-              ${to === undefined && mid === from
-                ? html`<span class="moment" style=${{ left: share(from) }}></span>`
-                : html`
-                  <span class="span first" style=${{ left: share(from), width: share(mid - from) }}></span>
-                  <span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>
-                `}
+              ${to === undefined && !isOpen ? html`<span class="moment" style=${{ left: share(from) }}></span>` : html`
+                <span class="span first" style=${{ left: share(from), width: share(mid - from) }}></span>
+                <span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>
+              `}
             </span>
             <span class="when">${to === undefined || to === from ? inWords(from, end) : inWords(to - from, end)}</span>
           </li>
