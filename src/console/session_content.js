@@ -92,10 +92,9 @@ export function OnePart({ part, tools }) {
       `;
     default:
       return html`
-        <${Folded} title=${part.fields?.name ?? part.fields?.type ??
-          "A part that only its own wire knows"} preview=${previewOf(
-            part.standIn ?? JSON.stringify(part.fields ?? {}),
-          )}>
+        <${Folded} title=${nameIn(part.fields) ?? "A part that only its own wire knows"} preview=${previewOf(
+          part.standIn ?? JSON.stringify(part.fields ?? {}),
+        )}>
           <${CodeBlock} title="Part" value=${part.fields ?? part} />
           <//>
           <${Sources} annotations=${pagesIn(part.fields)} />
