@@ -29,6 +29,8 @@ const HOSTILE = [
   "class",
   "a b",
 ];
+/** Characters by which a program could look other than it is. */
+const HIDDEN = /[\u202a-\u202e\u200b\u2028\u2029\ufeff\u0000]/;
 const texts = fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary", maxLength: 20 }));
 const { json } = fc.letrec((tie) => ({
   json: fc.oneof(
@@ -155,6 +157,7 @@ Deno.test({
   ignore: !hasPython,
   async fn() {
     const programs = CASES.map(({ url, body }) => programOf("python", requestOf(url, body), OPTIONS));
+    for (const program of programs) assert(!HIDDEN.test(program), "A character that nobody sees is in a program");
     const { sent } = await runPython(programs);
     for (const [index, { url, body }] of CASES.entries()) {
       const { body: own, path, query } = sent[index]!;
@@ -209,6 +212,7 @@ Deno.test({
     Deno.env.set("LANEWAY_KEY", KEY);
     for (const { url, body } of CASES.slice(0, 60)) {
       const program = programOf("typescript", requestOf(url, body), OPTIONS);
+      assert(!HIDDEN.test(program), "A character that nobody sees is in a program");
       const { url: sentTo, text, headers } = await runTypeScript(program);
       assertEquals(JSON.parse(text), body, program);
       assertEquals(sentTo, url);
