@@ -36,7 +36,7 @@ export function AnswerView({ record }) {
   const [lit, setLit] = useState(/** @type {number | undefined} */ (undefined));
   const runs = useMemo(() => runsOf(read?.frames ?? []), [read]);
   if (problem) return html`<p class="error">${problem}</p>`;
-  if (!read) return html`<p class="quiet">…</p>`;
+  if (!read) return html`<p class="quiet" role="status">Reading the answer …</p>`;
   const light = (/** @type {number | undefined} */ part) => setLit(part === lit ? undefined : part);
   return html`
     <div class="answer-view" data-raw=${String(isRawShown)}>
@@ -191,8 +191,7 @@ export function runsOf(frames) {
 function nameOf({ event, text }) {
   if (event !== undefined) return event;
   if (text.startsWith(":")) return "comment";
-  // The type of an event without a name is within its first characters.
-  return /"type":"([\w.-]{1,60})"/.exec(text.slice(0, 200))?.[1] ?? "data";
+  return /^\{"type":"([\w.-]{1,60})"/.exec(text)?.[1] ?? "data";
 }
 
 /** @type {Readonly<Record<string, string>>} */

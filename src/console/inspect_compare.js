@@ -3,7 +3,7 @@
 /** Two forms of a request or its answer side by side: on its way, of two attempts, or of another request. */
 import { html, useEffect, useMemo, useState } from "./ui.js";
 import { DiffView } from "./design/diff_view.js";
-import { IconButton } from "./design/parts.js";
+import { Button, IconButton } from "./design/parts.js";
 import { ask } from "./dom.js";
 import { servingOf } from "./inspect_steps.js";
 import { attemptOf } from "./timeline.js";
@@ -43,14 +43,49 @@ export function CompareView({ record, understood, other, onOther }) {
         onOther(id);
       }} />
     </div>
+    <${Pairs} pairs=${pairsOf(record.calls)} chosen=${`${left?.id} ${right?.id}`} onChoose=${setChosen} />
     ${problem && html`<p class="error" role="alert">${problem}</p>`}
     ${left && right && html`<${Difference} left=${left} right=${right} />`}
   `;
 }
 
-/** The client's request and that of the call that served; two attempts, if the first was in vain. @param {readonly any[]} calls */
+/** The client's request, and that of the call that served. @param {readonly any[]} calls */
 function defaultsOf(calls) {
   return ["request", calls.length > 0 ? `call.${servingOf(calls)}.request` : "canonical"];
+}
+
+/** The pairs that people look at most. @param {readonly any[]} calls @returns {{ title: string, ids: [string, string] }[]} */
+function pairsOf(calls) {
+  if (calls.length === 0) return [];
+  const at = servingOf(calls);
+  /** @type {{ title: string, ids: [string, string] }[]} */
+  const pairs = [
+    { title: "Client and upstream", ids: ["request", `call.${at}.request`] },
+    { title: "Understood and upstream", ids: ["canonical", `call.${at}.request`] },
+  ];
+  if (calls.length > 1) {
+    const other = at === 0 ? 1 : at - 1;
+    const [first, second] = [Math.min(at, other), Math.max(at, other)];
+    const ids = (
+      /** @type {string} */ side,
+    ) => /** @type {[string, string]} */ ([first, second].map((call) => `call.${call}.${side}`));
+    pairs.push({ title: `Requests ${first + 1} and ${second + 1}`, ids: ids("request") });
+    pairs.push({ title: `Answers ${first + 1} and ${second + 1}`, ids: ids("answer") });
+  }
+  return pairs;
+}
+
+/**
+ * @param {{ pairs: { title: string, ids: [string, string] }[], chosen: string, onChoose(ids: [string, string]): void }} props
+ */
+function Pairs({ pairs, chosen, onChoose }) {
+  if (pairs.length === 0) return undefined;
+  return html`
+    <p class="toolbar" role="group" aria-label="Pairs">${pairs.map(({ title, ids }) =>
+      html`<${Button} key=${title} aria-pressed=${String(ids.join(" ") === chosen)} onClick=${() =>
+        onChoose(ids)}>${title}<//>`
+    )}</p>
+  `;
 }
 
 /** @param {string | undefined} id @returns {{ whole?: Whole, problem?: string }} */

@@ -315,7 +315,23 @@ const USED = `data: ${
   JSON.stringify({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 } })
 }\n\ndata: [DONE]\n\n`;
 
-/** Two attempts side by side, and a request beside the one that it repeats. */
+/** A request that took two attempts: each pair is one click away. */
+async function attempts(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await ask(desk);
+  await inspect(desk);
+  await page.getByRole("tab", { name: "Compare" }).click();
+  const table = page.locator(".diff-table");
+  await table.locator("ins mark", { hasText: "org/" }).waitFor();
+  await page.getByRole("button", { name: "Requests 1 and 2" }).click();
+  await page.getByText("Both are the same.").waitFor();
+  await page.getByRole("button", { name: "Answers 1 and 2" }).click();
+  await table.locator("del", { hasText: "Busy" }).waitFor();
+  await table.locator("ins", { hasText: "one two" }).waitFor();
+  assertEquals(await page.getByRole("button", { name: "Answers 1 and 2" }).getAttribute("aria-pressed"), "true");
+}
+
+/** Two forms of a request side by side, and a request beside the one that it repeats. */
 async function compared(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
   const long = Array.from({ length: 40 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `Line ${at}` }));
@@ -485,6 +501,18 @@ export const inspectCases: Case[] = [
     name: "two forms or two requests are compared side by side, with the same parts folded",
     app: recording(),
     run: compared,
+  },
+  {
+    name: "two attempts are compared",
+    app() {
+      const answers = [
+        () => Response.json({ error: { message: "Busy" } }, { status: 503 }),
+        () => answerWhole("one two"),
+      ];
+      const config = { ...RECORDED, retry: { budgetMs: 10_000 } };
+      return newApp({ config, now: Date.now, fetch: () => Promise.resolve(answers.shift()!()) });
+    },
+    run: attempts,
   },
   { name: "a request is copied as a command or a program", app: recording(), run: asCode },
   { name: "the address of a request opens its view, and a forgotten one says so", app: recording(), run: permalinks },
