@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { curlOf } from "../../src/console/curl.js";
 import { lineOf, linesOf, notesAt } from "../../src/console/json_lines.js";
-import { partsOf, rowsOf } from "../../src/console/design/diff_view.js";
+import { inOneColumn, partsOf, rowsOf } from "../../src/console/design/diff_view.js";
 import { addressOf, readAddress } from "../../src/console/inspect_address.js";
 import { stepsOf } from "../../src/console/timeline.js";
 
@@ -182,6 +182,16 @@ Deno.test("inspect: two texts as rows hold every line of both, in order, and fol
       assertEquals(side(which).map(({ number }) => number), side(which).map((_, at) => at + 1));
     }
     for (const { isSame, left, right } of rows) assertEquals(isSame, isSame && left?.text === right?.text);
+    const one = inOneColumn(rows);
+    for (const which of ["left", "right"] as const) {
+      assertEquals(one.flatMap((row) => row[which] ?? []), side(which));
+    }
+    for (const [at, { isSame, left }] of one.entries()) {
+      assert(
+        isSame || !left || one[at - 1]?.isSame !== false || one[at - 1]?.left,
+        "A line that is gone is below one that came",
+      );
+    }
     const parts = partsOf(rows);
     assertEquals(parts.flatMap((part) => part.rows), rows);
     for (const part of parts) assert(!part.isSame || part.rows.every(({ isSame }) => isSame));

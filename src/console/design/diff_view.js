@@ -1,17 +1,19 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Two texts side by side, or below each other on a phone. Parts that are the same are folded. */
-import { html, useMemo, useState } from "../ui.js";
+import { html, useEffect, useMemo, useState } from "../ui.js";
 import { diffLines } from "../diff.js";
 import { Button } from "./parts.js";
 
 /**
- * A line on each side; a side is missing where the other has a line of its own.
+ * A line on each side; a side is missing where the other has a line of its own. `pair`: the line that it is compared with, if that
+ * stands in another row.
  * @typedef {{ number: number, text: string }} Side
- * @typedef {{ isSame: boolean, left?: Side, right?: Side }} Row
+ * @typedef {{ isSame: boolean, left?: Side, right?: Side, pair?: Side }} Row
  * @typedef {{ from: number, rows: Row[], isSame: boolean }} Part
  */
 
+const narrow = globalThis.matchMedia?.("(max-width: 52rem)") ?? { matches: false };
 /** Lines that are shown around a difference. */
 const AROUND = 3;
 /** More rows are drawn on demand. */
@@ -72,9 +74,47 @@ export function partsOf(rows) {
   return parts.map((part) => part.rows.length === 1 ? { ...part, isSame: false } : part);
 }
 
+/**
+ * The rows for one column: in each difference the lines that are gone, and then those that came.
+ * @param {readonly Row[]} rows
+ * @returns {Row[]}
+ */
+export function inOneColumn(rows) {
+  /** @type {Row[]} */
+  const all = [];
+  /** @type {Row[]} */
+  let came = [];
+  for (const row of rows) {
+    const { isSame, left, right } = row;
+    if (isSame) {
+      all.push(...came, row);
+      came = [];
+      continue;
+    }
+    if (left) all.push({ isSame, left, pair: right });
+    if (right) came.push({ isSame, right, pair: left });
+  }
+  return [...all, ...came];
+}
+
+/** Whether the window has room for one column only. */
+function useNarrow() {
+  const [isNarrow, setNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const change = () => setNarrow(narrow.matches);
+    narrow.addEventListener("change", change);
+    return () => narrow.removeEventListener("change", change);
+  }, []);
+  return isNarrow;
+}
+
 /** @param {{ label: string, titles: readonly [string, string], before: string, after: string }} props */
 export function DiffView({ label, titles, before, after }) {
-  const rows = useMemo(() => rowsOf(before, after), [before, after]);
+  const isNarrow = useNarrow();
+  const rows = useMemo(() => {
+    const rows = rowsOf(before, after);
+    return isNarrow ? inOneColumn(rows) : rows;
+  }, [before, after, isNarrow]);
   const parts = useMemo(() => partsOf(rows), [rows]);
   const [opened, setOpened] = useState(/** @type {ReadonlySet<number>} */ (new Set()));
   const [most, setMost] = useState(MOST_ROWS);
@@ -136,8 +176,9 @@ function Fold({ count, onOpen }) {
 }
 
 /** @param {{ row: Row }} props */
-function OneRow({ row: { isSame, left, right } }) {
-  const ends = !isSame && left && right ? endsOf(left.text, right.text) : undefined;
+function OneRow({ row: { isSame, left, right, pair } }) {
+  const [one, other] = [left ?? pair, right ?? pair];
+  const ends = !isSame && one && other ? endsOf(one.text, other.text) : undefined;
   return html`
     <tr data-kind=${isSame ? "same" : left && right ? "changed" : left ? "removed" : "added"}>
       <td class="at left">${left?.number}</td>
