@@ -31,11 +31,16 @@ const ENDINGS = {
 
 /** @param {{ record: any }} props */
 export function AnswerView({ record }) {
-  const { read, problem } = useRead(record);
+  const { read, problem, again } = useRead(record);
   const [isRawShown, setRawShown] = useState(() => matchMedia("(min-width: 75rem)").matches);
   const [lit, setLit] = useState(/** @type {number | undefined} */ (undefined));
   const runs = useMemo(() => runsOf(read?.frames ?? []), [read]);
-  if (problem) return html`<p class="error">${problem}</p>`;
+  if (problem) {
+    return html`
+      <p class="error" role="alert">${problem}</p>
+      <${Button} onClick=${again}>Try again<//>
+    `;
+  }
   if (!read) return html`<p class="quiet" role="status">Reading the answer …</p>`;
   const light = (/** @type {number | undefined} */ part) => setLit(part === lit ? undefined : part);
   return html`
@@ -59,19 +64,31 @@ export function AnswerView({ record }) {
   `;
 }
 
-/** The answer is asked for again while it grows. @param {any} record @returns {{ read?: Read, problem?: string }} */
+/** The answers that were read, so that another view and back costs nothing. @type {WeakMap<object, Read>} */
+const known = new WeakMap();
+
+/**
+ * The answer, which is asked for again while it grows.
+ * @param {any} record
+ * @returns {{ read?: Read, problem?: string, again(): void }}
+ */
 function useRead(record) {
-  const [state, setState] = useState(/** @type {{ read?: Read, problem?: string }} */ ({}));
+  const [state, setState] = useState(/** @type {{ read?: Read, problem?: string }} */ ({ read: known.get(record) }));
+  const [times, setTimes] = useState(0);
   useEffect(() => {
+    if (known.has(record)) return;
     let isGone = false;
     ask(`record/answer?id=${encodeURIComponent(record.id)}`).then(
-      (read) => !isGone && setState({ read }),
-      // What was read before stays.
+      (read) => {
+        known.set(record, read);
+        if (!isGone) setState({ read });
+      },
+      // The reading that was shown before stays.
       (error) => !isGone && setState(({ read }) => read ? { read } : { problem: error.message }),
     );
     return () => void (isGone = true);
-  }, [record]);
-  return state;
+  }, [record, times]);
+  return { ...state, again: () => setTimes(times + 1) };
 }
 
 /** @typedef {{ read: Read, runs: readonly Run[], lit: number | undefined, onLight(part: number | undefined): void }} Props */
@@ -100,7 +117,7 @@ function Reading({ read, runs, lit, onLight }) {
           ${content.map((/** @type {any} */ part, /** @type {number} */ index) =>
             html`
               <div class="read-part" key=${index} data-lit=${String(index === lit)}>
-                <${OnePart} part=${part} tools=${tools} />
+                <${OnePart} part=${part} tools=${tools} isUnfolded />
                 <${FramesOf} part=${index} runs=${runs} lit=${lit} onLight=${onLight} />
               </div>
             `

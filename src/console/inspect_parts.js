@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** One side of an exchange: a head, a body with the notes at their fields, and how to take it away. */
 import { html, useLayoutEffect, useMemo, useRef } from "./ui.js";
-import { AsCode } from "./as_code.js";
+import { AsCode } from "./code_button.js";
 import { CodeBlock } from "./design/code.js";
 import { Button, Icon } from "./design/parts.js";
 import { count } from "./dom.js";

@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** One recorded request: its figures, when what happened, and the views of it. */
 import { html, useState } from "./ui.js";
-import { AsCode } from "./as_code.js";
+import { AsCode } from "./code_button.js";
 import { Badge, Button, Card, Page, Stat, Tabs } from "./design/parts.js";
 import { toast } from "./design/overlays.js";
 import { Waterfall } from "./design/waterfall.js";
@@ -63,7 +63,7 @@ export function RequestPage({ address, record: { value: record }, understood: { 
         )}</dl>
       </details>
       <${Timeline} record=${record} />
-      <${Notes} notes=${entry?.notes ?? []} />
+      ${entry && html`<${Notes} notes=${entry.notes ?? []} />`}
       <${Tabs} label="Views of this request" tabs=${tabs} chosen=${view} onChoose=${choose} />
       ${entry !== undefined && html`<${Replay} record=${record} understood=${understood} />`}
     <//>

@@ -51,12 +51,12 @@ function Parts({ parts, tools }) {
   return parts.map((part, index) => html`<${OnePart} key=${index} part=${part} tools=${tools} />`);
 }
 
-/** @param {{ part: Part, tools: ToolNames }} props */
-export function OnePart({ part, tools }) {
+/** @param {{ part: Part, tools: ToolNames, isUnfolded?: boolean }} props `isUnfolded`: a text is shown however long it is. */
+export function OnePart({ part, tools, isUnfolded = false }) {
   switch (part.type) {
     case "text":
       return html`
-        <${Text} text=${part.text ?? ""} />
+        <${Text} text=${part.text ?? ""} isUnfolded=${isUnfolded} />
         <${Sources} annotations=${part.annotations ?? []} />
       `;
     case "refusal":
@@ -152,9 +152,9 @@ function Folded({ title, icon, preview, more, tone, children }) {
   `;
 }
 
-/** @param {{ text: string }} props */
-function Text({ text }) {
-  if (text.length <= LONG) return html`<${Markdown} text=${text} />`;
+/** @param {{ text: string, isUnfolded: boolean }} props */
+function Text({ text, isUnfolded }) {
+  if (isUnfolded || text.length <= LONG) return html`<${Markdown} text=${text} />`;
   return html`
     <${Folded} title="Long text" more=${`${inShort(text.length)} characters`} preview=${previewOf(text)}>
       <${Markdown} text=${text} />

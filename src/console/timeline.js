@@ -34,12 +34,11 @@ export function stepsOf({ calls, events, entry }) {
 
 /** A call of a request that still runs. Until its answer comes, nothing is wrong with it. @param {Call} call @returns {Step} */
 function openOr(call) {
-  const { at, headAt, endAt, target, status, error } = call;
+  const { at, endAt, target, status, error } = call;
   if (endAt !== undefined || error !== undefined) return stepOfCall(call);
   if (status !== undefined) return { ...stepOfCall(call), isOpen: true };
   return {
     from: at,
-    mid: headAt,
     text: `${target}, ${attemptOf(call)}: waiting for an answer`,
     kind: "call",
     isOpen: true,

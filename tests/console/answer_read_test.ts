@@ -76,6 +76,30 @@ Deno.test("answer as read: a whole one has no frames", async () => {
   }
 });
 
+Deno.test("answer as read: while a request runs, it is what has come so far", async () => {
+  const upstream = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+  const head = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({ start: (controller) => upstream.resolve(controller) });
+  const app = recorder({
+    fetch: () => head.promise.then(() => new Response(body, { headers: { "content-type": "text/event-stream" } })),
+  });
+  const running = app.post(CHAT, chatBody({ stream: true }));
+  while ((await (await app.get("/console/api/records")).json()).data.length === 0);
+  const { output, isOpen } = await read(app);
+  assertEquals([output, isOpen], [undefined, true]);
+  head.resolve();
+  const controller = await upstream.promise;
+  controller.enqueue(new TextEncoder().encode(word("one ")));
+  const reader = (await running).body!.getReader();
+  await reader.read();
+  const so = await read(app);
+  assertEquals([so.output.content, so.output.finish, so.isOpen], [[{ type: "text", text: "one " }], undefined, true]);
+  controller.enqueue(new TextEncoder().encode(ENDING));
+  controller.close();
+  while (!(await reader.read()).done);
+  assertEquals((await read(app)).isOpen, undefined);
+});
+
 Deno.test("answer as read: one that breaks off shows how far it came, and why", async () => {
   const app = recorder({ fetch: () => Promise.resolve(answerStream([word("one ")], new Error("gone"))) });
   await (await app.post(MESSAGES, ask(MESSAGES, { stream: true }))).text();

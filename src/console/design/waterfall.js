@@ -35,7 +35,7 @@ export function Waterfall({ label, steps, legend = [] }) {
           ${marks.map((ms) => html`<span key=${ms} style=${{ left: share(ms) }}>${inWords(ms, end)}</span>`)}
         </span>
       </li>
-      ${steps.map(({ from, mid = from, to, title, detail, tone = "plain", isOpen = false }, index) =>
+      ${steps.map(({ from, to, title, detail, tone = "plain", isOpen = false, mid = isOpen ? end : from }, index) =>
         html`
           <li data-tone=${tone} data-open=${String(isOpen)} key=${index} title=${detail}>
             <span>${title}${detail && html`<br /><small class="quiet">${detail}</small>`}</span>
@@ -45,7 +45,11 @@ export function Waterfall({ label, steps, legend = [] }) {
                 <span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>
               `}
             </span>
-            <span class="when">${to === undefined || to === from ? inWords(from, end) : inWords(to - from, end)}</span>
+            <span class="when">${isOpen
+              ? "running"
+              : to === undefined || to === from
+              ? inWords(from, end)
+              : inWords(to - from, end)}</span>
           </li>
         `
       )}

@@ -88,7 +88,7 @@ function lastAsked(messages: readonly Message[]): Message[] {
 async function readBy(one: Capture, parsed: Parsed | undefined, gateway: Gateway): Promise<Read | undefined> {
   const { answer, entry } = one;
   const status = one.status ?? entry?.status;
-  if (status === undefined || answer.length === 0) return undefined;
+  if (status === undefined || answer.length === 0) return entry ? undefined : { isOpen: true };
   const text = new TextDecoder().decode(answer.bytes());
   if (status >= 300) return { error: errorIn(text, status, parsed && driverFor(parsed, gateway)) };
   if (!parsed || parsed.protocol.operation !== "generate") return undefined;

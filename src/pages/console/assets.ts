@@ -1,7 +1,7 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
-import as_code from "../../console/as_code.js" with { type: "text" };
+import code_button from "../../console/code_button.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
 import chat_models from "../../console/chat_models.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
@@ -95,7 +95,7 @@ import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
-  as_code,
+  code_button,
   budgets,
   by_hand,
   chat_models,
