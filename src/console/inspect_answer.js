@@ -117,7 +117,7 @@ function Reading({ read, runs, lit, onLight }) {
           ${content.map((/** @type {any} */ part, /** @type {number} */ index) =>
             html`
               <div class="read-part" key=${index} data-lit=${String(index === lit)}>
-                <${OnePart} part=${part} tools=${tools} isUnfolded />
+                <${OnePart} part=${{ ...part, isUnfolded: true }} tools=${tools} />
                 <${FramesOf} part=${index} runs=${runs} lit=${lit} onLight=${onLight} />
               </div>
             `

@@ -51,12 +51,12 @@ function Parts({ parts, tools }) {
   return parts.map((part, index) => html`<${OnePart} key=${index} part=${part} tools=${tools} />`);
 }
 
-/** @param {{ part: Part, tools: ToolNames, isUnfolded?: boolean }} props `isUnfolded`: a text is shown however long it is. */
-export function OnePart({ part, tools, isUnfolded = false }) {
+/** @param {{ part: Part, tools: ToolNames }} props */
+export function OnePart({ part, tools }) {
   switch (part.type) {
     case "text":
       return html`
-        <${Text} text=${part.text ?? ""} isUnfolded=${isUnfolded} />
+        <${Text} text=${part.text ?? ""} isUnfolded=${part.isUnfolded} />
         <${Sources} annotations=${part.annotations ?? []} />
       `;
     case "refusal":
@@ -152,7 +152,7 @@ function Folded({ title, icon, preview, more, tone, children }) {
   `;
 }
 
-/** @param {{ text: string, isUnfolded: boolean }} props */
+/** @param {{ text: string, isUnfolded?: boolean }} props `isUnfolded`: it is shown however long it is. */
 function Text({ text, isUnfolded }) {
   if (isUnfolded || text.length <= LONG) return html`<${Markdown} text=${text} />`;
   return html`

@@ -42,7 +42,8 @@ export function Waterfall({ label, steps, legend = [] }) {
             <span class="track" aria-hidden="true">
               ${to === undefined && !isOpen ? html`<span class="moment" style=${{ left: share(from) }}></span>` : html`
                 <span class="span first" style=${{ left: share(from), width: share(mid - from) }}></span>
-                <span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>
+                ${mid < end &&
+                  html`<span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>`}
               `}
             </span>
             <span class="when">${isOpen
