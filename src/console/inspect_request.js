@@ -52,7 +52,7 @@ export function RequestPage({ address, record: { value: record }, understood: { 
   `;
   return html`
     <${Page} title=${`Request ${id}`} about=${back} actions=${actions}>
-      <${Figures} entry=${entry} calls=${calls} />
+      <${Figures} record=${record} />
       <details>
         <summary>${client.method} ${client.path}</summary>
         <dl>${factsIn(entry ?? {}).map(([name, text]) =>
@@ -108,12 +108,13 @@ function barOf({ from, mid, to, text, isBad, kind, isOpen }) {
   return { from, mid, to, isOpen, title: text, tone: isBad ? "bad" : kind === "call" ? "good" : kind ?? "plain" };
 }
 
-/** @param {{ entry: any, calls: readonly unknown[] }} props */
-function Figures({ entry, calls }) {
+/** @param {{ record: any }} props */
+function Figures({ record: { entry, calls, elapsedMs } }) {
   if (!entry) {
     return html`
       <ul class="stats">
         <${Stat} name="Status" value="running" />
+        <${Stat} name="Runs for" value=${inTime(elapsedMs)} />
         <${Stat} name="Calls" value=${calls.length} />
       </ul>
     `;

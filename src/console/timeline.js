@@ -15,14 +15,15 @@ import { duration } from "./dom.js";
 
 /**
  * @param {{ calls: readonly Call[], events: readonly Event[],
- *   entry?: { durationMs: number, firstEventMs?: number, status: number } }} record
+ *   entry?: { durationMs: number, firstEventMs?: number, status: number }, elapsedMs?: number }} record `elapsedMs`: of a request
+ *   that still runs
  * @returns {Step[]}
  */
-export function stepsOf({ calls, events, entry }) {
+export function stepsOf({ calls, events, entry, elapsedMs }) {
   /** @type {Step[]} */
   const steps = [
     { from: 0, text: "The client sent the request" },
-    ...calls.map((call) => entry ? stepOfCall(call) : openOr(call)),
+    ...calls.map((call) => entry ? stepOfCall(call) : openOr(call, elapsedMs)),
     ...stepsOfEvents(events),
   ];
   if (entry?.firstEventMs !== undefined) {
@@ -32,13 +33,14 @@ export function stepsOf({ calls, events, entry }) {
   return steps.sort((one, other) => one.from - other.from);
 }
 
-/** A call of a request that still runs. Until its answer comes, nothing is wrong with it. @param {Call} call @returns {Step} */
-function openOr(call) {
+/** A call of a request that still runs. Until its answer comes, nothing is wrong with it. @param {Call} call @param {number} [to] @returns {Step} */
+function openOr(call, to) {
   const { at, endAt, target, status, error } = call;
   if (endAt !== undefined || error !== undefined) return stepOfCall(call);
-  if (status !== undefined) return { ...stepOfCall(call), isOpen: true };
+  if (status !== undefined) return { ...stepOfCall(call), to, isOpen: true };
   return {
     from: at,
+    to,
     text: `${target}, ${attemptOf(call)}: waiting for an answer`,
     kind: "call",
     isOpen: true,

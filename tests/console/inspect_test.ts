@@ -142,15 +142,15 @@ Deno.test("inspect: a wait in a queue, the two halves of a call, and a tool with
 Deno.test("inspect: a call that waits for its answer while the request runs has not failed", () => {
   const call = { at: 2, target: "a/m", reason: "first" };
   const of = (more: object, entry?: { durationMs: number; status: number }) =>
-    stepsOf({ calls: [{ ...call, ...more }], events: [], entry })[1]!;
+    stepsOf({ calls: [{ ...call, ...more }], events: [], entry, elapsedMs: 7 })[1]!;
   for (
     const [more, text] of [
       [{}, "a/m, first attempt: waiting for an answer"],
       [{ headAt: 5, status: 200 }, "a/m, first attempt: 200 after 3 ms"],
     ] as const
   ) {
-    const { isOpen, isBad = false, text: own } = of(more);
-    assertEquals([own, isOpen, isBad], [text, true, false]);
+    const { isOpen, isBad = false, text: own, to } = of(more);
+    assertEquals([own, isOpen, isBad, to], [text, true, false, 7]);
   }
   const { isOpen, isBad, text } = of({}, { durationMs: 9, status: 502 });
   assertEquals([text, isOpen, isBad], ["a/m, first attempt: no answer", undefined, true]);

@@ -35,14 +35,17 @@ export function Waterfall({ label, steps, legend = [] }) {
           ${marks.map((ms) => html`<span key=${ms} style=${{ left: share(ms) }}>${inWords(ms, end)}</span>`)}
         </span>
       </li>
-      ${steps.map(({ from, to, title, detail, tone = "plain", isOpen = false, mid = isOpen ? end : from }, index) =>
+      ${steps.map((
+        { from, to, title, detail, tone = "plain", isOpen = false, mid = isOpen ? to ?? end : from },
+        index,
+      ) =>
         html`
           <li data-tone=${tone} data-open=${String(isOpen)} key=${index} title=${detail}>
             <span>${title}${detail && html`<br /><small class="quiet">${detail}</small>`}</span>
             <span class="track" aria-hidden="true">
               ${to === undefined && !isOpen ? html`<span class="moment" style=${{ left: share(from) }}></span>` : html`
                 <span class="span first" style=${{ left: share(from), width: share(mid - from) }}></span>
-                ${mid < end &&
+                ${(!isOpen || mid < (to ?? end)) &&
                   html`<span class="span" style=${{ left: share(mid), width: share((to ?? end) - mid) }}></span>`}
               `}
             </span>

@@ -91,6 +91,7 @@ export async function record(context: RequestContext): Promise<Response> {
       body: shown(answer),
     },
     entry,
+    elapsedMs: entry ? undefined : Math.max(0, context.gateway.clocks.now() - started),
   };
   for (const { part, text } of found) part.text = await runSliced(masked(text, hide), signal);
   // This masks headers, URLs and errors as well.
