@@ -45,7 +45,7 @@ export function RequestPage({ address, record: { value: record }, understood: { 
       view: html`<${CompareView} record=${record} understood=${understood} other=${other} onOther=${compareWith} />`,
     },
   ];
-  const { entry, calls, client } = record;
+  const { entry, client } = record;
   const actions = html`
     <${Button} icon="copy" onClick=${copyAddress}>Copy link<//>
     <${AsCode} request=${here(record)} variable="LANEWAY_KEY" isOwnKey id=${id} part="request" />
