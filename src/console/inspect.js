@@ -2,22 +2,26 @@
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
 import { batch, html, screen, signal, useMemo } from "./ui.js";
-import { Badge, ButtonLink, Card, EmptyState, Icon, Page } from "./design/parts.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
-import { ask, count, queryInAddress } from "./dom.js";
+import { ask, count, NotThere } from "./dom.js";
 import { matcherOf } from "./filter.js";
+import { FilterBar } from "./filter_bar.js";
+import { keepAddress, readAddress } from "./inspect_address.js";
 import { RequestPage } from "./inspect_request.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
+/** The fields that have a menu. */
+const OFFERED = /** @type {const} */ (["status", "model", "target", "key", "client"]);
 
 /** @typedef {import("./entries.js").Entry & { calls: number, bytes: number }} Recorded */
 /** @typedef {{ bounds?: any, bytes: number, passed: number, data: Recorded[] }} List */
 
 const list = signal(/** @type {List | undefined} */ (undefined));
-const words = signal("");
+const query = signal("");
 
 /** @type {import("./design/table.js").Column<Recorded>[]} */
 const COLUMNS = [
@@ -60,6 +64,14 @@ const COLUMNS = [
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
   {
+    id: "client",
+    title: "Client",
+    hiddenAtFirst: true,
+    sortBy: ({ client }) => client,
+    hint: ({ client }) => client,
+    view: ({ client }) => client,
+  },
+  {
     id: "duration",
     title: "Duration",
     phone: true,
@@ -82,8 +94,10 @@ export const inspect = {
   title: "Inspect",
   /** @param {HTMLElement} main */
   open(main) {
-    const id = queryInAddress();
-    return (id ? one(id) : all).open(main);
+    const address = readAddress(location.hash);
+    if (address.id !== undefined) return one(address).open(main);
+    query.value = address.filter ?? "";
+    return all.open(main);
   },
 };
 
@@ -98,28 +112,70 @@ const all = screen({
   }),
 });
 
-/** @param {string} id */
-function one(id) {
+/** @param {string} text */
+function setQuery(text) {
+  query.value = text;
+  keepAddress({ filter: text });
+}
+
+/** @param {{ id: string, view: import("./inspect_address.js").View, other?: string }} address */
+function one(address) {
+  const query = `?id=${encodeURIComponent(address.id)}`;
   const record = signal(/** @type {any} */ (undefined));
   const understood = signal(/** @type {any} */ (undefined));
+  const isForgotten = signal(false);
   let isWhole = false;
   return screen({
     title: "Inspect",
     everyMs: EVERY_MS,
     open: () => ({
-      view: html`<${RequestPage} id=${id} record=${record} understood=${understood} />`,
+      view: html`
+        <${OnePage} address=${address} record=${record} understood=${understood} isForgotten=${isForgotten} />
+      `,
       async refresh() {
         if (isWhole) return;
-        const query = `?id=${encodeURIComponent(id)}`;
-        const [found, read] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
-        batch(() => {
-          record.value = found;
-          understood.value = read;
-        });
-        isWhole = found.entry !== undefined;
+        try {
+          const [found, read] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
+          batch(() => {
+            record.value = found;
+            understood.value = read;
+            isForgotten.value = false;
+          });
+          isWhole = found.entry !== undefined;
+        } catch (error) {
+          if (!(error instanceof NotThere)) throw error;
+          list.value = await ask("records");
+          isForgotten.value = true;
+          // A request that was forgotten while it ran stays as it was last seen.
+          isWhole = record.value !== undefined;
+        }
       },
     }),
   });
+}
+
+/**
+ * @param {{ address: import("./inspect_address.js").Address & { id: string }, isForgotten: { value: boolean } } & Record<string, any>} props
+ */
+function OnePage({ address, record, understood, isForgotten }) {
+  if (!isForgotten.value || record.value) {
+    return html`<${RequestPage} address=${address} record=${record} understood=${understood} />`;
+  }
+  if (!list.value?.bounds) return html`<${NotRecorded} title=${`Request ${address.id}`} />`;
+  const { requests, megabytes } = list.value.bounds;
+  const action = html`<${ButtonLink} kind="primary" href="#inspect">Requests that are kept<//>`;
+  return html`
+    <${Page} title=${`Request ${address.id}`}>
+      <${Card}>
+        <${EmptyState} icon="telescope" title="This request is no longer kept" action=${action}>
+          The gateway keeps the latest ${count(requests)} requests, up to ${count(
+            megabytes,
+          )} MB, in memory. Newer ones took
+          the place of this one, the gateway has started anew since then, or another of its processes has it. Its figures may still be in the log.
+        <//>
+      <//>
+    <//>
+  `;
 }
 
 /** @param {List} list */
@@ -133,21 +189,9 @@ function aboutOf({ bounds, bytes, passed }) {
 
 function ListPage() {
   const { value } = list;
-  const wanted = useMemo(() => value?.data.filter(matcherOf(words.value)) ?? [], [value, words.value]);
+  const wanted = useMemo(() => value?.data.filter(matcherOf(query.value)) ?? [], [value, query.value]);
   if (!value) return html`<${Page} title="Inspect" />`;
-  if (!value.bounds) {
-    const record = html`<${TurnOn} ...${RECORDING} isMain />`;
-    return html`
-      <${Page} title="Inspect">
-        <${Card}>
-          <${EmptyState} icon="telescope" title="Recording is off" action=${record}>
-            Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway
-            understood it, and as the upstream received it.
-          <//>
-        <//>
-      <//>
-    `;
-  }
+  if (!value.bounds) return html`<${NotRecorded} title="Inspect" />`;
   if (value.data.length === 0) {
     return html`
       <${Page} title="Inspect" about=${aboutOf(value)}>
@@ -155,19 +199,13 @@ function ListPage() {
         <//>
     `;
   }
-  const write = (/** @type {any} */ { currentTarget }) => words.value = currentTarget.value;
+  const showAll = html`<${Button} onClick=${() => setQuery("")}>Show all<//>`;
   return html`
     <${Page} title="Inspect" about=${aboutOf(value)}>
-      <div class="toolbar">
-        <div class="search">
-          <${Icon} name="search" />
-          <input type="search" aria-label="Filter" placeholder="Words, or model:… key:… status:error" value=${words
-            .value}
-            onInput=${write} />
-        </div>
+      <${FilterBar} all=${value.data} query=${query.value} onQuery=${setQuery} fields=${OFFERED}>
         <${Columns} choice=${choice} />
-      </div>
-      <${Card} flush>
+        <//>
+        <${Card} flush>
         <${DataTable}
           label="Recorded requests"
           caption=${`Recorded requests, latest first: ${count(wanted.length)}`}
@@ -177,7 +215,22 @@ function ListPage() {
           height="max(22rem, calc(100vh - 14rem))"
         />
         ${wanted.length === 0 &&
-          html`<${EmptyState} icon="list-filter" title="No request fits">The words leave none.<//>`}
+          html`<${EmptyState} icon="list-filter" title="No request fits" action=${showAll}>The conditions leave none.<//>`}
+      <//>
+    <//>
+  `;
+}
+
+/** @param {{ title: string }} props */
+function NotRecorded({ title }) {
+  const record = html`<${TurnOn} ...${RECORDING} isMain />`;
+  return html`
+    <${Page} title=${title}>
+      <${Card}>
+        <${EmptyState} icon="telescope" title="Recording is off" action=${record}>
+          Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway
+          understood it, and as the upstream received it.
+        <//>
       <//>
     <//>
   `;

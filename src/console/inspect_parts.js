@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** One side of an exchange: a head, a body with the notes at their fields, and how to take it away. */
 import { html, useLayoutEffect, useMemo, useRef } from "./ui.js";
+import { AsCode } from "./code_button.js";
 import { CodeBlock } from "./design/code.js";
 import { Button, Icon } from "./design/parts.js";
 import { count } from "./dom.js";
@@ -91,16 +92,19 @@ export function LiveText({ text }) {
   `;
 }
 
-/** @param {{ id: string, part: string, body: RecordedBody, curl?(): string }} props */
-export function Taking({ id, part, body: { text, bytes }, curl }) {
+/**
+ * How to take a body away. `request`: the request that it belongs to, where that can be sent again.
+ * @param {{ id: string, part: string, body: RecordedBody, request?: import("./request_code.js").Request }} props
+ */
+export function Taking({ id, part, body: { text, bytes }, request }) {
   const hasText = text !== undefined && bytes > 0;
-  if (!hasText && !curl) return undefined;
+  if (!hasText && !request) return undefined;
   const href = `api/record/text?id=${encodeURIComponent(id)}&part=${part}`;
   return html`
     <p class="toolbar taking">
       ${hasText && html`<${Button} onClick=${() => showText("Raw", text)}>Raw<//>`}
       ${hasText && html`<a class="button ghost" href=${href} download><${Icon} name="download" />Save</a>`}
-      ${curl && html`<${Button} onClick=${() => showText("As curl", curl())}>As curl<//>`}
+      ${request && html`<${AsCode} request=${request} variable="UPSTREAM_KEY" id=${id} part=${part} />`}
     </p>
   `;
 }

@@ -1,31 +1,58 @@
 // @ts-check
 /// <reference lib="dom" />
-/** One recorded request: when what happened, and each form that the request and its answer took on their way. */
+/** One recorded request: its figures, when what happened, and the views of it. */
 import { html, useState } from "./ui.js";
-import { Badge, Card, Page, Stat } from "./design/parts.js";
+import { AsCode } from "./code_button.js";
+import { Badge, Button, Card, Page, Stat, Tabs } from "./design/parts.js";
+import { toast } from "./design/overlays.js";
 import { Waterfall } from "./design/waterfall.js";
-import { curlOf } from "./curl.js";
 import { count } from "./dom.js";
 import { factsIn } from "./facts.js";
-import { Body, Headers, Side, Taking, Transform, Value } from "./inspect_parts.js";
+import { keepAddress } from "./inspect_address.js";
+import { AnswerView } from "./inspect_answer.js";
+import { CompareView } from "./inspect_compare.js";
+import { StepsView } from "./inspect_steps.js";
 import { Replay } from "./replay.js";
-import { attemptOf, stepsOf } from "./timeline.js";
+import { stepsOf } from "./timeline.js";
 import { exactly, inDollars, inTime } from "./words.js";
 
+/** @typedef {import("./inspect_address.js").View} View */
+
 /**
- * @param {{ id: string, record: import("@preact/signals").Signal<any>, understood: import("@preact/signals").Signal<any> }} props
+ * @param {{ address: { id: string, view: View, other?: string }, record: import("@preact/signals").Signal<any>,
+ *   understood: import("@preact/signals").Signal<any> }} props
  */
-export function RequestPage({ id, record, understood }) {
-  const [chosen, setChosen] = useState(/** @type {number | undefined} */ (undefined));
+export function RequestPage({ address, record: { value: record }, understood: { value: understood } }) {
+  const { id } = address;
+  const [view, setView] = useState(address.view);
+  const [other, setOther] = useState(address.other);
   const back = html`<a href="#inspect">All recorded requests</a>`;
-  if (!record.value) return html`<${Page} title=${`Request ${id}`} about=${back} />`;
-  const { calls, entry, client } = record.value;
-  const notes = entry?.notes ?? [];
-  const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
-  const index = chosen ?? serving;
+  if (!record) return html`<${Page} title=${`Request ${id}`} about=${back} />`;
+  const choose = (/** @type {View} */ view) => {
+    setView(view);
+    keepAddress({ id, view, ...view === "compare" && other && { other } });
+  };
+  const compareWith = (/** @type {string | undefined} */ other) => {
+    setOther(other);
+    keepAddress({ id, view: "compare", ...other && { other } });
+  };
+  const tabs = [
+    { id: "answer", title: "Answer", view: html`<${AnswerView} record=${record} />` },
+    { id: "steps", title: "Step by step", view: html`<${StepsView} record=${record} understood=${understood} />` },
+    {
+      id: "compare",
+      title: "Compare",
+      view: html`<${CompareView} record=${record} understood=${understood} other=${other} onOther=${compareWith} />`,
+    },
+  ];
+  const { entry, client } = record;
+  const actions = html`
+    <${Button} icon="copy" onClick=${copyAddress}>Copy link<//>
+    <${AsCode} request=${here(record)} variable="LANEWAY_KEY" isOwnKey id=${id} part="request" />
+  `;
   return html`
-    <${Page} title=${`Request ${id}`} about=${back}>
-      <${Figures} entry=${entry} calls=${calls} />
+    <${Page} title=${`Request ${id}`} about=${back} actions=${actions}>
+      <${Figures} record=${record} />
       <details>
         <summary>${client.method} ${client.path}</summary>
         <dl>${factsIn(entry ?? {}).map(([name, text]) =>
@@ -35,27 +62,59 @@ export function RequestPage({ id, record, understood }) {
           `
         )}</dl>
       </details>
-      <${Card} title="Timeline"><${Waterfall} label="Timeline" steps=${stepsOf(record.value).map(barOf)} /><//>
-      <${Notes} notes=${notes} />
-      ${calls.length > 1 && html`<${Choice} calls=${calls} index=${index} onChoose=${setChosen} />`}
-      <${Request} record=${record.value} understood=${understood.value} index=${index} />
-      <${Answer} record=${record.value} understood=${understood.value} index=${index} />
-      ${entry !== undefined && html`<${Replay} record=${record.value} understood=${understood.value} />`}
+      <${Timeline} record=${record} />
+      ${entry && html`<${Notes} notes=${entry.notes ?? []} />`}
+      <${Tabs} label="Views of this request" tabs=${tabs} chosen=${view} onChoose=${choose} />
+      ${entry !== undefined && html`<${Replay} record=${record} understood=${understood} />`}
     <//>
   `;
 }
 
-/** @param {import("./timeline.js").Step} step */
-function barOf({ from, to, text, isBad }) {
-  return { from, to, title: text, tone: isBad ? "bad" : to === undefined ? "plain" : "good" };
+async function copyAddress() {
+  const isCopied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  if (isCopied) toast("The link was copied. It opens this request for operators while it is kept.");
+  else toast(`Copy the link from the browser's address: ${location.href}`, "info");
 }
 
-/** @param {{ entry: any, calls: readonly unknown[] }} props */
-function Figures({ entry, calls }) {
+/** The client's request, to this gateway as the browser reaches it. @param {any} record */
+export function here({ client, entry }) {
+  return { ...client, url: new URL(`..${client.path}`, location.href).href, isStream: entry?.stream === true };
+}
+
+/** @type {import("./design/waterfall.js").Tone[]} */
+const LEGEND_ORDER = ["queue", "good", "bad", "tool"];
+const LEGEND = {
+  queue: [{ tone: "queue", title: "Waited for its turn" }],
+  good: [{ tone: "good", isFirst: true, title: "Waited for the head" }, { tone: "good", title: "Received the answer" }],
+  bad: [{ tone: "bad", title: "Failed" }],
+  tool: [{ tone: "tool", title: "Ran a tool" }],
+  plain: [],
+};
+
+/** @param {{ record: any }} props */
+function Timeline({ record }) {
+  const steps = stepsOf(record).map(barOf);
+  const used = new Set(steps.map(({ tone }) => tone));
+  const legend = LEGEND_ORDER.filter((tone) => used.has(tone)).flatMap((tone) => LEGEND[tone]);
+  return html`
+    <${Card} title="Timeline">
+      <${Waterfall} label="Timeline" steps=${steps} legend=${legend} />
+      <//>
+  `;
+}
+
+/** @param {import("./timeline.js").Step} step @returns {import("./design/waterfall.js").Step} */
+function barOf({ from, mid, to, text, isBad, kind, isOpen }) {
+  return { from, mid, to, isOpen, title: text, tone: isBad ? "bad" : kind === "call" ? "good" : kind ?? "plain" };
+}
+
+/** @param {{ record: any }} props */
+function Figures({ record: { entry, calls, elapsedMs } }) {
   if (!entry) {
     return html`
       <ul class="stats">
         <${Stat} name="Status" value="running" />
+        <${Stat} name="Runs for" value=${inTime(elapsedMs)} />
         <${Stat} name="Calls" value=${calls.length} />
       </ul>
     `;
@@ -70,7 +129,9 @@ function Figures({ entry, calls }) {
       <${Stat} name="Input tokens" value=${usage ? count(usage.inputTokens) : "–"} more=${cached
         ? `${count(cached)} cached`
         : ""} />
-      <${Stat} name="Output tokens" value=${usage ? count(usage.outputTokens) : "–"} />
+      <${Stat} name="Output tokens" value=${usage ? count(usage.outputTokens) : "–"} more=${usage?.reasoningTokens
+        ? `${count(usage.reasoningTokens)} reasoning`
+        : ""} />
       <${Stat} name="Cost" value=${inDollars(cost)} />
       <${Stat} name="Calls" value=${calls.length} />
     </ul>
@@ -89,140 +150,5 @@ function Notes({ notes }) {
     <${Card} title="Notes" about="what was dropped, clamped or changed">
       <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <//>
-  `;
-}
-
-/** @param {{ calls: any[], index: number, onChoose(index: number): void }} props */
-function Choice({ calls, index, onChoose }) {
-  return html`
-    <p class="bar">
-      <label>
-        Upstream call
-        <select value=${String(index)} onChange=${(/** @type {any} */ { currentTarget }) =>
-          onChoose(Number(currentTarget.value))}>
-          ${calls.map((call, at) =>
-            html`
-              <option key=${at} value=${String(at)} selected=${at === index}>${`${at + 1}: ${call.target}, ${
-                attemptOf(call)
-              }, ${call.status ?? "none"}`}</option>
-            `
-          )}
-        </select>
-      </label>
-    </p>
-  `;
-}
-
-/** The request on its way to one target. @param {{ record: any, understood: any, index: number }} props */
-function Request({ record: { id, client, calls, entry }, understood, index }) {
-  const notes = entry?.notes ?? [];
-  const call = calls[index];
-  const here = { ...client, url: new URL(`..${client.path}`, location.href).href };
-  const part = `call.${index}.request`;
-  const own = understood.calls[index] ?? {};
-  return html`
-    <h2>The request</h2>
-    <div class="sides">
-      <${Side} title="The client sent">
-        <${Headers} list=${client.headers} />
-        <${Body} body=${client.body} notes=${notes} />
-        <${Taking} id=${id} part="request" body=${client.body} curl=${() => curlOf(here, "LANEWAY_KEY")} />
-        <//>
-        <${Side} title="The gateway understood">
-          <${Transforms} understood=${understood} call=${call} isAsExplained=${own.isAsExplained} />
-          <//>
-          <${Side} title="The upstream received">
-        ${call
-          ? html`
-            <p class="quiet">${call.url}</p>
-            <${Headers} list=${call.headers} />
-            <${Body} body=${call.body} notes=${notes} />
-            <${Taking} id=${id} part=${part} body=${call.body} curl=${() => curlOf(call, "UPSTREAM_KEY")} />
-          `
-          : html`<p class="quiet">No upstream was called.</p>`}
-      <//>
-    </div>
-  `;
-}
-
-/** The answer on its way back. @param {{ record: any, understood: any, index: number }} props */
-function Answer({ record: { id, calls, answer, entry }, understood, index }) {
-  const notes = entry?.notes ?? [];
-  const call = calls[index];
-  const own = understood.calls[index] ?? {};
-  return html`
-    <h2>The answer</h2>
-    <div class="sides">
-      <${Side} title="The client received">
-        <${StatusLine} status=${answer.status} />
-        <${Headers} list=${answer.headers} />
-        <${Body} body=${answer.body} notes=${notes} />
-        <${Taking} id=${id} part="answer" body=${answer.body} />
-        <//>
-        <${Side} title="The gateway read">
-          <${Read} own=${own} notes=${notes} />
-          <//>
-          <${Side} title="The upstream answered">
-        ${call
-          ? html`
-            <${StatusLine} status=${call.status} />
-            <${Headers} list=${call.answerHeaders} />
-            <${Body} body=${call.answer} notes=${notes} />
-            <${Taking} id=${id} part=${`call.${index}.answer`} body=${call.answer} />
-          `
-          : html`<p class="quiet">Nothing.</p>`}
-      <//>
-    </div>
-  `;
-}
-
-/** @param {{ status?: number }} props */
-function StatusLine({ status }) {
-  const tone = status === undefined ? "plain" : status >= 300 ? "bad" : "good";
-  return html`
-    <p>
-      <${Badge} tone=${tone}>Status ${status ?? "none yet"}<//></p>
-  `;
-}
-
-/** @param {{ own: any, notes: readonly string[] }} props */
-function Read({ own: { answer, problem }, notes }) {
-  if (problem) return html`<p class="error">${problem}</p>`;
-  if (!answer) return html`<p class="quiet">There is no answer, or it was passed on unchanged.</p>`;
-  return html`<${Value} title="Canonical form" value=${answer.error ?? answer.output} notes=${[
-    ...notes,
-    ...answer.notes ?? [],
-  ]} />`;
-}
-
-/**
- * The changes by each transform, and the form that they begin with.
- * @param {{ understood: any, call?: { target: string, isFollowUp?: boolean }, isAsExplained?: boolean }} props
- */
-function Transforms({ understood: { input, notes = [], problem, explanation }, call, isAsExplained }) {
-  const { steps = [], targets = [] } = explanation.value ?? {};
-  const own = targets.find((/** @type {any} */ one) => one.target === call?.target);
-  const all = [...steps, ...own?.steps ?? []];
-  const why = problem ?? explanation.problem ?? own?.error?.message;
-  return html`
-    ${why !== undefined && html`<p class="error">${why}</p>`}
-    ${isAsExplained === false && html`
-      <p class="error">
-        Sent now, this call would be different: the upstream refused a part of it, or the settings have changed.
-      </p>
-    `}
-    ${call?.isFollowUp && html`
-      <p class="quiet">It follows from the answer to an earlier call, and holds more than the client sent.</p>
-    `}
-    ${input && html`
-      <details>
-        <summary>Canonical form</summary>
-        <${Value} title="Canonical request" value=${input} notes=${notes} />
-      </details>
-    `}
-    <p class="quiet">${all.length > 0
-      ? "Changed for the target, step by step:"
-      : "Nothing was changed for the target."}</p>
-    ${all.map((step, index) => html`<${Transform} key=${index} ...${step} />`)}
   `;
 }

@@ -4,7 +4,9 @@
 import { html, useEffect, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Badge, Button, Field } from "./design/parts.js";
+import { DiffView } from "./design/diff_view.js";
 import { ask, duration, messageIn } from "./dom.js";
+import { addressOf } from "./inspect_address.js";
 import { Body, LiveText, Side, Value } from "./inspect_parts.js";
 import { textsIn } from "./streams.js";
 
@@ -115,15 +117,31 @@ function Form({ id, first, isRead, begin }) {
           <${Side} title="First answer">
             ${isRead ? html`<${Value} title="Canonical form" value=${first} />` : html`<${Body} body=${first} />`}
           <//>
-          <${Side} title="New answer"><${NewAnswer} ...${shown} /><//>
+          <${Side} title="New answer"><${NewAnswer} ...${shown} first=${id} /><//>
         </div>
+        ${isRead && shown.output && html`<${AnswersCompared} first=${first} output=${shown.output} />`}
       `}
     </form>
   `;
 }
 
-/** @param {Shown} props */
-function NewAnswer({ state, isBad, raw, id, facts, output }) {
+/** @param {{ first: unknown, output: unknown }} props */
+function AnswersCompared({ first, output }) {
+  return html`
+    <details>
+      <summary>Differences between the answers</summary>
+      <${DiffView}
+        label="Differences between the answers"
+        titles=${["First answer", "New answer"]}
+        before=${JSON.stringify(first, null, 2)}
+        after=${JSON.stringify(output, null, 2)}
+      />
+    </details>
+  `;
+}
+
+/** @param {Shown & { first: string }} props `first`: the id of the request that was sent again */
+function NewAnswer({ state, isBad, raw, id, facts, output, first }) {
   return html`
     <p role="status">
       <${Badge} tone=${isBad ? "bad" : id === undefined ? "info" : "good"}>${state}<//></p>
@@ -131,7 +149,12 @@ function NewAnswer({ state, isBad, raw, id, facts, output }) {
     ${output
       ? html`<${Value} title="Canonical answer" value=${output} />`
       : raw !== "" && html`<${LiveText} text=${raw} />`}
-    ${id && html`<p><a href=${`#inspect?${encodeURIComponent(id)}`}>Inspect</a></p>`}
+    ${id && html`
+      <p>
+        <a href=${addressOf({ id, view: "answer" })}>Inspect</a> ·${" "}
+        <a href=${addressOf({ id, view: "compare", other: first })}>Compare the requests</a>
+      </p>
+    `}
   `;
 }
 

@@ -56,7 +56,7 @@ export function OnePart({ part, tools }) {
   switch (part.type) {
     case "text":
       return html`
-        <${Text} text=${part.text ?? ""} />
+        <${Text} text=${part.text ?? ""} isUnfolded=${part.isUnfolded} />
         <${Sources} annotations=${part.annotations ?? []} />
       `;
     case "refusal":
@@ -92,11 +92,26 @@ export function OnePart({ part, tools }) {
       `;
     default:
       return html`
-        <${Folded} title="A part that only its own wire knows" preview=${previewOf(part.standIn ?? "")}>
-          <${CodeBlock} title="Part" value=${part} />
+        <${Folded} title=${nameIn(part.fields) ?? "A part that only its own wire knows"} preview=${previewOf(
+          part.standIn ?? JSON.stringify(part.fields ?? {}),
+        )}>
+          <${CodeBlock} title="Part" value=${part.fields ?? part} />
           <//>
+          <${Sources} annotations=${pagesIn(part.fields)} />
       `;
   }
+}
+
+/** The name of a part that only its own wire knows. @param {any} fields @returns {string | undefined} */
+function nameIn(fields) {
+  return [fields?.name, fields?.type].find((one) => typeof one === "string");
+}
+
+/** The pages that such a part lists: those that a search has found. @param {any} fields */
+function pagesIn(fields) {
+  const all = Array.isArray(fields?.content) ? fields.content : [];
+  return all.filter((/** @type {any} */ one) => typeof one?.url === "string")
+    .map((/** @type {any} */ { url, title }) => ({ url, title: typeof title === "string" ? title : url }));
 }
 
 /** @param {{ part: Part, tools: ToolNames }} props */
@@ -137,9 +152,9 @@ export function Folded({ title, icon, preview, more, tone, children }) {
   `;
 }
 
-/** @param {{ text: string }} props */
-function Text({ text }) {
-  if (text.length <= LONG) return html`<${Markdown} text=${text} />`;
+/** @param {{ text: string, isUnfolded?: boolean }} props `isUnfolded`: it is shown however long it is. */
+function Text({ text, isUnfolded }) {
+  if (isUnfolded || text.length <= LONG) return html`<${Markdown} text=${text} />`;
   return html`
     <${Folded} title="Long text" more=${`${inShort(text.length)} characters`} preview=${previewOf(text)}>
       <${Markdown} text=${text} />

@@ -71,7 +71,9 @@ export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "d
 /** An event between the calls. */
 export interface CapturedEvent {
   at: number;
-  what: "served" | "failed" | "hosted tool" | "hosted tool ended";
+  /** When it began, if it took a while. */
+  from?: number;
+  what: "served" | "failed" | "queued" | "hosted tool" | "hosted tool ended";
   /** `upstream/model`, or the name of the tool. */
   name: string;
   detail?: string;
@@ -127,9 +129,9 @@ export class Capture {
     return this.#secrets;
   }
 
-  event(what: CapturedEvent["what"], name: string, detail?: string): void {
+  event(what: CapturedEvent["what"], name: string, detail?: string, from?: number): void {
     if (this.events.length >= MOST_EVENTS || !this.#room.take(64 + name.length + (detail?.length ?? 0))) return;
-    this.events.push({ at: this.#elapsedMs(), what, name, detail });
+    this.events.push({ at: this.#elapsedMs(), ...from !== undefined && { from }, what, name, detail });
   }
 
   /** Receives the bytes of a client's body. Absent if they may not be kept as they are. */

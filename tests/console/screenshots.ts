@@ -88,8 +88,10 @@ async function takeAll(opened: Browser): Promise<void> {
     await page.setViewportSize(WIDE);
     await openPage(page, "Inspect");
     await page.getByRole("link", { name: /^Request at/ }).first().click();
-    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await page.locator(".ending").waitFor();
+    await page.setViewportSize({ ...WIDE, height: 1180 });
     await take(page, "console-inspect");
+    await page.setViewportSize(WIDE);
     await play(page);
     await take(page, "console-playground");
     await openPage(page, "Fidelity");

@@ -23,6 +23,7 @@ import {
   Tabs,
 } from "./parts.js";
 import { DataTable } from "./table.js";
+import { DiffView } from "./diff_view.js";
 import { Waterfall } from "./waterfall.js";
 
 const COLORS = [
@@ -54,6 +55,11 @@ const JSON_VALUE = {
   messages: [{ role: "user", content: "Why is a lane no road?" }, { role: "assistant", content: null }],
   tools: [],
 };
+
+const DIFFERENT = [JSON_VALUE, { ...JSON_VALUE, model: "zai-org/GLM-5.3", stream_options: { include_usage: true } }]
+  .map(
+    (value) => JSON.stringify(value, null, 2),
+  );
 
 const ROWS = [
   { name: "glm-5.3", requests: 1_204, latency: 812, state: "ready" },
@@ -92,8 +98,16 @@ const COLUMNS = [
 
 const STEPS = [
   { from: 0, title: "The client sent the request" },
+  { from: 1, to: 4, title: "first/model: waited for its turn", tone: /** @type {const} */ ("queue") },
   { from: 4, to: 320, title: "first/model", detail: "first attempt: 503", tone: /** @type {const} */ ("bad") },
-  { from: 324, to: 1_180, title: "second/model", detail: "failover: 200", tone: /** @type {const} */ ("good") },
+  {
+    from: 324,
+    mid: 580,
+    to: 1_180,
+    title: "second/model",
+    detail: "failover: 200",
+    tone: /** @type {const} */ ("good"),
+  },
   { from: 610, title: "First event of the answer" },
 ];
 
@@ -138,8 +152,14 @@ function Gallery() {
                   keyOf=${nameOf} />
                 <//>
                 <${CodeBlock} title="Request" value=${JSON_VALUE} />
-                <${Card}>
-                  <${EmptyState} icon="inbox" title="Nothing is here yet" action=${html`<${Button} kind="primary">Bring it<//>`}>
+                <${Card} title="Difference">
+                  <${DiffView} label="Difference" titles=${[
+                    "Before",
+                    "After",
+                  ]} before=${DIFFERENT[0]} after=${DIFFERENT[1]} />
+                  <//>
+                  <${Card}>
+                    <${EmptyState} icon="inbox" title="Nothing is here yet" action=${html`<${Button} kind="primary">Bring it<//>`}>
           An empty place says what would be here, and does it with one button.
         <//>
       <//>

@@ -1,6 +1,7 @@
 /** The console's own files, imported as texts. No file is read at run time, so a compiled gateway contains them. */
 import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
+import code_button from "../../console/code_button.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
 import chat_models from "../../console/chat_models.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
@@ -10,6 +11,7 @@ import chart from "../../console/design/chart.js" with { type: "text" };
 import clients from "../../console/clients.js" with { type: "text" };
 import setting_note from "../../console/setting_note.js" with { type: "text" };
 import code from "../../console/design/code.js" with { type: "text" };
+import diff_view from "../../console/design/diff_view.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
 import gallery from "../../console/design/gallery.js" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
@@ -26,6 +28,7 @@ import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import file_view from "../../console/file_view.js" with { type: "text" };
 import filter from "../../console/filter.js" with { type: "text" };
+import filter_bar from "../../console/filter_bar.js" with { type: "text" };
 import choices from "../../console/frame/choices.js" with { type: "text" };
 import frame from "../../console/frame/frame.css" with { type: "text" };
 import pages from "../../console/frame/pages.js" with { type: "text" };
@@ -34,8 +37,12 @@ import sidebar from "../../console/frame/sidebar.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
+import inspect_address from "../../console/inspect_address.js" with { type: "text" };
+import inspect_answer from "../../console/inspect_answer.js" with { type: "text" };
+import inspect_compare from "../../console/inspect_compare.js" with { type: "text" };
 import inspect_parts from "../../console/inspect_parts.js" with { type: "text" };
 import inspect_request from "../../console/inspect_request.js" with { type: "text" };
+import inspect_steps from "../../console/inspect_steps.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
@@ -58,6 +65,7 @@ import playTools from "../../console/play/tools.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import playStyle from "../../console/playground.css" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
+import request_code from "../../console/request_code.js" with { type: "text" };
 import markdown from "../../console/design/markdown.js" with { type: "text" };
 import session from "../../console/session.js" with { type: "text" };
 import session_content from "../../console/session_content.js" with { type: "text" };
@@ -96,6 +104,7 @@ import health_fixes from "../../console/health_fixes.js" with { type: "text" };
 import health_now from "../../console/health_now.js" with { type: "text" };
 import usage_charts from "../../console/usage_charts.js" with { type: "text" };
 import usage_view from "../../console/usage_view.js" with { type: "text" };
+import whole_body from "../../console/whole_body.js" with { type: "text" };
 import words from "../../console/words.js" with { type: "text" };
 import { keepPage, type KeptPage } from "../../http/kept_page.ts";
 import { LIBRARIES, LIBRARY_STYLES, linked, withoutComments } from "./libraries.ts";
@@ -105,6 +114,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
   as_code: asCode,
+  code_button,
   budgets,
   budgets_page,
   by_hand,
@@ -114,6 +124,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   curl,
   "design/chart": chart,
   "design/code": code,
+  "design/diff_view": diff_view,
   "design/gallery": gallery,
   "design/icons": icons,
   "design/markdown": markdown,
@@ -129,6 +140,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   fidelity,
   file_view,
   filter,
+  filter_bar,
   "frame/choices": choices,
   "frame/pages": pages,
   "frame/palette": palette,
@@ -137,8 +149,12 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   health_fixes,
   health_now,
   inspect,
+  inspect_address,
+  inspect_answer,
+  inspect_compare,
   inspect_parts,
   inspect_request,
+  inspect_steps,
   json_lines,
   json_place,
   key_form,
@@ -159,6 +175,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "play/tools": playTools,
   playground,
   replay,
+  request_code,
   session,
   session_content,
   session_words,
@@ -188,6 +205,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   usage,
   usage_charts,
   usage_view,
+  whole_body,
   words,
 };
 

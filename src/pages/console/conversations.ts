@@ -98,7 +98,7 @@ function* contentOf(
 }
 
 /** The names of the tools that were called, by the ids of the calls. */
-function toolNames({ messages }: GenerateRequest): Record<string, string> {
+export function toolNames({ messages }: GenerateRequest): Record<string, string> {
   return Object.fromEntries(
     messages.flatMap(({ role, content }) =>
       role !== "assistant" ? [] : content.flatMap((part) => part.type === "tool-call" ? [[part.id, part.name]] : [])

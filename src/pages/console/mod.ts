@@ -10,6 +10,7 @@ import { toText } from "../../std/streams/to_text.ts";
 import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
+import { readAnswer } from "./answer_read.ts";
 import { ASSETS } from "./assets.ts";
 import { clients } from "./clients.ts";
 import {
@@ -19,6 +20,7 @@ import {
   listSettings,
   readConfiguration,
 } from "./configuration.ts";
+import { clientLibraries } from "./client_libraries.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
@@ -35,6 +37,7 @@ import { understood } from "./understood.ts";
 /** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
+  "record/answer",
   "record/request",
   "record/text",
   "record/understood",
@@ -51,9 +54,11 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   clients,
   fidelity,
   health,
+  libraries: clientLibraries,
   live,
   models,
   record,
+  "record/answer": readAnswer,
   "record/request": requestAgain,
   "record/text": recordedText,
   "record/understood": understood,

@@ -207,7 +207,8 @@ async function collected<K extends ModelOperation>(
   return collect ? collect(events) : events;
 }
 
-function jsonIn(text: string): unknown {
+/** The value that a text is in JSON; the text itself if it is none. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
