@@ -10,7 +10,7 @@ import { ask } from "./dom.js";
 import { programOf } from "./request_code.js";
 import { wholeBody } from "./whole_body.js";
 
-const LANGUAGES = [
+export const LANGUAGES = [
   { value: "curl", title: "curl" },
   { value: "python", title: "Python" },
   { value: "typescript", title: "TypeScript" },
@@ -23,6 +23,23 @@ const language = signal("curl");
 let libraries;
 
 /**
+ * The request in each language.
+ * @param {import("./request_code.js").Request} request
+ * @param {{ variable: string, isOwnKey: boolean }} key
+ * @returns {Promise<{ [language: string]: string }>}
+ */
+export async function textsOf(request, key) {
+  libraries ??= ask("libraries");
+  libraries.catch(() => libraries = undefined);
+  const options = { ...key, libraries: (await libraries).data };
+  return {
+    curl: curlOf(request, key.variable),
+    python: programOf("python", request, options),
+    typescript: programOf("typescript", request, options),
+  };
+}
+
+/**
  * @param {{ request: import("./request_code.js").Request, variable: string, isOwnKey?: boolean, id: string, part: string }} props
  *
  * `variable`: of the environment, with the key. `isOwnKey`: whether it is a key of this gateway. `id` and `part`: where all of the body
@@ -32,16 +49,8 @@ export function AsCode({ request, variable, isOwnKey = false, id, part }) {
   const [shown, setShown] = useState(/** @type {{ [language: string]: string } | undefined} */ (undefined));
   const open = () =>
     attempt(async () => {
-      libraries ??= ask("libraries");
-      libraries.catch(() => libraries = undefined);
-      const [{ data }, body] = await Promise.all([libraries, wholeBody(id, part, request.body)]);
-      const whole = { ...request, body };
-      const options = { variable, isOwnKey, libraries: data };
-      setShown({
-        curl: curlOf(whole, variable),
-        python: programOf("python", whole, options),
-        typescript: programOf("typescript", whole, options),
-      });
+      const body = await wholeBody(id, part, request.body);
+      setShown(await textsOf({ ...request, body }, { variable, isOwnKey }));
     });
   return html`
     <${Button} icon="square-terminal" onClick=${open}>As code<//>

@@ -9,11 +9,11 @@ const LONGEST_WORD = 40_000;
 
 /**
  * @param {{ method: string, url: string, headers: readonly (readonly [string, string])[], body: { text?: string,
- *   bytes: number, kept: number, isDescription?: boolean, isShortened?: boolean } }} request
+ *   bytes: number, kept: number, isDescription?: boolean, isShortened?: boolean }, isStream?: boolean }} request
  * @param {string} variable what holds the key
  */
-export function curlOf({ method, url, headers, body }, variable) {
-  const lines = [`curl -X ${quoted(method)} ${quoted(url)}`];
+export function curlOf({ method, url, headers, body, isStream = false }, variable) {
+  const lines = [`curl ${isStream ? "-N " : ""}-X ${quoted(method)} ${quoted(url)}`];
   for (const [name, value] of headers) {
     if (!OWN.test(name)) lines.push(`-H ${withVariable(`${name}: ${value}`, variable)}`);
   }

@@ -236,9 +236,9 @@ async function shared(desk: Desk): Promise<void> {
   await page.getByRole("button", { name: "Share" }).click();
   await page.getByText(/too long for an address: 9,\d+ characters, and 8,000 fit/).waitFor();
   await page.getByRole("button", { name: "As code" }).click();
-  await page.getByText('-H "authorization: Bearer $LANEWAY_KEY"').waitFor();
+  await page.getByText(`-H 'authorization: Bearer '"$LANEWAY_KEY"`).waitFor();
   await page.getByRole("tab", { name: "Python" }).click();
-  await page.getByText("urllib.request.urlopen").waitFor();
+  await page.getByText("client.chat.completions.create(").waitFor();
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Close" }).click();
   const other = await page.context().newPage();

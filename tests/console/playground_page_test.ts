@@ -1,6 +1,5 @@
-/** The playground's page, apart from a browser: tools as they are written, streams, and requests as code. */
+/** The playground's page, apart from a browser: tools as they are written, and streams. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { LANGUAGES } from "../../src/console/as_code.js";
 import { readTools, toolsText } from "../../src/console/play/settings.js";
 import { eventsIn } from "../../src/console/streams.js";
 
@@ -52,52 +51,4 @@ Deno.test("playground: tools are taken as any of the wires writes them, and what
       ['[{"name":"look"}]', 'Tool 1, "look", needs "parameters"'],
     ]
   ) assertThrows(() => readTools(text!), TypeError, complaint);
-});
-
-const ADDRESS = "https://gateway.test/below/";
-const ASKED = {
-  wire: "chat",
-  path: "oss/v1/chat/completions",
-  body: { model: "m", stream: true, stop: null, messages: [{ role: "user", content: `It's "$HOME"\n` }], tools: [] },
-};
-
-Deno.test("as code: a shell passes the request on as it is, with the key from its variable", async () => {
-  const script = `curl() { printf '%s\\0' "$@"; }\n${LANGUAGES.curl!.write(ASKED, ADDRESS)}`;
-  const { stdout } = await new Deno.Command("sh", { args: ["-c", script], env: { LANEWAY_KEY: "my-key" } }).output();
-  assertEquals(new TextDecoder().decode(stdout).split("\0").slice(0, -1), [
-    "-N",
-    `${ADDRESS}${ASKED.path}`,
-    "-H",
-    "authorization: Bearer my-key",
-    "-H",
-    "content-type: application/json",
-    "--data-raw",
-    JSON.stringify(ASKED.body),
-  ]);
-});
-
-Deno.test("as code: Python has its own words for true, false and nothing", () => {
-  const text = LANGUAGES.python!.write(ASKED, ADDRESS);
-  assertEquals(
-    text.slice(text.indexOf("body = "), text.indexOf("request = ")),
-    `body = {
-    "model": "m",
-    "stream": True,
-    "stop": None,
-    "messages": [
-        {
-            "role": "user",
-            "content": "It's \\"$HOME\\"\\n",
-        },
-    ],
-    "tools": [],
-}
-`,
-  );
-});
-
-Deno.test("as code: TypeScript sends the same body", () => {
-  const text = LANGUAGES.typescript!.write(ASKED, ADDRESS);
-  const body = text.slice("const body = ".length, text.indexOf(";\nconst answer"));
-  assertEquals(JSON.parse(body), ASKED.body);
 });

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The next request of the playground as a program. */
-import { LANGUAGES } from "../as_code.js";
+import { LANGUAGES, textsOf } from "../code_button.js";
 import { Dialog, toast } from "../design/overlays.js";
 import { Button, Segments, Tabs } from "../design/parts.js";
 import { messageIn, send } from "../dom.js";
@@ -9,6 +9,8 @@ import { html, useEffect, useState } from "../ui.js";
 import { requestOf } from "./conversation.js";
 import { sides } from "./settings.js";
 
+/** The variable that holds the key. */
+const VARIABLE = "LANEWAY_KEY";
 /** The gateway's own address, which may end with a path. */
 const address = () => new URL("../", location.href.split("#")[0]).href;
 
@@ -22,7 +24,19 @@ async function written(turns, id) {
     body: JSON.stringify(requestOf(side, turns)),
   });
   if (!response.ok) throw new Error(await messageIn(response));
-  return await response.json();
+  const { path, body, notes } = await response.json();
+  const text = JSON.stringify(body);
+  const bytes = new TextEncoder().encode(text).length;
+  /** @type {[string, string][]} */
+  const headers = [["content-type", "application/json"], ["authorization", "Bearer ***"]];
+  const request = {
+    method: "POST",
+    url: address() + path,
+    headers,
+    body: { text, bytes, kept: bytes },
+    isStream: true,
+  };
+  return { notes, texts: await textsOf(request, { variable: VARIABLE, isOwnKey: true }) };
 }
 
 /** @param {{ turns: readonly import("./conversation.js").Turn[], onClose(): void }} props */
@@ -36,7 +50,7 @@ export function AsCode({ turns, onClose }) {
     Promise.resolve().then(() => written(turns, side)).then(show, (error) => show({ problem: error.message }));
     return () => void (isGone = true);
   }, [side]);
-  const code = asked?.body ? LANGUAGES[language]?.write(asked, address()) ?? "" : "";
+  const code = asked?.texts?.[language] ?? "";
   const copy = async () => {
     const isCopied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
     if (isCopied) toast("Copied");
@@ -56,8 +70,8 @@ export function AsCode({ turns, onClose }) {
       ${asked?.problem && html`<p class="error" role="alert">${asked.problem}</p>`}
       ${code && html`
         <${Tabs} label="Language" chosen=${language} onChoose=${setLanguage}
-          tabs=${Object.entries(LANGUAGES).map(([id, { title }]) => ({ id, title, view }))} />
-        <p class="quiet">The key is read from the variable <code>LANEWAY_KEY</code>.</p>
+          tabs=${LANGUAGES.map(({ value, title }) => ({ id: value, title, view }))} />
+        <p class="quiet">The key is read from the variable <code>${VARIABLE}</code>.</p>
       `}
       ${asked?.notes?.length > 0 &&
         html`<ul>${asked.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>`}

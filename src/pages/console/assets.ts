@@ -52,7 +52,6 @@ import live_charts from "../../console/live_charts.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
-import asCode from "../../console/as_code.js" with { type: "text" };
 import playAnswer from "../../console/play/answer.js" with { type: "text" };
 import playCode from "../../console/play/code.js" with { type: "text" };
 import playComposer from "../../console/play/composer.js" with { type: "text" };
@@ -113,7 +112,6 @@ import { modulesOf, wholePage, wholeStyle } from "./whole_page.ts";
 const SCRIPTS: Readonly<Record<string, string>> = {
   actions,
   app,
-  as_code: asCode,
   code_button,
   budgets,
   budgets_page,
