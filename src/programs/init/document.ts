@@ -4,7 +4,7 @@ import type { JsonValue } from "../../canonical/json.ts";
 import { checkNames, layoutOf } from "../connect/formats/json.ts";
 
 export interface Setting {
-  at: readonly string[];
+  at: readonly (string | number)[];
   value: JsonValue;
   /** A line that explains a new entry. */
   comment?: string;
@@ -39,7 +39,11 @@ export function withSetting(text: string, setting: Setting): string {
   const nested = inner.reduceRight<JsonValue>((rest, step) => ({ [step]: rest }), isFirst ? [value] : value);
   // A null that removes something of the default becomes an object again.
   if (around.type !== "object") return withSetting(text, { at: at.slice(0, depth), value: { [name!]: nested } });
-  return inserted(text, around, { name: name!, value: nested, comment: inner.length === 0 ? comment : undefined });
+  return inserted(text, around, {
+    name: String(name),
+    value: nested,
+    comment: inner.length === 0 ? comment : undefined,
+  });
 }
 
 function replaced(text: string, { offset, length }: Node, by: string): string {
@@ -89,16 +93,17 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
 }
 
 /** A comment, whole: a comma inside of it is none. */
-const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
+export const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
 const COMMA_AHEAD = new RegExp(`^(?:\\s|${COMMENT})*,`);
 const REST_OF_LINE = new RegExp(`^(?:[ \\t]*(?:${COMMENT}))*`);
 
-/** Whether a comma follows, and the place after it and after the comments on its line. */
-function placeAfter(text: string, from: number, end: number): { comma: boolean; place: number } {
+/** Whether a comma follows, and the place after it and after the comments on its line. `bare`: the place before those comments. */
+export function placeAfter(text: string, from: number, end: number): { comma: boolean; place: number; bare: number } {
   const rest = text.slice(from, end);
   const before = COMMA_AHEAD.exec(rest)?.[0] ?? "";
   const comments = REST_OF_LINE.exec(rest.slice(before.length))![0];
-  return { comma: before !== "", place: from + before.length + comments.length };
+  const bare = from + before.length;
+  return { comma: before !== "", place: bare + comments.length, bare };
 }
 
 function unitOf({ insertSpaces, tabSize }: Layout): string {
@@ -106,18 +111,18 @@ function unitOf({ insertSpaces, tabSize }: Layout): string {
 }
 
 /** The blanks at the beginning of the line on which this offset is. */
-function indentAt(text: string, offset: number): string {
+export function indentAt(text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];
 }
 
-function isFirstOnLine(text: string, offset: number): boolean {
+export function isFirstOnLine(text: string, offset: number): boolean {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return start > 0 && text.slice(start, offset).trim() === "";
 }
 
 /** JSON with short values on one line. */
-function print(value: JsonValue, indent: string, layout: Layout): string {
+export function print(value: JsonValue, indent: string, layout: Layout): string {
   const short = inline(value);
   if (short.length + indent.length <= WIDEST || typeof value !== "object" || value === null) return short;
   const inner = indent + unitOf(layout);

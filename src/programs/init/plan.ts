@@ -105,11 +105,11 @@ function standing(text: string, path: string, { builtIn, providers }: Facts): St
 
 /** The text with the section of a setting, and a comment that introduces it. */
 function introduced(text: string, { at: [section, ...rest] }: Setting): string {
-  const comment = SECTIONS[section!];
-  const isThere = at(JSON.parse(withoutComments(text)), section!) !== undefined;
+  const comment = SECTIONS[String(section)];
+  const isThere = at(JSON.parse(withoutComments(text)), String(section)) !== undefined;
   return isThere || comment === undefined || rest.length === 0
     ? text
-    : withSetting(text, { at: [section!], value: {}, comment });
+    : withSetting(text, { at: [String(section)], value: {}, comment });
 }
 
 /** The places of values that the file does not have yet. An object that is there keeps what else it has. */
