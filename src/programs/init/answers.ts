@@ -2,7 +2,7 @@
  * The questions and answers of the command `init`, as JSON. The console's guide shows the answers of the same command, which the launcher
  * runs for it. This file has types only, so that the gateway can import it.
  */
-import type { JsonObject } from "../../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { Task } from "../../canonical/models.ts";
 
 /**
@@ -14,8 +14,8 @@ export type Source =
   | { kind: "provider"; provider: string; name?: string; baseUrl?: string; secret?: string; secretEnv?: string }
   | ServerSource
   | { kind: "sandbox" }
-  /** An upstream that the configuration has. Only `check` takes it, to list its models. */
-  | { kind: "upstream"; name: string };
+  /** An upstream that the configuration has, or would have with the edits. Only `check` takes it, to list its models. */
+  | { kind: "upstream"; name: string; edits?: Edit[] };
 
 export interface ServerSource {
   kind: "server";
@@ -44,6 +44,16 @@ export interface Answers {
   default?: string;
   /** Further settings, which are merged into the file: objects key by key. The console turns things on with it. */
   settings?: JsonObject;
+  /** Changes of single places of the file, after all else. */
+  edits?: Edit[];
+  /** Takes back the last change by edits, instead of all else. It is the `stamp` of the file that this change has written. */
+  undo?: string;
+}
+
+/** Puts a value at a place of the configuration, or removes what is there if there is no value. */
+export interface Edit {
+  at: readonly (string | number)[];
+  value?: JsonValue;
 }
 
 /** A model server that was found on this machine. */
@@ -108,6 +118,7 @@ export type Plan =
 
 /** `init write --json --version <version>`, which reads `Answers` from standard input. */
 export type Written =
-  | { ok: true; files: string[] }
+  /** `stamp`: identifies the text that edits have written, for `undo`. */
+  | { ok: true; files: string[]; stamp?: string }
   /** `isOutdated`: the files have changed since the plan. */
   | { ok: false; reason: string; isOutdated?: true };

@@ -2,15 +2,8 @@
 import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
 import type { JsonValue } from "../../canonical/json.ts";
 import { checkNames, layoutOf } from "../connect/formats/json.ts";
+import type { Edit } from "./answers.ts";
 import { COMMENT, indentAt, isFirstOnLine, placeAfter, print, withSetting } from "./document.ts";
-
-/** Puts a value at a place of the configuration, or removes what is there if there is no value. */
-export interface Edit {
-  at: readonly (string | number)[];
-  value?: JsonValue;
-  /** A line that explains a new entry. */
-  comment?: string;
-}
 
 /** A byte order mark. */
 const MARK = "\ufeff";
@@ -21,11 +14,11 @@ export function withEdits(text: string, edits: readonly Edit[]): string {
   return mark + edits.reduce(withEdit, text.slice(mark.length));
 }
 
-function withEdit(text: string, { at, value, comment }: Edit): string {
+function withEdit(text: string, { at, value }: Edit): string {
   if (value === undefined) return without(text, at);
   const list = typeof at.at(-1) === "number" ? nodeAt(text, at.slice(0, -1)) : undefined;
   const isNext = list?.type === "array" && list.children!.length <= Number(at.at(-1));
-  return isNext ? appended(text, list, value) : withSetting(text, { at, value, comment });
+  return isNext ? appended(text, list, value) : withSetting(text, { at, value });
 }
 
 function nodeAt(text: string, at: Edit["at"]): Node | undefined {

@@ -4,8 +4,9 @@ import { isPattern } from "../../canonical/models.ts";
 import { hint } from "../../config/hint.ts";
 import { mergeJson, withoutComments, withPresets } from "../../util/config_text.ts";
 import { FormatError } from "../connect/formats/format.ts";
-import type { Answers, ChosenModel, Source } from "./answers.ts";
+import type { Answers, ChosenModel, Edit, Source } from "./answers.ts";
 import { type Setting, withSetting } from "./document.ts";
+import { withEdits } from "./edits.ts";
 import { planSource } from "./entries.ts";
 import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./standing.ts";
 
@@ -75,6 +76,7 @@ export function planFiles(answers: Answers, { path, text }: { path: string; text
     attempt(`models.${index}.`, () => add(modelSettings(model, standing(draft, path, facts), facts)))
   );
   attempt("", () => add(furtherSettings(answers.settings, standing(draft, path, facts).own)));
+  attempt("", () => draft = withEdits(draft, checkedEdits(answers.edits)));
   attempt("", () => add(defaultSettings(answers.default, standing(draft, path, facts), facts)));
   if (problems.length > 0) return { problems };
   const secrets = plans.flatMap(({ secret }) =>
@@ -82,6 +84,15 @@ export function planFiles(answers: Answers, { path, text }: { path: string; text
   );
   const whole = (text?.startsWith(MARK) ? MARK : "") + draft;
   return { files: [...secrets, { path, text: whole, isSecret: false }] };
+}
+
+/** What the console shows in place of a secret. It must not take the secret's place. */
+const HIDDEN = /"\*\*\*\d+\*\*\*"/;
+
+function checkedEdits(edits: readonly Edit[] = []): readonly Edit[] {
+  const lost = edits.map(({ value }) => HIDDEN.exec(JSON.stringify(value) ?? "")?.[0]).find((one) => one !== undefined);
+  if (lost === undefined) return edits;
+  throw new AnswerError("", `${lost} stands for a hidden value: edit the file itself to move it`);
 }
 
 /** A byte order mark. */

@@ -2,7 +2,8 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
-import { type Edit, withEdits } from "../../../src/programs/init/edits.ts";
+import type { Edit } from "../../../src/programs/init/answers.ts";
+import { withEdits } from "../../../src/programs/init/edits.ts";
 import { withoutComments } from "../../../src/util/config_text.ts";
 import { law } from "../../support/law.ts";
 
