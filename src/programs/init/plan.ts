@@ -86,7 +86,7 @@ export function planFiles(answers: Answers, { path, text }: { path: string; text
   return { files: [...secrets, { path, text: whole, isSecret: false }] };
 }
 
-/** What the console shows in place of a secret. It must not take the secret's place. */
+/** The console shows it in place of a secret. It must not take the secret's place. */
 const HIDDEN = /"\*\*\*\d+\*\*\*"/;
 
 function checkedEdits(edits: readonly Edit[] = []): readonly Edit[] {

@@ -103,7 +103,7 @@ Deno.test("init: edits that break the configuration are refused with their place
   }));
 
 Deno.test("init check: an upstream that is not written yet is asked as it would be", async () => {
-  const server = fakeOllama();
+  const [server, locked] = [fakeOllama(), fakeOllama({ key: "k-4711" })];
   await withDesk(async ({ step }) => {
     const check = (at: string, value: string) => {
       const edits: Edit[] = [{ at: ["upstreams", "new"], value: { driver: "chat", [at]: value } }];
@@ -112,11 +112,11 @@ Deno.test("init check: an upstream that is not written yet is asked as it would 
     const found = await check("baseUrl", `${server.url}/v1`);
     assert(found.ok, JSON.stringify(found));
     assert(found.models.length > 0);
-    const lost = await check("baseUrl", "http://127.0.0.1:1/v1");
+    const lost = await check("baseUrl", `${locked.url}/v1`);
     assert(!lost.ok);
-    assertStringIncludes(lost.reason, "Nothing is listening at 127.0.0.1:1");
+    assertStringIncludes(lost.reason, "It requires a secret (status 401)");
     const odd = await check("baseUrl", "gpu box");
     assert(!odd.ok);
     assertStringIncludes(odd.reason, "Expected an http or https address");
-  }).finally(server.stop);
+  }).finally(() => Promise.all([server.stop(), locked.stop()]));
 });
