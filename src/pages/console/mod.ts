@@ -32,10 +32,14 @@ const LONG: ReadonlySet<string> = new Set([
   "record/understood",
   "records",
   "configuration",
+  "configuration/entries",
   "series",
   "session/turn",
 ]);
 const slots = new Slots(1);
+
+/** Few operators open a form, so that its part is loaded with the first one. */
+const forms = () => import("./edits.ts");
 
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
@@ -56,6 +60,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  "configuration/entries": async (context) => await (await forms()).readEntries(context),
   setup: readSetup,
 };
 
@@ -73,7 +78,9 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/revoke": revokeKey,
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
+  "configuration/plan": async (context, body) => await (await forms()).planEdits(context, body),
   "upstreams/forget": forgetRefusals,
+  "upstreams/test": async (context, body) => await (await forms()).testUpstream(context, body),
   "setup/open": setUp("open"),
   "setup/find": setUp("find"),
   "setup/check": setUp("check"),

@@ -2,8 +2,9 @@
  * The questions and answers of the command `init`, as JSON. The console's guide shows the answers of the same command, which the launcher
  * runs for it. This file has types only, so that the gateway can import it.
  */
-import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { JsonObject } from "../../canonical/json.ts";
 import type { Task } from "../../canonical/models.ts";
+import type { Edit } from "../../context/console.ts";
 
 /**
  * A place that models come from. Its upstream gets the name `name`, or one that `init` chooses. The secret is either `secret`, which
@@ -48,12 +49,6 @@ export interface Answers {
   edits?: Edit[];
   /** Takes back the last change by edits, instead of all else. It is the `stamp` of the file that this change has written. */
   undo?: string;
-}
-
-/** Puts a value at a place of the configuration, or removes what is there if there is no value. */
-export interface Edit {
-  at: readonly (string | number)[];
-  value?: JsonValue;
 }
 
 /** A model server that was found on this machine. */

@@ -2,7 +2,7 @@
 import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
 import type { JsonValue } from "../../canonical/json.ts";
 import { checkNames, layoutOf } from "../connect/formats/json.ts";
-import type { Edit } from "./answers.ts";
+import type { Edit } from "../../context/console.ts";
 import { COMMENT, indentAt, isFirstOnLine, placeAfter, print, withSetting } from "./document.ts";
 
 /** A byte order mark. */

@@ -4,7 +4,8 @@ import { isPattern } from "../../canonical/models.ts";
 import { hint } from "../../config/hint.ts";
 import { mergeJson, withoutComments, withPresets } from "../../util/config_text.ts";
 import { FormatError } from "../connect/formats/format.ts";
-import type { Answers, ChosenModel, Edit, Source } from "./answers.ts";
+import type { Edit } from "../../context/console.ts";
+import type { Answers, ChosenModel, Source } from "./answers.ts";
 import { type Setting, withSetting } from "./document.ts";
 import { withEdits } from "./edits.ts";
 import { planSource } from "./entries.ts";
@@ -13,7 +14,7 @@ import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./s
 /** The lane that gets the models. */
 const LANE = "oss";
 
-const START =
+export const START =
   `// The configuration of this gateway. "init" adds to it, and so may you: it takes comments and trailing commas.
 // All settings: docs/configuration.md. To check it: validate. Secrets are in files beside this one.
 {

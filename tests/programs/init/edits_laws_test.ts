@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canonical/json.ts";
-import type { Edit } from "../../../src/programs/init/answers.ts";
+import type { Edit } from "../../../src/context/console.ts";
 import { withEdits } from "../../../src/programs/init/edits.ts";
 import { withoutComments } from "../../../src/util/config_text.ts";
 import { law } from "../../support/law.ts";

@@ -1,7 +1,8 @@
 /** The command `init` with the edits of the console's forms: what it plans, writes and takes back. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { deno } from "../../../src/platform/deno.ts";
-import type { Answers, CheckedSource, Edit, Plan, Source, Written } from "../../../src/programs/init/answers.ts";
+import type { Edit } from "../../../src/context/console.ts";
+import type { Answers, CheckedSource, Plan, Source, Written } from "../../../src/programs/init/answers.ts";
 import { init } from "../../../src/programs/init/mod.ts";
 import { withFolder } from "../../support/process.ts";
 import { load } from "./facts.ts";
