@@ -36,6 +36,7 @@ import inspect_parts from "../../console/inspect_parts.js" with { type: "text" }
 import inspect_request from "../../console/inspect_request.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
+import key_dialogs from "../../console/key_dialogs.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
@@ -117,6 +118,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   inspect_request,
   json_lines,
   json_place,
+  key_dialogs,
   key_form,
   keys,
   live,

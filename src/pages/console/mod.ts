@@ -14,7 +14,7 @@ import { ASSETS } from "./assets.ts";
 import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
-import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { createKey, limitKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
@@ -76,6 +76,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
+  "keys/rotate": rotateKey,
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
   "configuration/plan": async (context, body) => await (await forms()).planEdits(context, body),
