@@ -3,10 +3,12 @@
 /** How each upstream is. */
 import { html, screen, signal } from "./ui.js";
 import { attempt } from "./actions.js";
+import { known, LastChange, readKnown } from "./change.js";
 import { toast } from "./design/overlays.js";
 import { Badge, Button, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { ask, count, order } from "./dom.js";
+import { Actions, asked, open, UpstreamDialogs } from "./upstream_dialogs.js";
 import { ago, exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
@@ -27,8 +29,14 @@ const status = signal(/** @type {Status | undefined} */ (undefined));
 export const upstreams = screen({
   title: "Upstreams",
   everyMs: EVERY_MS,
-  open: () => ({ view: html`<${UpstreamsPage} />`, refresh }),
+  open() {
+    asked.value = undefined;
+    void attempt(readKnown);
+    return { view: html`<${UpstreamsPage} />`, refresh };
+  },
 });
+
+const readAll = async () => void await Promise.all([refresh(), readKnown()]);
 
 async function refresh() {
   status.value = await ask("status");
@@ -70,6 +78,7 @@ const COLUMNS = [
     hint: ({ lastError }) => lastError && exactly(lastError.time),
     view: ({ lastError }) => lastError && html`${lastError.code} <span class="dim">${ago(lastError.time)}</span>`,
   },
+  { id: "actions", title: "", view: Actions },
 ];
 
 /** @type {import("./design/table.js").Column<Refused>[]} */
@@ -89,17 +98,19 @@ function UpstreamsPage() {
   const refused = (value?.upstreams ?? []).flatMap(({ name, refused = [] }) =>
     refused.map((part, at) => ({ ...part, upstream: name, isFirst: refused[at - 1]?.model !== part.model }))
   );
-  const add = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
-  const actions = html`
-    <${ButtonLink} href="#setup?models">Add model<//>
-    ${add}
-  `;
+  const guide = html`<${ButtonLink} href="#setup?upstream">Step by step<//>`;
+  const add = known.value
+    ? html`<${Button} kind="primary" icon="plus" onClick=${() => open({ kind: "add" })}>Add upstream<//>`
+    : html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
+  const actions = html`${known.value && guide} ${add}`;
   return html`
     <${Page}
       title="Upstreams"
       about="The services behind the models, as this process sees them."
       actions=${value && value.upstreams.length > 0 && actions}
     >
+      <${LastChange} onDone=${readAll} />
+      <${UpstreamDialogs} onDone=${readAll} />
       ${value && html`
         <ul class="stats" aria-label="This process">
           <${Stat} name="State" value=${value.status} />

@@ -2,6 +2,7 @@
 import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
+import change from "../../console/change.js" with { type: "text" };
 import chat_models from "../../console/chat_models.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
@@ -18,12 +19,14 @@ import tokens from "../../console/design/tokens.css" with { type: "text" };
 import waterfall from "../../console/design/waterfall.js" with { type: "text" };
 import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
+import edits from "../../console/edits.js" with { type: "text" };
 import empty from "../../console/empty.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
 import facts from "../../console/facts.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
 import file_view from "../../console/file_view.js" with { type: "text" };
 import filter from "../../console/filter.js" with { type: "text" };
+import form_parts from "../../console/form_parts.js" with { type: "text" };
 import choices from "../../console/frame/choices.js" with { type: "text" };
 import frame from "../../console/frame/frame.css" with { type: "text" };
 import pages from "../../console/frame/pages.js" with { type: "text" };
@@ -41,6 +44,8 @@ import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import live_charts from "../../console/live_charts.js" with { type: "text" };
+import model_dialogs from "../../console/model_dialogs.js" with { type: "text" };
+import model_form from "../../console/model_form.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
@@ -68,11 +73,14 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
+import target_rows from "../../console/target_rows.js" with { type: "text" };
 import teams from "../../console/teams.js" with { type: "text" };
 import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
+import upstream_dialogs from "../../console/upstream_dialogs.js" with { type: "text" };
+import upstream_form from "../../console/upstream_form.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
@@ -89,6 +97,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   app,
   budgets,
   by_hand,
+  change,
   chat_models,
   configuration,
   curl,
@@ -103,12 +112,14 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/waterfall": waterfall,
   diff,
   dom,
+  edits,
   empty,
   entries,
   facts,
   fidelity,
   file_view,
   filter,
+  form_parts,
   "frame/choices": choices,
   "frame/pages": pages,
   "frame/palette": palette,
@@ -123,6 +134,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   keys,
   live,
   live_charts,
+  model_dialogs,
+  model_form,
   model_names,
   models,
   other_clients,
@@ -146,11 +159,14 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   source_forms,
   suggestions,
   switches,
+  target_rows,
   teams,
   theme,
   timeline,
   turn_on,
   ui,
+  upstream_dialogs,
+  upstream_form,
   upstreams,
   usage,
   usage_charts,
