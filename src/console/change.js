@@ -63,7 +63,7 @@ export function Editing({ title, form, onClose, onDone }) {
   };
   const back = () => setShown(undefined);
   return html`
-    <${Dialog} title=${title} kind="editing" onClose=${onClose}>
+    <${Dialog} title=${title} kind="editing" stays onClose=${onClose}>
       <div hidden=${shown !== undefined}>${form(propose, setup)}</div>
       ${shown && html`
         <${Review} ...${shown} seen=${version} onBack=${back} onClose=${onClose}
@@ -192,7 +192,11 @@ function ByGateway({ change, plan: first, onBack, onClose, onDone }) {
     <div class="actions">
       ${!isNothing && html`
         <${Button} kind="primary" disabled=${isBusy} onClick=${write}>
-          ${restart === undefined ? "Write this change" : "Save for the next start"}
+          ${restart !== undefined
+            ? "Save for the next start"
+            : change.undo === undefined
+            ? "Write this change"
+            : "Take it back"}
           <//>
       `}
       ${onBack && html`<${Button} onClick=${onBack}>Back to the form<//>`}

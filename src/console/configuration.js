@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
 import { withEndsOf } from "./diff.js";
-import { ask, count, h, LoginNeeded, order } from "./dom.js";
+import { ask, count, h, LoginNeeded, order, queryInAddress } from "./dom.js";
 import { empty, go } from "./empty.js";
 import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
@@ -138,6 +138,7 @@ export const configuration = {
       if (draft && isFirst) put(draft.text);
       else if (!draft && editor.value !== (now.text ?? "").replace(/\r\n?/g, "\n")) editor.value = now.text ?? "";
       draw();
+      if (isFirst && now.text !== undefined) showPlace(editor);
     };
     editor.addEventListener("input", edited);
     undo.addEventListener("click", async () => {
@@ -173,6 +174,16 @@ export const configuration = {
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/** Goes to the entry that the address names. @param {HTMLTextAreaElement} editor */
+function showPlace(editor) {
+  const path = queryInAddress();
+  if (path === "") return;
+  const offset = offsetOf(editor.value, path);
+  editor.focus();
+  editor.setSelectionRange(offset, offset);
+  editor.scrollTop = (lineAt(editor.value, offset) - 3) * parseFloat(getComputedStyle(editor).lineHeight);
+}
 
 /**
  * Why it cannot be changed here, with the button that changes it. A dialog that is open stays.

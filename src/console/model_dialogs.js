@@ -45,10 +45,11 @@ function partsOf(value) {
     ];
   }
   const model = { lane: value.lane, name: value.name };
+  const remove = () => void (asked.value = { kind: "remove", ...model });
   return value.kind === "edit"
     ? [
       `Edit model “${value.name}”`,
-      (propose) => html`<${ModelForm} model=${model} propose=${propose} onClose=${close} />`,
+      (propose) => html`<${ModelForm} model=${model} onRemove=${remove} propose=${propose} onClose=${close} />`,
     ]
     : [`Remove model “${value.name}”?`, (propose) => html`<${RemoveForm} model=${model} propose=${propose} />`];
 }

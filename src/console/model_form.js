@@ -90,21 +90,29 @@ function editsOf(form, facts, wasDefault) {
 }
 
 /** @param {Form} form @param {Known} facts @param {boolean} isNew @returns {import("./change.js").Problem[]} */
-function wrongIn({ lane, name }, { whole }, isNew) {
-  const say = (/** @type {string} */ message) => [{ path: `lanes.${lane}.models.${name}.name`, message }];
-  if (name === "") return say("A model needs a name: clients ask for it by this name.");
-  if (!isNew) return [];
+function wrongIn({ lane, name, targets }, { whole }, isNew) {
+  const say = (/** @type {string} */ field, /** @type {string} */ message) => ({
+    path: `lanes.${lane}.models.${name}.${field}`,
+    message,
+  });
   const there = valueAt(whole.lanes, [lane, "models"]) ?? {};
-  return Object.hasOwn(there, name) ? say("The lane has a model of this name already.") : [];
+  const isTaken = isNew && Object.hasOwn(there, name);
+  return [
+    ...name === "" ? [say("name", "A model needs a name: clients ask for it by this name.")] : [],
+    ...isTaken ? [say("name", "The lane has a model of this name already.")] : [],
+    ...targets.flatMap(({ model }, at) =>
+      model.trim() === "" ? [say(`targets[${at}].model`, "Write how the upstream calls the model.")] : []
+    ),
+  ];
 }
 
 /**
  * @param {{ model?: { lane: string, name: string }, upstream?: string,
- *   propose(change: import("./change.js").Change): Promise<import("./change.js").Problem[]>, onClose(): void }} props
+ *   propose(change: import("./change.js").Change): Promise<import("./change.js").Problem[]>, onClose(): void, onRemove?(): void }} props
  *
  * `model`: the one that is changed. `upstream`: the first target's, for a new one.
  */
-export function ModelForm({ model, upstream, propose, onClose }) {
+export function ModelForm({ model, upstream, propose, onClose, onRemove }) {
   const [facts] = useState(() => /** @type {Known} */ (known.value));
   const lanes = Object.keys(facts.whole.lanes);
   const [first] = useState(() => formOf(facts, { lane: lanes[0] ?? "oss", name: "", upstream, ...model }));
@@ -126,7 +134,9 @@ export function ModelForm({ model, upstream, propose, onClose }) {
   const above = Object.entries(fields).filter(([path]) => !SHOWN.test(path));
   const unused = [...others, ...above.map(([path, message]) => path === "" ? message : `${path}: ${message}`)];
   return html`
-    <${ChangeForm} onSubmit=${submit} others=${unused} onClose=${onClose} extra=${html`<${AsText} />`}>
+    <${ChangeForm} onSubmit=${submit} others=${unused} onClose=${onClose} extra=${html`<${AsText} at=${
+      model ? at : ["lanes"]
+    } onRemove=${onRemove} />`}>
       <div class="pair">
         <${Input}
           label="Name"
@@ -210,7 +220,7 @@ function More({ form, set, whole, fields }) {
           problem=${fields.maxOutputTokens}
         />
         <${NumberInput}
-          label="Also ask the next target after (ms)"
+          label="Ask a second one after (ms)"
           value=${form.hedge}
           onInput=${set("hedge")}
           placeholder=${textOf(whole.hedgeAfterMs) || "never"}

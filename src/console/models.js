@@ -103,7 +103,8 @@ function ModelsPage() {
 function Actions({ lane, name }) {
   if (file.value?.whole.lanes[lane]?.models?.[name] === undefined) return undefined;
   const button = (/** @type {"edit" | "remove"} */ kind, /** @type {string} */ words) =>
-    html`<${Button} aria-label=${`${words} model “${name}”`} onClick=${() => open({ kind, lane, name })}>${words}<//>`;
+    html`<${Button} roomy=${kind !== "edit"} aria-label=${`${words} model “${name}”`} onClick=${() =>
+      open({ kind, lane, name })}>${words}<//>`;
   return html`<span class="row-actions">${button("edit", "Edit")} ${button("remove", "Remove")}</span>`;
 }
 

@@ -35,7 +35,8 @@ export function Actions({ name }) {
   if (!value) return undefined;
   if (!Object.hasOwn(value.whole.upstreams, name)) return html`<span class="dim">no longer in the file</span>`;
   const button = (/** @type {"edit" | "remove" | "test"} */ kind, /** @type {string} */ words) =>
-    html`<${Button} aria-label=${`${words} upstream “${name}”`} onClick=${() => open({ kind, name })}>${words}<//>`;
+    html`<${Button} roomy=${kind !== "edit"} aria-label=${`${words} upstream “${name}”`} onClick=${() =>
+      open({ kind, name })}>${words}<//>`;
   return html`<span class="row-actions">${button("test", "Test")} ${button("edit", "Edit")} ${
     button("remove", "Remove")
   }</span>`;
@@ -49,8 +50,9 @@ export function UpstreamDialogs({ onDone }) {
   if (value.kind === "test") return html`<${Test} name=${value.name} />`;
   if (value.kind === "remove") return html`<${Remove} name=${value.name} ...${ways} />`;
   const upstream = value.kind === "edit" ? value.name : undefined;
+  const remove = upstream === undefined ? undefined : () => void (asked.value = { kind: "remove", name: upstream });
   const form = (/** @type {unknown} */ propose, /** @type {unknown} */ setup) =>
-    html`<${UpstreamForm} upstream=${upstream} propose=${propose} setup=${setup} onClose=${close} />`;
+    html`<${UpstreamForm} upstream=${upstream} onRemove=${remove} propose=${propose} setup=${setup} onClose=${close} />`;
   return html`
     <${Editing} title=${upstream === undefined
       ? "Add upstream"

@@ -3,6 +3,7 @@
 /** The form for an upstream. An empty field leaves what the upstream has without it, which stands there in grey. */
 import { html, useState } from "./ui.js";
 import { known } from "./change.js";
+import { Button } from "./design/parts.js";
 import { byField, editsFor, filled, isHidden, valueAt } from "./edits.js";
 import { ChangeForm, Choice, Headers, Input, numberIn, NumberInput, TestButton } from "./form_parts.js";
 
@@ -87,13 +88,15 @@ function entryOf({ provider, driver, baseUrl, secretKind, secret, headers, runni
 
 /**
  * @param {{ upstream?: string, propose(change: import("./change.js").Change): Promise<import("./change.js").Problem[]>,
- *   setup?: import("./setup_api.js").Setup, onClose(): void }} props `upstream`: the one that is changed
+ *   setup?: import("./setup_api.js").Setup, onClose(): void, onRemove?(): void }} props
+ *
+ * `upstream`: the one that is changed
  */
-export function UpstreamForm({ upstream, propose, setup, onClose }) {
+export function UpstreamForm({ upstream, propose, setup, onClose, onRemove }) {
   const [facts] = useState(() => /** @type {Known} */ (known.value));
   const own = valueAt(facts.own.upstreams, [upstream ?? ""]) ?? {};
   const whole = valueAt(facts.whole.upstreams, [upstream ?? ""]) ?? {};
-  const [form, setForm] = useState(() => formOf(own, upstream ?? ""));
+  const [form, setForm] = useState(() => formOf(upstream === undefined ? { driver: "chat" } : own, upstream ?? ""));
   const [problems, setProblems] = useState(/** @type {import("./change.js").Problem[]} */ ([]));
   const name = form.name.trim();
   const { fields, others } = byField(problems, ["upstreams", name]);
@@ -118,7 +121,10 @@ export function UpstreamForm({ upstream, propose, setup, onClose }) {
   );
   const unused = [...others, ...above.map(([path, message]) => path === "" ? message : `${path}: ${message}`)];
   return html`
-    <${ChangeForm} onSubmit=${submit} others=${unused} onClose=${onClose} extra=${html`<${AsText} />`}>
+    <${ChangeForm} onSubmit=${submit} others=${unused} onClose=${onClose} extra=${html`<${AsText} at=${[
+      "upstreams",
+      upstream,
+    ]} onRemove=${onRemove} />`}>
       <${Service} form=${form} setForm=${setForm} set=${set} facts=${facts} whole=${whole}
         beside=${beside} isNew=${upstream === undefined} />
       <${Secret} form=${form} set=${set} whole=${whole} problem=${beside("secret")} />
@@ -145,9 +151,16 @@ function whyNotName(name, { whole }, isNew) {
   return Object.hasOwn(whole.upstreams, name) ? "There is an upstream of this name already." : undefined;
 }
 
-/** Everything else that an upstream can have. */
-export function AsText() {
-  return html`<a href="#configuration">Edit as text</a>`;
+/**
+ * The ways to everything else that can be done with an entry.
+ * @param {{ at: (string | undefined)[], onRemove?(): void }} props
+ */
+export function AsText({ at, onRemove }) {
+  const path = at.filter((step) => step !== undefined).join(".");
+  return html`
+    ${onRemove && html`<${Button} kind="danger" onClick=${onRemove}>Remove …<//>`}
+    <a href=${`#configuration?${encodeURIComponent(path)}`}>Edit as text</a>
+  `;
 }
 
 /**
@@ -162,7 +175,7 @@ function Service({ form, setForm, set, facts, whole, beside, isNew }) {
       provider,
       // Until somebody writes another one, it has the provider's name.
       name: isNew && (now.name === "" || now.name === now.provider) ? provider : now.name,
-      driver: provider === "" ? now.driver || "chat" : isNew ? "" : now.driver,
+      driver: provider === "" ? now.driver || "chat" : "",
     }));
   const providers = /** @type {[string, string][]} */ (facts.providers.map(({ id, title }) => [id, title]));
   return html`
@@ -211,7 +224,11 @@ function Service({ form, setForm, set, facts, whole, beside, isNew }) {
 /** @param {Omit<Part, "beside"> & { problem?: string }} props */
 function Secret({ form, set, whole, problem }) {
   const inherited = whole.secret?.env ?? whole.secret?.file;
-  const none = inherited && form.secretKind === "" ? `As it is: ${inherited}` : "None, or the provider's variable";
+  const none = inherited
+    ? `As it is: ${inherited}`
+    : form.provider === ""
+    ? "None"
+    : "In the provider's usual variable";
   const isNamed = form.secretKind === "env" || form.secretKind === "file";
   return html`
     <div class="pair">

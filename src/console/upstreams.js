@@ -17,7 +17,7 @@ const EVERY_MS = 2_000;
  * @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part
  * @typedef {{ name: string, driver: string, missingSecret?: string, missingFile?: string, resting: string[],
  *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string },
- *   refused?: Part[] }} Upstream
+ *   refused?: Part[], isPending?: boolean }} Upstream
  * @typedef {{ status: string, requestsRunning: number, streamsOpen: number, webSocketsOpen: number, memoryBytes: number,
  *   upstreams: Upstream[] }} Status
  * @typedef {Part & { upstream: string, isFirst: boolean }} Refused
@@ -49,6 +49,7 @@ const COLUMNS = [
   { id: "state", title: "State", isTall: true, sortBy: (upstream) => stateOf(upstream).words, view: State },
   {
     id: "latency",
+    roomy: true,
     title: "Latency",
     isNumber: true,
     sortBy: ({ latencyMs }) => latencyMs,
@@ -93,11 +94,19 @@ const REFUSED = [
   { id: "actions", title: "", view: (part) => part.isFirst && html`<${Forget} part=${part} />` },
 ];
 
+/** The upstreams of the file that the gateway does not use yet. @param {Upstream[]} [served] @returns {Upstream[]} */
+function pending(served = []) {
+  const names = new Set(served.map(({ name }) => name));
+  return Object.entries(known.value?.whole.upstreams ?? {}).filter(([name]) => !names.has(name))
+    .map(([name, { driver = "" }]) => ({ name, driver: String(driver), resting: [], isPending: true }));
+}
+
 function UpstreamsPage() {
   const { value } = status;
   const refused = (value?.upstreams ?? []).flatMap(({ name, refused = [] }) =>
     refused.map((part, at) => ({ ...part, upstream: name, isFirst: refused[at - 1]?.model !== part.model }))
   );
+  const rows = [...value?.upstreams ?? [], ...pending(value?.upstreams)];
   const guide = html`<${ButtonLink} href="#setup?upstream">Step by step<//>`;
   const add = known.value
     ? html`<${Button} kind="primary" icon="plus" onClick=${() => open({ kind: "add" })}>Add upstream<//>`
@@ -107,7 +116,7 @@ function UpstreamsPage() {
     <${Page}
       title="Upstreams"
       about="The services behind the models, as this process sees them."
-      actions=${value && value.upstreams.length > 0 && actions}
+      actions=${value && rows.length > 0 && actions}
     >
       <${LastChange} onDone=${readAll} />
       <${UpstreamDialogs} onDone=${readAll} />
@@ -122,12 +131,12 @@ function UpstreamsPage() {
         <${Card} flush>
           <${DataTable}
             label="Upstreams"
-            caption=${`Upstreams: ${count(value.upstreams.length)}`}
+            caption=${`Upstreams: ${count(rows.length)}`}
             columns=${COLUMNS}
-            items=${value.upstreams}
+            items=${rows}
             keyOf=${(/** @type {Upstream} */ { name }) => name}
           />
-          ${value.upstreams.length === 0 &&
+          ${rows.length === 0 &&
             html`
               <${EmptyState} icon="server" title="No upstream" action=${add}>
                 An upstream is a service or a server that runs models. The state of each will be shown here.
@@ -152,7 +161,8 @@ function UpstreamsPage() {
 }
 
 /** @param {Upstream} upstream */
-function stateOf({ missingSecret, missingFile, resting }) {
+function stateOf({ missingSecret, missingFile, resting, isPending }) {
+  if (isPending) return { tone: "plain", words: "not used yet" };
   if (missingSecret !== undefined) return { tone: "warn", words: `needs the variable ${missingSecret}` };
   if (missingFile !== undefined) return { tone: "warn", words: `needs a secret in the file ${missingFile}` };
   if (resting.length > 0) return { tone: "bad", words: `circuit open: ${resting.join(", ")}` };

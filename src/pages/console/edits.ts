@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
 import { TASKS } from "../../canonical/models.ts";
 import type { Problem } from "../../config/check.ts";
+import type { MaskedText } from "../../config/mask_text.ts";
 import type { Edit } from "../../context/console.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { validate } from "../../contract/validate.ts";
@@ -39,7 +40,7 @@ export async function planEdits(context: RequestContext, body: JsonObject): Prom
   const masks = await masksOf(desk, context);
   const { present, former, version, file } = masks;
   const found = "undo" in asked
-    ? asked.undo === version && former ? { text: former.text } : wrong(CHANGED_SINCE)
+    ? asked.undo === version && former ? { text: withNumbersOf(present, former) } : wrong(CHANGED_SINCE)
     : await desk.edited(present?.text, asked.edits as Edit[]);
   const hide = ({ path, message }: Problem) => ({ path, message: context.hide(message) });
   if ("problems" in found) return Response.json({ problems: found.problems.map(hide) });
@@ -49,6 +50,15 @@ export async function planEdits(context: RequestContext, body: JsonObject): Prom
   if ("problems" in checked) return Response.json({ problems: checked.problems.map(hide) });
   const isHidden = whole.text !== found.text;
   return Response.json({ ...checked, before: present?.text, text: found.text, isHidden, version, why: file.why });
+}
+
+/** The text in which the same secrets have the same numbers as in the present one, so that they are no difference. */
+function withNumbersOf(present: MaskedText | undefined, { text, hidden }: MaskedText): string {
+  const numbers = new Map([...present?.hidden ?? []].map(([number, one]) => [JSON.stringify(one), number]));
+  return text.replace(/"\*\*\*(\d+)\*\*\*"/g, (whole, number: string) => {
+    const same = numbers.get(JSON.stringify(hidden.get(number)));
+    return same === undefined ? whole : `"***${same}***"`;
+  });
 }
 
 function wrong(message: string): { problems: Problem[] } {
