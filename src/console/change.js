@@ -16,7 +16,7 @@ import { ago, exactly } from "./words.js";
  * @typedef {import("./setup_api.js").Setup} Setup
  * @typedef {{ path: string, message: string }} Problem
  * @typedef {import("./edits.js").Entries & { why?: string, version?: string, waits?: string, hasFile: boolean,
- *   isWrong?: true, last?: { title: string, by: string, time: string }, tasks: string[],
+ *   isAbsent?: true, last?: { title: string, by: string, time: string }, tasks: string[],
  *   drivers: { name: string, tasks: string[], needsBaseUrl: boolean }[],
  *   providers: import("./setup_api.js").Provider[] }} Known
  * @typedef {{ title: string, edits?: Edit[], undo?: string, stamp?: string }} Change
@@ -34,7 +34,7 @@ const written = signal(/** @type {{ title: string, time: string, stamp: string }
 export async function readKnown() {
   try {
     const found = await ask("configuration/entries");
-    known.value = found.isWrong ? undefined : found;
+    known.value = found.isAbsent ? undefined : found;
   } catch (error) {
     if (error instanceof LoginNeeded) throw error;
     known.value = undefined;

@@ -5,7 +5,12 @@ import { createConfigDesk } from "../../src/cli/config_desk.ts";
 import { isThere } from "../../src/config/is_there.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { ConfigurationDesk } from "../../src/context/console.ts";
+import type { SetupDesk } from "../../src/context/setup.ts";
 import { deno } from "../../src/platform/deno.ts";
+import type { Platform } from "../../src/platform/platform.ts";
+import type { Answers, Source } from "../../src/programs/init/answers.ts";
+import { checkSource } from "../../src/programs/init/check_source.ts";
+import { plan, write } from "../../src/programs/init/work.ts";
 import { ENV, newApp, type TestApp } from "../support/app.ts";
 import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage } from "./desk.ts";
 
@@ -45,7 +50,7 @@ interface Rig {
   isUp: boolean;
 }
 
-export function rigged(text = TEXT): { rig: Rig; app: Case["app"] } {
+export function rigged(text = TEXT, isLaunched = false): { rig: Rig; app: Case["app"] } {
   const file = Deno.makeTempFileSync();
   globalThis.addEventListener("unload", () => {
     for (const path of [file, `${file}.laneway-former`]) if (isThere(path)) Deno.removeSync(path);
@@ -62,25 +67,48 @@ export function rigged(text = TEXT): { rig: Rig; app: Case["app"] } {
         : Promise.reject(new TypeError("tcp connect error: Connection refused"));
     const store = lastingStore();
     const isGranted = () => true;
-    const serve = () => newApp({ config, now: Date.now, store, configuration: () => Promise.resolve(desk) });
+    const setup = isLaunched ? { setup: () => Promise.resolve(launcherOf(file, fetch, () => reload())) } : {};
+    const serve = () => newApp({ config, now: Date.now, store, configuration: () => Promise.resolve(desk), ...setup });
+    const reload = () => {
+      config = load(undefined).config;
+      serving = serve();
+    };
     const desk: ConfigurationDesk = createConfigDesk({
       file,
       source: "gateway.json",
       load,
       platform: { ...deno, env: (name) => ENV[name], os: "linux", isGranted, fetch },
-      running: {
-        app: () => ({}),
-        config: () => config,
-        reload() {
-          config = load(undefined).config;
-          serving = serve();
-        },
-      },
+      running: { app: () => ({}), config: () => config, reload },
     });
     let serving = serve();
     return { ...serving, fetch: (...asked: Parameters<TestApp["fetch"]>) => serving.fetch(...asked) };
   };
   return { rig, app };
+}
+
+/** A launcher that runs `init` in this process. */
+function launcherOf(file: string, fetch: Platform["fetch"], reload: () => void): SetupDesk {
+  const platform: Platform = { ...deno, env: (name) => ENV[name], fetch };
+  const place = { path: file, program: { platform, plugins: {} } };
+  return {
+    file,
+    isFresh: false,
+    command: "deno task start",
+    platform: "linux",
+    state: () => Promise.resolve({ needsCode: false, isOpen: true }),
+    open: () => Promise.resolve(""),
+    run(task) {
+      if (task.do === "plan") return Promise.resolve(plan(task.answers as Answers, place));
+      if (task.do === "write") return Promise.resolve(write(task.answers as Answers, task.version, place));
+      return task.do === "check" ? checkSource(task.source as Source, place) : Promise.resolve({});
+    },
+    stream: () => Promise.resolve(new ReadableStream()),
+    restartFor: () => undefined,
+    use() {
+      reload();
+      return Promise.resolve({ outcome: "applied" });
+    },
+  };
 }
 
 const read = ({ file }: Rig) => Deno.readTextFile(file);
@@ -261,6 +289,43 @@ async function twoTabs(desk: Desk): Promise<void> {
   for (const running of [4, 7]) assertStringIncludes(after, `"concurrency": { "running": ${running} }`);
 }
 
+/** Where only the launcher may write the file, it plans, tests, writes and takes back. */
+const { rig: launched, app: launching } = rigged(TEXT.replace('{ "edit": true }', "{}"), true);
+async function byLauncher(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  const first = await read(launched);
+  await openUpstreams(desk);
+  await button(desk, "Add upstream").click();
+  await page.getByLabel("Provider").selectOption("groq");
+  assertEquals(await page.getByLabel("Name", { exact: true }).inputValue(), "groq");
+  await page.getByLabel("Secret", { exact: true }).selectOption("In an environment variable");
+  await page.getByLabel("Name of the variable").fill("UPSTREAM_SECRET");
+  launched.isUp = false;
+  await button(desk, "Test it").click();
+  await page.getByText("does not work").waitFor();
+  launched.isUp = true;
+  await button(desk, "Test it").click();
+  await page.getByText("2 models").waitFor();
+  await button(desk, "Show the change").click();
+  await page.getByText("The gateway uses it at once, without a restart.").waitFor();
+  assertEquals([await faultsOf(page), await read(launched)], [[], first]);
+  await button(desk, "Write this file").click();
+  await page.getByText("Written. The gateway uses it now.").waitFor();
+  assertEquals(await page.getByText("How to undo it").count(), 0);
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("rowheader", { name: "groq" }).waitFor();
+  await button(desk, "Undo this change …").click();
+  await button(desk, "Write this file").click();
+  await page.getByText("Written. The gateway uses it now.").waitFor();
+  assertEquals([await read(launched), complaints], [first, []]);
+  // Somebody else changes the file, and so what was taken back cannot be done again.
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+  await Deno.writeTextFile(launched.file, first.replace("// Ours", "// Theirs"));
+  await button(desk, "Undo this change …").click();
+  await page.getByText("Somebody has changed the file since").waitFor();
+  assertEquals(await faultsOf(page), []);
+}
+
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 
 /** Where nobody may write the file, the change is there to be copied; names and values are text. */
@@ -291,5 +356,6 @@ export const editCases: Case[] = [
   { name: "an upstream is tested, and removed with all that points to it", app: removed, run: remove },
   { name: "a model is added, changed and removed by its form", app: modelled, run: changeModels },
   { name: "of two tabs that change the file, the second one learns of it", app: sharing, run: twoTabs },
+  { name: "a change is written and taken back by the launcher", app: launching, run: byLauncher },
   { name: "a change that the gateway may not write is there to be copied", app: fixed, run: byHand },
 ];

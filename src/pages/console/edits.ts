@@ -12,16 +12,16 @@ import { deskOf, masksOf, unmasked } from "./configuration.ts";
 
 const CHANGED_SINCE = "Somebody has changed the file since, so that the change cannot be taken back as a whole";
 
-/** The upstreams, lanes and keys of the file, without secrets. */
+/** The upstreams, lanes and keys of the file, without secrets. Absent if there is no file, or if it is no JSON. */
 export async function readEntries(context: RequestContext): Promise<Response> {
-  const desk = await deskOf(context);
-  const { setup } = await context.gateway.console!.parts();
+  const { setup, configuration: desk } = await context.gateway.console!.parts();
+  if (!desk) return Response.json({ isAbsent: true });
   const { present, file, version } = await masksOf(desk, context);
   const waits = file.text === undefined ? undefined : await desk.waits(file.text);
   const { source, why, last } = file;
   const facts = { drivers: setup.drivers(), tasks: TASKS, providers: setup.providers() };
   const entries = await desk.entries(present?.text).catch((error) => {
-    if (error instanceof SyntaxError) return { isWrong: true };
+    if (error instanceof SyntaxError) return { isAbsent: true };
     throw error;
   });
   return Response.json({ source, why, last, version, waits, hasFile: file.text !== undefined, ...facts, ...entries });
