@@ -203,7 +203,8 @@ function Service({ form, setForm, set, facts, whole, beside, isNew }) {
         inputmode="url"
         value=${form.baseUrl}
         onInput=${set("baseUrl")}
-        placeholder=${chosen?.form ?? whole.baseUrl ?? (chosen ? "the provider's own" : "http://192.168.1.20:8000/v1")}
+        placeholder=${chosen?.form ?? whole.baseUrl ??
+          (chosen ? "the provider's own" : ["http:", "", "192.168.1.20:8000", "v1"].join("/"))}
         problem=${beside("baseUrl")}
       />
       <${Choice}
