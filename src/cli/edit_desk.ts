@@ -33,8 +33,8 @@ export function entriesOf(text = START): ConfigurationEntries {
   return { own: sectionsOf(own), builtIn: sectionsOf(base), whole: sectionsOf(whole) };
 }
 
-function sectionsOf({ upstreams = {}, lanes = {}, keys = [] }: JsonObject): JsonObject {
-  return { upstreams, lanes, keys };
+function sectionsOf({ upstreams = {}, lanes = {} }: JsonObject): JsonObject {
+  return { upstreams, lanes };
 }
 
 /** `file`: the configuration. */

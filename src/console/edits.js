@@ -5,7 +5,7 @@
  * @typedef {import("../context/console.ts").Edit} Edit
  * @typedef {(string | number)[]} Place
  * @typedef {Record<string, any>} Fields
- * @typedef {{ upstreams: Fields, lanes: Fields, keys: any[] }} Sections
+ * @typedef {{ upstreams: Fields, lanes: Fields }} Sections
  * @typedef {{ own: Sections, builtIn: Sections, whole: Sections }} Entries `own`: as the file has them. `whole`: with what it extends.
  */
 
@@ -27,9 +27,9 @@ export function editsFor(at, now, next) {
   if (next === undefined) return [{ at }];
   if (Array.isArray(now) && Array.isArray(next)) return listEdits(at, now, next);
   if (!isFields(now) || !isFields(next)) return [{ at, value: next }];
-  const gone = Object.keys(now).filter((name) => next[name] === undefined);
   const stays = Object.keys(next).filter((name) => next[name] !== undefined);
-  return [...gone, ...stays].flatMap((name) => editsFor([...at, name], now[name], next[name]));
+  const gone = Object.keys(now).filter((name) => !stays.includes(name));
+  return [...gone, ...stays].flatMap((name) => editsFor([...at, name], valueAt(now, [name]), valueAt(next, [name])));
 }
 
 /**

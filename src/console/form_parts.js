@@ -91,7 +91,12 @@ export function ChangeForm(
 }
 
 /** @param {string} text */
-export const numberIn = (text) => text.trim() === "" ? undefined : Number(text);
+export function numberIn(text) {
+  const number = Number(text);
+  // JSON has no number for it: what is wrong with the text stands beside the field.
+  if (!Number.isFinite(number)) return text;
+  return text.trim() === "" ? undefined : number;
+}
 
 /**
  * A button that asks an upstream, and what it answered.

@@ -64,7 +64,10 @@ function formOf(own, name) {
 /** The entry that the form stands for. @param {Form} form @param {Fields} own */
 function entryOf({ provider, driver, baseUrl, secretKind, secret, headers, running, waiting, whole, total }, own) {
   const { env: _env, file: _file, ...place } = typeof own.secret === "object" && own.secret !== null ? own.secret : {};
-  const ms = (/** @type {string} */ seconds) => seconds.trim() === "" ? undefined : Math.round(Number(seconds) * 1_000);
+  const ms = (/** @type {string} */ text) => {
+    const seconds = numberIn(text);
+    return typeof seconds === "number" ? Math.round(seconds * 1_000) : seconds;
+  };
   const named = headers.filter(({ name }) => name.trim() !== "");
   return filled({
     ...own,

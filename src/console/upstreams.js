@@ -12,6 +12,8 @@ import { Actions, asked, open, UpstreamDialogs } from "./upstream_dialogs.js";
 import { ago, exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
+/** The file rarely changes. */
+const FILE_EVERY_MS = 15_000;
 
 /**
  * @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part
@@ -31,15 +33,27 @@ export const upstreams = screen({
   everyMs: EVERY_MS,
   open() {
     asked.value = undefined;
-    void attempt(readKnown);
+    readAt = 0;
     return { view: html`<${UpstreamsPage} />`, refresh };
   },
 });
 
-const readAll = async () => void await Promise.all([refresh(), readKnown()]);
+async function readAll() {
+  await readFile();
+  await refresh();
+}
 
 async function refresh() {
   status.value = await ask("status");
+  if (Date.now() - readAt > FILE_EVERY_MS) await readFile();
+}
+
+/** When the file was read. */
+let readAt = 0;
+
+async function readFile() {
+  readAt = Date.now();
+  await readKnown();
 }
 
 /** @type {import("./design/table.js").Column<Upstream>[]} */

@@ -45,7 +45,7 @@ export interface ConfigurationDesk {
     text: string | undefined,
     edits: readonly Edit[],
   ): Promise<{ text: string } | { problems: readonly Problem[] }>;
-  /** The upstreams, lanes and keys of a valid text. Without one, those of a new file. */
+  /** The upstreams and lanes of a text. Without one, those of a new file. */
   entries(text: string | undefined): Promise<ConfigurationEntries>;
   /** Asks an upstream of the file for its models, which costs nothing. */
   test(upstream: string): Promise<TestedUpstream>;

@@ -31,7 +31,6 @@ const target = (...upstreams: string[]) => ({
 const section = (upstreams: JsonObject, models: JsonObject, lane: JsonObject = {}) => ({
   upstreams,
   lanes: { oss: { models, ...lane } },
-  keys: [],
 });
 
 Deno.test("an upstream is removed with all that points to it, and what is built in does not come back", () => {

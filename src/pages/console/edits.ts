@@ -12,7 +12,7 @@ import { deskOf, masksOf, unmasked } from "./configuration.ts";
 
 const CHANGED_SINCE = "Somebody has changed the file since, so that the change cannot be taken back as a whole";
 
-/** The upstreams, lanes and keys of the file, without secrets. Absent if there is no file, or if it is no JSON. */
+/** The upstreams and lanes of the file, without secrets. Absent if there is no file, or if it is no JSON. */
 export async function readEntries(context: RequestContext): Promise<Response> {
   const { setup, configuration: desk } = await context.gateway.console!.parts();
   if (!desk) return Response.json({ isAbsent: true });

@@ -67,6 +67,20 @@ interface Property {
   comment?: string;
 }
 
+/** The text with a property on the line of the others. Absent if they have several lines, or if the line would be too long. */
+function besideOthers(text: string, { offset, length, children }: Node, property: Property): string | undefined {
+  const { name, value, comment } = property;
+  const last = children?.at(-1);
+  const end = offset + length - 1;
+  if (!last || comment !== undefined || text.slice(offset, end).includes("\n")) return undefined;
+  const from = last.offset + last.length;
+  const { comma, place } = placeAfter(text, from, end);
+  const own = ` ${JSON.stringify(name)}: ${inline(value)}${comma ? "," : ""}`;
+  const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, place) + own + text.slice(place).split(/\r?\n/, 1)[0];
+  if (line.length > WIDEST) return undefined;
+  return `${text.slice(0, from)}${comma ? "" : ","}${text.slice(from, place)}${own}${text.slice(place)}`;
+}
+
 /** The text with a property at the end of an object, after the comment that may stand behind the last one. */
 function inserted(text: string, around: Node, { name, value, comment }: Property): string {
   const layout = layoutOf(text);
@@ -84,7 +98,7 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
   ];
   const start = around.offset + 1;
   const kept = last && !comma ? `${text.slice(start, from)},${text.slice(from, place)}` : text.slice(start, place);
-  // An object that was on one line gets a line for each property.
+  // An object that was on one line gets a second one.
   const isOneLine = last !== undefined && !text.slice(start, end).includes("\n");
   const before = text.slice(0, start) + (isOneLine ? `${eol}${indent}${kept.trimStart()}` : kept);
   const rest = text.slice(place);
