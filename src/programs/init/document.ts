@@ -39,11 +39,8 @@ export function withSetting(text: string, setting: Setting): string {
   const nested = inner.reduceRight<JsonValue>((rest, step) => ({ [step]: rest }), isFirst ? [value] : value);
   // A null that removes something of the default becomes an object again.
   if (around.type !== "object") return withSetting(text, { at: at.slice(0, depth), value: { [name!]: nested } });
-  return inserted(text, around, {
-    name: String(name),
-    value: nested,
-    comment: inner.length === 0 ? comment : undefined,
-  });
+  const property = { name: String(name), value: nested, comment: inner.length === 0 ? comment : undefined };
+  return besideOthers(text, around, property) ?? inserted(text, around, property);
 }
 
 function replaced(text: string, { offset, length }: Node, by: string): string {
