@@ -151,7 +151,7 @@ export function Result({ found }) {
     ${models.length > 0 && html`
       <details>
         <summary>${models.length === 1 ? "1 model" : `${models.length} models`}</summary>
-        <ul class="models">${models.slice(0, MOST_SHOWN).map((one) =>
+        <ul class="models" tabindex="0" aria-label="Models">${models.slice(0, MOST_SHOWN).map((one) =>
           html`<li key=${one}><code>${one}</code></li>`
         )}</ul>
       </details>

@@ -99,7 +99,7 @@ const COLUMNS = [
     hint: ({ used }) => used?.dollars && `$${used.dollars}`,
     view: ({ used }) => used?.dollars !== undefined && inDollars(used.dollars),
   },
-  { id: "budget", title: "Budget", view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
+  { id: "budget", title: "Budget", isTall: true, view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
   { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
 ];
 

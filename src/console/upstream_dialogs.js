@@ -107,7 +107,7 @@ function RemoveForm({ name, propose, onClose }) {
       ${!isUsed && html`<p>No model and no lane sends requests to it.</p>`}
       ${models.length > 0 && html`
         <p>${models.length === 1 ? "This model sends" : `These ${models.length} models send`} requests to it:</p>
-        <ul class="uses">
+        <ul class="uses" tabindex="0" aria-label="Models">
           ${models.map(({ lane, name, rest }) =>
             html`
               <li key=${`${lane} ${name}`}>

@@ -43,6 +43,18 @@ export function withSetting(text: string, setting: Setting): string {
   return besideOthers(text, around, property) ?? inserted(text, around, property);
 }
 
+/** The text with the objects around a place. New ones have lines of their own. */
+export function withObjectsAround(text: string, at: Setting["at"]): string {
+  checkNames(text, at);
+  const root = parseTree(text, [], { allowTrailingComma: true })!;
+  let depth = at.length - 1;
+  while (depth > 0 && !findNodeAtLocation(root, at.slice(0, depth))) depth--;
+  const around = findNodeAtLocation(root, at.slice(0, depth))!;
+  const [name, ...steps] = at.slice(depth, -1);
+  if (name === undefined || around.type !== "object") return text;
+  return inserted(text, around, { name: String(name), value: {}, steps });
+}
+
 function replaced(text: string, { offset, length }: Node, by: string): string {
   return text.slice(0, offset) + by + text.slice(offset + length);
 }
@@ -62,6 +74,8 @@ interface Property {
   name: string;
   value: JsonValue;
   comment?: string;
+  /** The names of new objects inside of it, each on a line of its own. */
+  steps?: readonly (string | number)[];
 }
 
 /** The text with a property on the line of the others. Absent if they have several lines, or if the line would be too long. */
@@ -79,7 +93,7 @@ function besideOthers(text: string, { offset, length, children }: Node, property
 }
 
 /** The text with a property at the end of an object, after the comment that may stand behind the last one. */
-function inserted(text: string, around: Node, { name, value, comment }: Property): string {
+function inserted(text: string, around: Node, { name, value, comment, steps = [] }: Property): string {
   const layout = layoutOf(text);
   const { eol } = layout;
   const unit = unitOf(layout);
@@ -91,7 +105,7 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
   const { comma, place } = placeAfter(text, from, end);
   const lines = [
     ...comment === undefined ? [] : [`${indent}// ${comment}`],
-    `${indent}${JSON.stringify(name)}: ${print(value, indent, layout)}`,
+    `${indent}${JSON.stringify(name)}: ${opened(steps, value, indent, layout)}`,
   ];
   const start = around.offset + 1;
   const kept = last && !comma ? `${text.slice(start, from)},${text.slice(from, place)}` : text.slice(start, place);
@@ -130,6 +144,19 @@ export function indentAt(text: string, offset: number): string {
 export function isFirstOnLine(text: string, offset: number): boolean {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return start > 0 && text.slice(start, offset).trim() === "";
+}
+
+/** New objects, each inside of the one before, and the value in the last of them. */
+function opened(
+  [step, ...rest]: readonly (string | number)[],
+  value: JsonValue,
+  indent: string,
+  layout: Layout,
+): string {
+  if (step === undefined) return print(value, indent, layout);
+  const inner = indent + unitOf(layout);
+  const own = opened(rest, value, inner, layout);
+  return `{${layout.eol}${inner}${JSON.stringify(String(step))}: ${own}${layout.eol}${indent}}`;
 }
 
 /** JSON with short values on one line. */

@@ -3,7 +3,7 @@ import { findNodeAtLocation, type Node, parseTree } from "jsonc-parser";
 import type { JsonValue } from "../../canonical/json.ts";
 import { checkNames, layoutOf } from "../connect/formats/json.ts";
 import type { Edit } from "../../context/console.ts";
-import { COMMENT, indentAt, isFirstOnLine, placeAfter, print, withSetting } from "./document.ts";
+import { COMMENT, indentAt, isFirstOnLine, placeAfter, print, withObjectsAround, withSetting } from "./document.ts";
 
 /** A byte order mark. */
 const MARK = "\ufeff";
@@ -18,7 +18,7 @@ function withEdit(text: string, { at, value }: Edit): string {
   if (value === undefined) return without(text, at);
   const list = typeof at.at(-1) === "number" ? nodeAt(text, at.slice(0, -1)) : undefined;
   const isNext = list?.type === "array" && list.children!.length <= Number(at.at(-1));
-  return isNext ? appended(text, list, value) : withSetting(text, { at, value });
+  return isNext ? appended(text, list, value) : withSetting(withObjectsAround(text, at), { at, value });
 }
 
 function nodeAt(text: string, at: Edit["at"]): Node | undefined {

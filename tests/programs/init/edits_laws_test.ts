@@ -164,3 +164,26 @@ Deno.test("an entry goes with the comments that explain it", () => {
   assertEquals(parse(second), { upstreams: { one: { driver: "chat" } } });
   assert(!second.includes("second") && second.includes("beside it"), second);
 });
+
+Deno.test("new entries have lines of their own, and short ones join the line of the others", () => {
+  const text = `{\n  "extends": "default",\n  "upstreams": { "one": { "driver": "chat" } }\n}\n`;
+  assertEquals(
+    withEdits(text, [
+      { at: ["lanes", "oss", "models", "glm"], value: null },
+      { at: ["lanes", "oss", "models", "kimi"], value: null },
+      { at: ["upstreams", "one", "relax"], value: "off" },
+    ]),
+    `{
+  "extends": "default",
+  "upstreams": { "one": { "driver": "chat", "relax": "off" } },
+  "lanes": {
+    "oss": {
+      "models": {
+        "glm": null,
+        "kimi": null
+      }
+    }
+  }
+}\n`,
+  );
+});
