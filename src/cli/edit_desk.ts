@@ -6,7 +6,6 @@ import type { Problem } from "../config/check.ts";
 import type { ConfigurationEntries, Edit, TestedUpstream } from "../context/console.ts";
 import type { Platform } from "../platform/platform.ts";
 import { FormatError } from "../programs/connect/formats/format.ts";
-import { checkSource } from "../programs/init/check_source.ts";
 import { withEdits } from "../programs/init/edits.ts";
 import { START } from "../programs/init/plan.ts";
 import { mergeJson, withoutComments, withPresets } from "../util/config_text.ts";
@@ -48,6 +47,8 @@ export async function testUpstream(name: string, file: string, platform: Platfor
       throw Object.assign(new Error(`There is no permission to read ${path}`), { code: "ENOENT" });
     },
   };
+  // Forms are opened more often than upstreams are tested.
+  const { checkSource } = await import("../programs/init/check_source.ts");
   const found = await checkSource({ kind: "upstream", name }, {
     path: file,
     program: { platform: permitted, plugins: {} },

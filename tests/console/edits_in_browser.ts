@@ -56,6 +56,7 @@ export function rigged(text = TEXT, isLaunched = false): { rig: Rig; app: Case["
     for (const path of [file, `${file}.laneway-former`]) if (isThere(path)) Deno.removeSync(path);
   });
   const rig = { file, isUp: true };
+  const store = lastingStore();
   const app = () => {
     Deno.writeTextFileSync(file, text);
     const load = (_: unknown, readText?: (path: string) => string) =>
@@ -65,7 +66,6 @@ export function rigged(text = TEXT, isLaunched = false): { rig: Rig; app: Case["
       rig.isUp
         ? Promise.resolve(Response.json({ data: [{ id: "qwen3:8b" }, { id: "qwen3:32b" }] }))
         : Promise.reject(new TypeError("tcp connect error: Connection refused"));
-    const store = lastingStore();
     const isGranted = () => true;
     const setup = isLaunched ? { setup: () => Promise.resolve(launcherOf(file, fetch, () => reload())) } : {};
     const serve = () => newApp({ config, now: Date.now, store, configuration: () => Promise.resolve(desk), ...setup });
@@ -134,6 +134,7 @@ async function add(desk: Desk): Promise<void> {
   await page.getByText("There is an upstream of this name already.").waitFor();
   await page.getByLabel("Name", { exact: true }).fill("gpu");
   await page.getByLabel("Base URL").press("Enter");
+  await page.locator('[inputmode="url"][aria-invalid="true"]').waitFor();
   const problem = await page.getByLabel("Base URL").getAttribute("aria-describedby");
   await page.locator(`[id="${problem}"].error`).waitFor();
   assertEquals(await faultsOf(page), []);
@@ -326,6 +327,29 @@ async function byLauncher(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(page), []);
 }
 
+/** A gateway that dies while a form is open: the form keeps what was entered, and goes on. */
+const { rig: dying, app: mortal } = rigged();
+async function death(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await openUpstreams(desk);
+  await button(desk, "Edit upstream “spare”").click();
+  await page.getByLabel("Base URL").fill("http://other.test/v1");
+  await desk.stop();
+  await button(desk, "Show the change").click();
+  await page.getByRole("dialog").getByText("The gateway is not responding").waitFor();
+  desk.start();
+  await button(desk, "Show the change").click();
+  await button(desk, "Write this change").waitFor();
+  await desk.stop();
+  await button(desk, "Write this change").click();
+  await page.getByRole("dialog").getByText("The gateway is not responding").waitFor();
+  assertEquals([await read(dying), await faultsOf(page)], [TEXT, []]);
+  desk.start();
+  await button(desk, "Write this change").click();
+  await page.getByText("Upstream “spare” was changed. The gateway uses it now.").waitFor();
+  assertStringIncludes(await read(dying), '"baseUrl": "http://other.test/v1"');
+}
+
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 
 /** Where nobody may write the file, the change is there to be copied; names and values are text. */
@@ -356,6 +380,7 @@ export const editCases: Case[] = [
   { name: "an upstream is tested, and removed with all that points to it", app: removed, run: remove },
   { name: "a model is added, changed and removed by its form", app: modelled, run: changeModels },
   { name: "of two tabs that change the file, the second one learns of it", app: sharing, run: twoTabs },
+  { name: "a form outlives a gateway that dies", app: mortal, run: death },
   { name: "a change is written and taken back by the launcher", app: launching, run: byLauncher },
   { name: "a change that the gateway may not write is there to be copied", app: fixed, run: byHand },
 ];
