@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** A change of the configuration by a form: shown before it is written, written, and taken back. */
-import { Host, html, signal, useEffect, useState } from "./ui.js";
+import { Host, html, signal, useEffect, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
 import { Button, Icon } from "./design/parts.js";
@@ -49,6 +49,7 @@ export async function readKnown() {
  * `propose` returns what is wrong with the change.
  */
 export function Editing({ title, form, onClose, onDone }) {
+  const place = useRef(/** @type {any} */ (null));
   const [shown, setShown] = useState(
     /** @type {{ change: Change, plan: Plan, setup?: Setup } | undefined} */ (undefined),
   );
@@ -62,9 +63,13 @@ export function Editing({ title, form, onClose, onDone }) {
     return plan.problems ?? [];
   };
   const back = () => setShown(undefined);
+  // The button that had the focus is gone.
+  useEffect(() => {
+    if (!shown) place.current?.querySelector("input, select")?.focus();
+  }, [shown]);
   return html`
     <${Dialog} title=${title} kind="editing" stays onClose=${onClose}>
-      <div hidden=${shown !== undefined}>${form(propose, setup)}</div>
+      <div hidden=${shown !== undefined} ref=${place}>${form(propose, setup)}</div>
       ${shown && html`
         <${Review} ...${shown} seen=${version} onBack=${back} onClose=${onClose}
           onDone=${onDone} />
@@ -93,6 +98,8 @@ function wayOf({ stamp }, why, setup) {
  */
 function Review({ change, plan, setup, seen, onBack, onClose, onDone }) {
   const [way] = useState(() => change.undo !== undefined ? "gateway" : wayOf(change, plan.why, setup));
+  const place = useRef(/** @type {any} */ (null));
+  useEffect(() => place.current?.focus(), []);
   const isOther = seen !== undefined && plan.version !== undefined && seen !== plan.version;
   const byLauncher = () => {
     const place = h("div");
@@ -110,7 +117,7 @@ function Review({ change, plan, setup, seen, onBack, onClose, onDone }) {
     return place;
   };
   return html`
-    <div class="review-step">
+    <div class="review-step" tabindex="-1" ref=${place}>
       ${isOther && html`
         <p class="notice">
           Somebody has changed the file since you opened this form. Your change is made in the file as it is now. Look at the lines below.

@@ -1,9 +1,9 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The parts of the forms that change the configuration. */
-import { html, useRef, useState } from "./ui.js";
+import { html, useEffect, useRef, useState } from "./ui.js";
 import { Badge, Button, Field, IconButton } from "./design/parts.js";
-import { LoginNeeded, order } from "./dom.js";
+import { ask, LoginNeeded, order } from "./dom.js";
 import { act } from "./setup_api.js";
 import { withCode } from "./setup_code.js";
 
@@ -189,5 +189,23 @@ export function Headers({ headers, onChange, problem }) {
       ${problem && html`<small class="error">${problem}</small>`}
       <${Button} icon="plus" onClick=${() => onChange([...headers, { name: "", value: "" }])}>Add a header<//>
     </fieldset>
+  `;
+}
+
+/** The keys that name models which go. @param {{ models: readonly string[] }} props */
+export function KeysNaming({ models: gone }) {
+  const [keys, setKeys] = useState(/** @type {string[]} */ ([]));
+  useEffect(() => {
+    const naming = (/** @type {{ name: string, models?: string[] }[]} */ all) =>
+      all.filter(({ models }) => models?.some((one) => gone.includes(one))).map(({ name }) => name);
+    void ask("keys").then((answer) => setKeys(naming(answer.keys)), () => {});
+  }, []);
+  if (keys.length === 0) return undefined;
+  const [what, one] = gone.length === 1 ? ["it", "it"] : ["such a model", "such models"];
+  return html`
+    <p>
+      ${keys.length === 1 ? `This key names ${what} among its models` : `These keys name ${one} among their models`}:
+      ${" "}${keys.join(", ")}.
+    </p>
   `;
 }

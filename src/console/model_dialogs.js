@@ -1,12 +1,11 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The dialogs that add a model, change it or remove it. */
-import { html, signal, useEffect, useState } from "./ui.js";
+import { html, signal, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Editing, known, readKnown } from "./change.js";
-import { ask } from "./dom.js";
 import { isSame, removal, valueAt } from "./edits.js";
-import { ChangeForm } from "./form_parts.js";
+import { ChangeForm, KeysNaming } from "./form_parts.js";
 import { ANY, ModelForm } from "./model_form.js";
 
 /**
@@ -57,13 +56,7 @@ function partsOf(value) {
 /** @param {{ model: Model, propose(change: Change): Promise<Problem[]> }} props */
 function RemoveForm({ model: { lane, name }, propose }) {
   const [facts] = useState(() => /** @type {import("./change.js").Known} */ (known.value));
-  const [keys, setKeys] = useState(/** @type {string[]} */ ([]));
   const [problems, setProblems] = useState(/** @type {Problem[]} */ ([]));
-  useEffect(() => {
-    const naming = (/** @type {{ name: string, models?: string[] }[]} */ all) =>
-      all.filter(({ models }) => models?.includes(name)).map((key) => key.name);
-    void ask("keys").then((answer) => setKeys(naming(answer.keys)), () => {});
-  }, []);
   const models = valueAt(facts.whole.lanes, [lane, "models"]) ?? {};
   const isDefault = name !== ANY && isSame(models[ANY]?.targets, models[name]?.targets);
   const at = ["lanes", lane, "models", name];
@@ -79,10 +72,7 @@ function RemoveForm({ model: { lane, name }, propose }) {
     <${ChangeForm} onSubmit=${submit} others=${others} onClose=${close}>
       <p>${rest}</p>
       ${isDefault && html`<p>It is the default now, and the default stays: remove “${ANY}” as well to end it.</p>`}
-      ${keys.length > 0 && html`
-        <p>${keys.length === 1 ? "This key names it among its models" : "These keys name it among their models"}: ${keys
-          .join(", ")}.</p>
-      `}
+      <${KeysNaming} models=${[name]} />
       <//>
   `;
 }

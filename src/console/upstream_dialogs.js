@@ -7,7 +7,7 @@ import { Dialog } from "./design/overlays.js";
 import { Button } from "./design/parts.js";
 import { order } from "./dom.js";
 import { removal, usesOf, withoutUpstream } from "./edits.js";
-import { ChangeForm, Result } from "./form_parts.js";
+import { ChangeForm, KeysNaming, Result } from "./form_parts.js";
 import { attempt } from "./actions.js";
 import { UpstreamForm } from "./upstream_form.js";
 
@@ -123,6 +123,7 @@ function RemoveForm({ name, propose, onClose }) {
       ${tasks.map(({ lane, task }) =>
         html`<p key=${lane + task}>Lane ${lane} sends the models that it does not list to it (${task}).</p>`
       )}
+      <${KeysNaming} models=${models.filter(({ rest }) => rest.length === 0).map(({ name }) => name)} />
       ${isUsed && html`
         <label class="check">
           <input type="checkbox" checked=${isWhole} onChange=${(/** @type {any} */ { target }) =>

@@ -151,7 +151,9 @@ async function add(desk: Desk): Promise<void> {
   const lines = page.getByLabel("Changes, line by line");
   assertStringIncludes(await lines.innerText(), '+     "gpu": {');
   assertEquals([await read(adding), await faultsOf(page)], [TEXT, []]);
-  await button(desk, "Back to the form").click();
+  await page.keyboard.press("Tab");
+  await button(desk, "Back to the form").press("Enter");
+  assertEquals(await page.evaluate("document.activeElement.closest('.change-form') !== null"), true);
   assertEquals(await page.getByLabel("Requests at once").inputValue(), "4");
   await page.getByLabel("Base URL").press("Enter");
   await button(desk, "Write this change").press("Enter");
@@ -194,6 +196,7 @@ async function remove(desk: Desk): Promise<void> {
   await button(desk, "Remove upstream “box”").click();
   await page.getByText("fast in lane oss: it has no other target").waitFor();
   await page.getByText("safe in lane oss: another target is left").waitFor();
+  await page.getByText("This key names it among its models: guest.").waitFor();
   assertEquals(await faultsOf(page), []);
   await page.getByLabel("Take it out of these, too.").uncheck();
   await button(desk, "Show the change").click();

@@ -129,7 +129,8 @@ export function write(answers: Answers, version: string, place: Place): Written 
       return { ok: false, reason: lines.join("\n") };
     }
     const changed = changedOf(outcome.files);
-    const keepsFormer = answers.edits !== undefined || answers.undo !== undefined;
+    const isEdit = answers.edits !== undefined || answers.undo !== undefined;
+    const keepsFormer = isEdit && readText(place.path) !== undefined;
     if (changed.length > 0) writeFiles(outcome.files, version, { keepsFormer });
     const stamp = keepsFormer ? { stamp: digestOf(outcome.files.at(-1)!.text) } : {};
     return { ok: true, files: changed.map(({ path }) => path), ...stamp };
