@@ -4,6 +4,7 @@ import { upstreamsWithoutSecret } from "../config/secrets.ts";
 import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 import type { Provider } from "../contract/provider.ts";
 import type { SetupFacts, SetupProvider } from "../context/setup.ts";
+import { pluginFacts } from "./plugins.ts";
 import type { World } from "./world.ts";
 
 export function setupFactsOf(world: World): SetupFacts {
@@ -32,6 +33,12 @@ export function setupFactsOf(world: World): SetupFacts {
       });
     },
     hub,
+    drivers: () =>
+      Object.entries(pluginFacts(world.plugins).drivers).map(([name, { tasks, needsBaseUrl }]) => ({
+        name,
+        tasks,
+        needsBaseUrl,
+      })),
     providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),
   };
 }

@@ -143,6 +143,7 @@ export const configuration = {
       draw();
       const setting = pathIn(queryInAddress());
       if (isFirst && setting.length > 0) await showSetting(note, editor, setting);
+      if (isFirst && now.text !== undefined) showPlace(editor);
     };
     editor.addEventListener("input", edited);
     undo.addEventListener("click", async () => {
@@ -178,6 +179,16 @@ export const configuration = {
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/** Goes to the entry that the address names. @param {HTMLTextAreaElement} editor */
+function showPlace(editor) {
+  const path = queryInAddress();
+  if (path === "") return;
+  const offset = offsetOf(editor.value, path);
+  editor.focus();
+  editor.setSelectionRange(offset, offset);
+  editor.scrollTop = (lineAt(editor.value, offset) - 3) * parseFloat(getComputedStyle(editor).lineHeight);
+}
 
 /**
  * Why it cannot be changed here, with the button that changes it. A dialog that is open stays.

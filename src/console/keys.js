@@ -1,12 +1,13 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The keys: what each may do and has used, and what an operator does with them. */
-import { batch, html, screen, signal, useRef, useState } from "./ui.js";
+import { batch, html, screen, signal } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
-import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { ask, count, order, queryInAddress } from "./dom.js";
+import { Revoke, Rotate, Secret } from "./key_dialogs.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
 import { LeftOf, TeamForm, Teams } from "./teams.js";
@@ -23,7 +24,8 @@ const EVERY_MS = 30_000;
  * @typedef {{ budget: string, dollars: string, left: string, period: string }} Left
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
  *   budgets: Left[] }} Answer
- * @typedef {{ kind: "form", key?: Key } | { kind: "revoke", key: Key } | { kind: "team" }} Asked
+ * @typedef {import("./key_dialogs.js").Made} Made
+ * @typedef {{ kind: "form", key?: Key } | { kind: "revoke" | "rotate", key: Key } | { kind: "team" }} Asked
  */
 
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
@@ -32,8 +34,8 @@ const pages = signal(1);
 const asked = signal(/** @type {Asked | undefined} */ (undefined));
 /** The key that the address names, until its form was opened. */
 const wanted = signal("");
-/** A key that was just made. */
-const made = signal(/** @type {{ name: string, key: string } | undefined} */ (undefined));
+/** The secret that was just made. */
+const made = signal(/** @type {Made | undefined} */ (undefined));
 
 export const keys = screen({
   title: "Keys and teams",
@@ -106,9 +108,16 @@ const COLUMNS = [
     hint: ({ used }) => used?.dollars && `$${used.dollars}`,
     view: ({ used }) => used?.dollars !== undefined && inDollars(used.dollars),
   },
-  { id: "budget", title: "Budget", view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
+  { id: "budget", title: "Budget", isTall: true, view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
   { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
 ];
+
+/** How a dialog ends. */
+const ways = {
+  refresh,
+  onClose: () => void (asked.value = undefined),
+  onMade: (/** @type {Made} */ one) => void (made.value = one),
+};
 
 function KeysPage() {
   const { value } = answer;
@@ -125,7 +134,7 @@ function KeysPage() {
   };
   return html`
     <${Page} title="Keys and teams" actions=${actions}>
-      ${made.value && html`<${Secret} name=${made.value.name} secret=${made.value.key} />`}
+      ${made.value && html`<${Secret} made=${made.value} onDone=${() => made.value = undefined} />`}
       ${value && html`
         ${(value.keys.length === 0 || value.why !== undefined) && html`
           <${Card}>
@@ -152,7 +161,8 @@ function KeysPage() {
           <${TeamForm} teams=${value.teams} onClose=${() => asked.value = undefined} />
         `}
         ${asked.value?.kind === "form" && html`<${Form} known=${value} own=${asked.value.key} />`}
-        ${asked.value?.kind === "revoke" && html`<${Revoke} own=${asked.value.key} />`}
+        ${asked.value?.kind === "revoke" && html`<${Revoke} name=${asked.value.key.name} ...${ways} />`}
+        ${asked.value?.kind === "rotate" && html`<${Rotate} name=${asked.value.key.name} ...${ways} />`}
       `}
     <//>
   `;
@@ -197,6 +207,7 @@ function Actions({ own }) {
   return html`
     <span class="row-actions">
       <${Button} aria-label=${`Edit key "${own.name}"`} onClick=${open({ kind: "form", key: own })}>Edit<//>
+      <${Button} aria-label=${`Rotate key "${own.name}"`} onClick=${open({ kind: "rotate", key: own })}>Rotate<//>
       <${Button} aria-label=${`Revoke key "${own.name}"`} onClick=${open({ kind: "revoke", key: own })}>Revoke<//>
     </span>
   `;
@@ -220,48 +231,6 @@ function Form({ known, own }) {
     <${Dialog} title=${own ? `Edit key "${own.name}"` : "New key"} kind="roomy" onClose=${close}>
       <${KeyForm} known=${known} own=${own} onSubmit=${submit} onCancel=${close} />
       <//>
-  `;
-}
-
-/** @param {{ own: Key }} props */
-function Revoke({ own: { name } }) {
-  const close = () => asked.value = undefined;
-  const revoke = async () => {
-    close();
-    await attempt(async () => {
-      await order("keys/revoke", { name });
-      toast(`Key "${name}" is revoked.`);
-      await refresh();
-    });
-  };
-  const actions = html`
-    <${Button} autofocus onClick=${close}>Cancel<//><${Button} kind="danger" onClick=${revoke}>Revoke<//>
-  `;
-  return html`
-    <${Dialog} title=${`Revoke key "${name}"?`} onClose=${close} actions=${actions}>
-      <p>Requests with it are refused within a second. This cannot be undone.</p>
-      <//>
-  `;
-}
-
-/** The only time that it is shown. @param {{ name: string, secret: string }} props */
-function Secret({ name, secret }) {
-  const [isCopied, setCopied] = useState(false);
-  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  const copy = async () => {
-    field.current?.select();
-    await navigator.clipboard?.writeText(secret).then(() => setCopied(true), () => {});
-  };
-  return html`
-    <div class="bar secret" role="group" aria-label="The new key">
-      <label>
-        Key "${name}": copy it now, it will not be shown again
-        <input ref=${field} readonly value=${secret} size="60" autocomplete="off" spellcheck="false" />
-      </label>
-      <${Button} icon=${isCopied ? "check" : "copy"} onClick=${copy}>${isCopied ? "Copied" : "Copy"}<//>
-      <${ButtonLink} href="#setup?client">Connect a client<//>
-      <${Button} onClick=${() => made.value = undefined}>Done<//>
-    </div>
   `;
 }
 

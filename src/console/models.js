@@ -2,9 +2,11 @@
 /// <reference lib="dom" />
 /** The models that clients can ask for, and whether each can answer. */
 import { html, screen, signal } from "./ui.js";
-import { Badge, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { known as file, LastChange, readKnown } from "./change.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { count } from "./dom.js";
+import { asked, ModelDialogs, open } from "./model_dialogs.js";
 import { readSetup } from "./setup_api.js";
 
 const EVERY_MS = 15_000;
@@ -16,13 +18,28 @@ const known = signal(/** @type {readonly Model[] | undefined} */ (undefined));
 export const models = screen({
   title: "Models",
   everyMs: EVERY_MS,
-  open: () => ({
-    view: html`<${ModelsPage} />`,
-    async refresh() {
-      known.value = (await readSetup()).models;
-    },
-  }),
+  open() {
+    asked.value = undefined;
+    return { view: html`<${ModelsPage} />`, refresh };
+  },
 });
+
+async function refresh() {
+  const [{ models }] = await Promise.all([readSetup(), readKnown()]);
+  known.value = models;
+}
+
+/** The models that the gateway serves, and the names for all others. */
+function rowsOf(/** @type {readonly Model[]} */ served) {
+  const lanes = Object.entries(file.value?.whole.lanes ?? {});
+  const listed = lanes.flatMap(([lane, { models = {} }]) =>
+    Object.entries(models).map(([name, { task = "" }]) => ({ lane, name, task: String(task) }))
+  );
+  const isServed = (/** @type {{ lane: string, name: string }} */ one) =>
+    served.some(({ lane, name }) => lane === one.lane && name === one.name);
+  const others = listed.filter((one) => !isServed(one)).map((one) => ({ ...one, works: false, isBuiltIn: false }));
+  return [...served, ...others];
+}
 
 /** @type {import("./design/table.js").Column<Model>[]} */
 const COLUMNS = [
@@ -42,29 +59,36 @@ const COLUMNS = [
     id: "requests",
     title: "",
     roomy: true,
-    view: ({ name }) => html`<a href=${`#live?${encodeURIComponent(`model:${name}`)}`}>Requests</a>`,
+    view: ({ name }) =>
+      !name.includes("*") && html`<a href=${`#live?${encodeURIComponent(`model:${name}`)}`}>Requests</a>`,
   },
+  { id: "actions", title: "", view: Actions },
 ];
 
 const ABOUT = "The names that clients ask for, each in its lane. A model works if one of its upstreams can be called.";
 
 function ModelsPage() {
   const { value } = known;
-  const add = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?models">Add model<//>`;
+  const add = file.value
+    ? html`<${Button} kind="primary" icon="plus" onClick=${() => open({ kind: "add" })}>Add model<//>`
+    : html`<${ButtonLink} kind="primary" icon="plus" href="#setup?models">Add model<//>`;
+  const rows = value && rowsOf(value);
   return html`
-    <${Page} title="Models" about=${ABOUT} actions=${value && value.length > 0 && add}>
-      ${value && html`
+    <${Page} title="Models" about=${ABOUT} actions=${rows && rows.length > 0 && add}>
+      <${LastChange} onDone=${refresh} />
+      <${ModelDialogs} onDone=${refresh} />
+      ${rows && html`
         <${Card} flush>
-          ${value.length > 0 && html`
+          ${rows.length > 0 && html`
             <${DataTable}
               label="Models"
-              caption=${`Models: ${count(value.length)}`}
+              caption=${`Models: ${count(rows.length)}`}
               columns=${COLUMNS}
-              items=${value}
+              items=${rows}
               keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}
             />
           `}
-          ${value.length === 0 && html`
+          ${rows.length === 0 && html`
             <${EmptyState} icon="boxes" title="No model yet" action=${add}>
               Clients ask for models by name. The names, and the upstreams that answer for them, will be listed here.
             <//>
@@ -76,7 +100,18 @@ function ModelsPage() {
 }
 
 /** @param {Model} model */
-function State({ works, reason }) {
+function Actions({ lane, name }) {
+  if (file.value?.whole.lanes[lane]?.models?.[name] === undefined) return undefined;
+  const button = (/** @type {"edit" | "remove"} */ kind, /** @type {string} */ words) =>
+    html`<${Button} roomy=${kind !== "edit"} aria-label=${`${words} model “${name}”`} onClick=${() =>
+      open({ kind, lane, name })}>${words}<//>`;
+  return html`<span class="row-actions">${button("edit", "Edit")} ${button("remove", "Remove")}</span>`;
+}
+
+/** @param {Model} model */
+function State({ name, works, reason }) {
+  if (name.includes("*")) return html`<span class="dim">answers for all names that match and are not listed</span>`;
+  if (!works && reason === undefined) return html`<${Badge}>not used yet<//>`;
   if (works) return html`<${Badge} tone="good">works<//>`;
   return html`<${Badge} tone="warn">cannot answer<//> <span class="dim">${reason}</span>`;
 }

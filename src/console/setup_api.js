@@ -22,7 +22,7 @@ import { textsIn } from "./streams.js";
  *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
- * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
+ * @typedef {{ ok: true, files: string[], stamp?: string, outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
  *   | { ok: false, reason: string, isOutdated?: true }} Written
  */
 

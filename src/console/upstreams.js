@@ -2,19 +2,23 @@
 /// <reference lib="dom" />
 /** How each upstream is. */
 import { html, screen, signal } from "./ui.js";
-import { Badge, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
+import { known, LastChange, readKnown } from "./change.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
-import { ask, count } from "./dom.js";
+import { ask, count, queryInAddress } from "./dom.js";
+import { Actions, asked, open, UpstreamDialogs } from "./upstream_dialogs.js";
 import { UpstreamHealth } from "./upstream_health.js";
 import { ago, exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
+/** The file rarely changes. */
+const FILE_EVERY_MS = 15_000;
 
 /**
  * @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part
  * @typedef {{ name: string, driver: string, missingSecret?: string, missingFile?: string, resting: string[],
  *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string },
- *   refused?: Part[] }} Upstream
+ *   refused?: Part[], isPending?: boolean }} Upstream
  * @typedef {{ status: string, requestsRunning: number, streamsOpen: number, webSocketsOpen: number, memoryBytes: number,
  *   upstreams: Upstream[], past?: import("./upstream_health.js").Past }} Status
  */
@@ -25,11 +29,36 @@ const status = signal(/** @type {Status | undefined} */ (undefined));
 export const upstreams = screen({
   title: "Upstreams",
   everyMs: EVERY_MS,
-  open: () => ({ view: html`<${UpstreamsPage} />`, refresh }),
+  open() {
+    asked.value = undefined;
+    wanted = queryInAddress();
+    readAt = 0;
+    return { view: html`<${UpstreamsPage} />`, refresh };
+  },
 });
+
+async function readAll() {
+  await readFile();
+  await refresh();
+}
 
 async function refresh() {
   status.value = await ask("status");
+  if (Date.now() - readAt > FILE_EVERY_MS) await readFile();
+  const name = wanted;
+  wanted = "";
+  if (Object.hasOwn(known.value?.whole.upstreams ?? {}, name)) void open({ kind: "edit", name });
+}
+
+/** The upstream that the address names, until its form was opened. */
+let wanted = "";
+
+/** When the file was read. */
+let readAt = 0;
+
+async function readFile() {
+  readAt = Date.now();
+  await readKnown();
 }
 
 /** @type {import("./design/table.js").Column<Upstream>[]} */
@@ -39,6 +68,7 @@ const COLUMNS = [
   { id: "state", title: "State", isTall: true, sortBy: (upstream) => stateOf(upstream).words, view: State },
   {
     id: "latency",
+    roomy: true,
     title: "Latency",
     isNumber: true,
     sortBy: ({ latencyMs }) => latencyMs,
@@ -68,21 +98,32 @@ const COLUMNS = [
     hint: ({ lastError }) => lastError && exactly(lastError.time),
     view: ({ lastError }) => lastError && html`${lastError.code} <span class="dim">${ago(lastError.time)}</span>`,
   },
+  { id: "actions", title: "", view: Actions },
 ];
+
+/** The upstreams of the file that the gateway does not use yet. @param {Upstream[]} [served] @returns {Upstream[]} */
+function pending(served = []) {
+  const names = new Set(served.map(({ name }) => name));
+  return Object.entries(known.value?.whole.upstreams ?? {}).filter(([name]) => !names.has(name))
+    .map(([name, { driver = "" }]) => ({ name, driver: String(driver), resting: [], isPending: true }));
+}
 
 function UpstreamsPage() {
   const { value } = status;
-  const add = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
-  const actions = html`
-    <${ButtonLink} href="#setup?models">Add model<//>
-    ${add}
-  `;
+  const rows = [...value?.upstreams ?? [], ...pending(value?.upstreams)];
+  const guide = html`<${ButtonLink} href="#setup?upstream">Step by step<//>`;
+  const add = known.value
+    ? html`<${Button} kind="primary" icon="plus" onClick=${() => open({ kind: "add" })}>Add upstream<//>`
+    : html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
+  const actions = html`${known.value && guide} ${add}`;
   return html`
     <${Page}
       title="Upstreams"
       about="The services behind the models, as this process sees them."
-      actions=${value && value.upstreams.length > 0 && actions}
+      actions=${value && rows.length > 0 && actions}
     >
+      <${LastChange} onDone=${readAll} />
+      <${UpstreamDialogs} onDone=${readAll} />
       ${value && html`
         <ul class="stats" aria-label="This process">
           <${Stat} name="State" value=${value.status} />
@@ -94,12 +135,12 @@ function UpstreamsPage() {
         <${Card} flush>
           <${DataTable}
             label="Upstreams"
-            caption=${`Upstreams: ${count(value.upstreams.length)}`}
+            caption=${`Upstreams: ${count(rows.length)}`}
             columns=${COLUMNS}
-            items=${value.upstreams}
+            items=${rows}
             keyOf=${(/** @type {Upstream} */ { name }) => name}
           />
-          ${value.upstreams.length === 0 &&
+          ${rows.length === 0 &&
             html`
               <${EmptyState} icon="server" title="No upstream" action=${add}>
                 An upstream is a service or a server that runs models. The state of each will be shown here.
@@ -113,7 +154,8 @@ function UpstreamsPage() {
 }
 
 /** @param {Upstream} upstream */
-function stateOf({ missingSecret, missingFile, resting }) {
+function stateOf({ missingSecret, missingFile, resting, isPending }) {
+  if (isPending) return { tone: "plain", words: "not used yet" };
   if (missingSecret !== undefined) return { tone: "warn", words: `needs the variable ${missingSecret}` };
   if (missingFile !== undefined) return { tone: "warn", words: `needs a secret in the file ${missingFile}` };
   if (resting.length > 0) return { tone: "bad", words: `circuit open: ${resting.join(", ")}` };

@@ -40,6 +40,7 @@ export interface SetupFacts {
   upstreams(): SetupUpstream[];
   models(): SetupModel[];
   providers(): SetupProvider[];
+  drivers(): { name: string; tasks: readonly string[]; needsBaseUrl: boolean }[];
   /** The hub of the built-in configuration. */
   hub?: { title: string; keysAt: string };
 }

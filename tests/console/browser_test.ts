@@ -5,6 +5,7 @@ import { answerWhole } from "../support/chat.ts";
 import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS, withDesk } from "./desk.ts";
 import { agentCases } from "./agents_in_browser.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
+import { editCases } from "./edits_in_browser.ts";
 import { inspectCases } from "./inspect_in_browser.ts";
 import { designCases } from "./design_in_browser.ts";
 import { frameCases } from "./frame_in_browser.ts";
@@ -41,6 +42,7 @@ const cases: Case[] = [
   ...fidelityCases,
   ...configurationCases,
   ...healthCases,
+  ...editCases,
   ...keyCases,
   ...liveCases,
   ...listCases,

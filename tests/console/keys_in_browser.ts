@@ -63,6 +63,14 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Models, by name or with *").fill("other, another*");
   await page.getByRole("button", { name: "Save" }).click();
   await row.getByText("models other, another*").waitFor();
+  await row.getByRole("button", { name: /^Rotate/ }).click();
+  assertEquals(await faultsOf(page), []);
+  await page.getByLabel("The former secret stays valid for").selectOption("It ends at once");
+  await page.getByRole("button", { name: "Make a new secret" }).press("Enter");
+  const next = await page.getByLabel("copy it now").inputValue();
+  assert(next !== key);
+  assertEquals([await statusWith(desk, next), await statusWith(desk, key)], [200, 401]);
+  await page.getByRole("button", { name: "Done" }).click();
   await row.getByRole("button", { name: /^Revoke/ }).click();
   await page.getByRole("button", { name: "Cancel" }).press("Enter");
   await row.getByRole("button", { name: /^Revoke/ }).click();

@@ -157,7 +157,12 @@ function fileDesk() {
     platform,
     running: { app: () => ({}), config: () => config, reload() {} },
   });
-  return { ...desk, read: () => ({ source: '"gateway.json"', text: FILE, version: "1" }) };
+  return {
+    ...desk,
+    read: () => ({ source: '"gateway.json"', text: FILE, version: "1" }),
+    // The lists are those of the gateway that serves.
+    entries: () => desk.entries(JSON.stringify(SHOWN)),
+  };
 }
 
 /** An app whose clock moves with what it serves, up to now. */

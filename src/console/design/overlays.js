@@ -8,19 +8,27 @@ import { Icon, IconButton } from "./parts.js";
 
 /**
  * A dialog while it is in the tree. The browser keeps the focus in it, and gives it back.
- * @param {{ title: string, onClose(): void, kind?: string, children?: Children, actions?: Children }} props
+ * @param {{ title: string, onClose(): void, kind?: string, stays?: boolean, children?: Children, actions?: Children }} props
+ *
+ * `stays`: a click beside it does not close it, because what was entered would be lost.
  */
-export function Dialog({ title, onClose, kind = "", children, actions }) {
+export function Dialog({ title, onClose, kind = "", stays, children, actions }) {
   const id = useId();
   const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const isOver = useRef(false);
   useLayoutEffect(() => {
     const dialog = place.current;
     if (!dialog?.open) dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      // Its event comes when another dialog may be open already.
+      isOver.current = true;
+      dialog?.close();
+    };
   }, []);
-  const outside = (/** @type {MouseEvent} */ event) => event.target === place.current && onClose();
+  const closed = () => isOver.current || onClose();
+  const outside = (/** @type {MouseEvent} */ event) => !stays && event.target === place.current && onClose();
   return html`
-    <dialog ref=${place} class=${`framed ${kind}`} aria-labelledby=${id} onClose=${onClose} onMouseDown=${outside}>
+    <dialog ref=${place} class=${`framed ${kind}`} aria-labelledby=${id} onClose=${closed} onMouseDown=${outside}>
       <div class="dialog-body">
         <header><h2 id=${id}>${title}</h2><${IconButton} icon="x" label="Close" onClick=${onClose} /></header>
         ${children}

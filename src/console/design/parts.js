@@ -76,9 +76,9 @@ export function Badge({ tone = "plain", icon, children }) {
 }
 
 /** @param {{ kind?: "plain" | "primary" | "ghost" | "danger", icon?: string, type?: string, children?: Children, [name: string]: unknown }} props */
-export function Button({ kind = "plain", icon, type = "button", children, ...rest }) {
+export function Button({ kind = "plain", icon, type = "button", roomy, children, ...rest }) {
   return html`
-    <button type=${type} class=${`button ${kind}`} ...${rest}>
+    <button type=${type} class=${`button ${kind} ${roomy ? "roomy" : ""}`} ...${rest}>
       ${icon && html`<${Icon} name=${icon} />`}${children}
     </button>
   `;

@@ -3,6 +3,7 @@ import actions from "../../console/actions.js" with { type: "text" };
 import app from "../../console/app.js" with { type: "text" };
 import code_button from "../../console/code_button.js" with { type: "text" };
 import by_hand from "../../console/by_hand.js" with { type: "text" };
+import change from "../../console/change.js" with { type: "text" };
 import chat_models from "../../console/chat_models.js" with { type: "text" };
 import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import configuration from "../../console/configuration.js" with { type: "text" };
@@ -22,6 +23,7 @@ import tokens from "../../console/design/tokens.css" with { type: "text" };
 import waterfall from "../../console/design/waterfall.js" with { type: "text" };
 import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
+import edits from "../../console/edits.js" with { type: "text" };
 import empty from "../../console/empty.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
 import facts from "../../console/facts.js" with { type: "text" };
@@ -29,6 +31,7 @@ import fidelity from "../../console/fidelity.js" with { type: "text" };
 import file_view from "../../console/file_view.js" with { type: "text" };
 import filter from "../../console/filter.js" with { type: "text" };
 import filter_bar from "../../console/filter_bar.js" with { type: "text" };
+import form_parts from "../../console/form_parts.js" with { type: "text" };
 import choices from "../../console/frame/choices.js" with { type: "text" };
 import frame from "../../console/frame/frame.css" with { type: "text" };
 import pages from "../../console/frame/pages.js" with { type: "text" };
@@ -45,10 +48,13 @@ import inspect_request from "../../console/inspect_request.js" with { type: "tex
 import inspect_steps from "../../console/inspect_steps.js" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
 import json_place from "../../console/json_place.js" with { type: "text" };
+import key_dialogs from "../../console/key_dialogs.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import live_charts from "../../console/live_charts.js" with { type: "text" };
+import model_dialogs from "../../console/model_dialogs.js" with { type: "text" };
+import model_form from "../../console/model_form.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
@@ -87,12 +93,15 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
+import target_rows from "../../console/target_rows.js" with { type: "text" };
 import teams from "../../console/teams.js" with { type: "text" };
 import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import turn_on from "../../console/turn_on.js" with { type: "text" };
 import ui from "../../console/ui.js" with { type: "text" };
 import upstream_health from "../../console/upstream_health.js" with { type: "text" };
+import upstream_dialogs from "../../console/upstream_dialogs.js" with { type: "text" };
+import upstream_form from "../../console/upstream_form.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import budgets from "../../console/budgets.js" with { type: "text" };
@@ -116,6 +125,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   budgets,
   budgets_page,
   by_hand,
+  change,
   chat_models,
   clients,
   configuration,
@@ -132,6 +142,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/waterfall": waterfall,
   diff,
   dom,
+  edits,
   empty,
   entries,
   facts,
@@ -139,6 +150,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   file_view,
   filter,
   filter_bar,
+  form_parts,
   "frame/choices": choices,
   "frame/pages": pages,
   "frame/palette": palette,
@@ -155,10 +167,13 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   inspect_steps,
   json_lines,
   json_place,
+  key_dialogs,
   key_form,
   keys,
   live,
   live_charts,
+  model_dialogs,
+  model_form,
   model_names,
   models,
   other_clients,
@@ -193,12 +208,15 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   streams,
   suggestions,
   switches,
+  target_rows,
   teams,
   theme,
   timeline,
   turn_on,
   ui,
   upstream_health,
+  upstream_dialogs,
+  upstream_form,
   upstreams,
   usage,
   usage_charts,

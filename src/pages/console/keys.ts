@@ -99,6 +99,20 @@ export async function revokeKey(context: RequestContext, body: JsonObject): Prom
   return Response.json({ name });
 }
 
+const MOST_KEPT_MS = 90 * 86_400_000;
+const rotateSchema = z.strictObject({ name: z.string(), keepMs: z.int().min(0).max(MOST_KEPT_MS) });
+
+/** Gives a key another secret. The former one stays valid for a while, so that clients can be changed one by one. */
+export async function rotateKey({ gateway, caller }: RequestContext, body: JsonObject): Promise<Response> {
+  const keyring = keyringOf(await deskOf(gateway));
+  const { name, keepMs } = validate(rotateSchema, body);
+  const until = gateway.clocks.now() + keepMs;
+  const key = await writing(keyring.rotate(name, until));
+  if (key === undefined) throw unknownKey(name);
+  gateway.observe.audit?.write({ event: "key rotated", key: name, by: caller.name });
+  return Response.json({ name, key, formerUntil: new Date(until).toISOString() });
+}
+
 async function deskOf(gateway: Gateway): Promise<KeyDesk> {
   return (await gateway.console!.parts()).keys;
 }

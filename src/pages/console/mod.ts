@@ -23,8 +23,8 @@ import {
 import { clientLibraries } from "./client_libraries.ts";
 import { fidelity } from "./fidelity.ts";
 import { conversation, conversations, turn } from "./conversations.ts";
-import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { examine, health } from "./health.ts";
+import { createKey, limitKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
@@ -44,10 +44,14 @@ const LONG: ReadonlySet<string> = new Set([
   "records",
   "clients",
   "configuration",
+  "configuration/entries",
   "series",
   "session/turn",
 ]);
 const slots = new Slots(1);
+
+/** Few operators open a form, so that its part is loaded with the first one. */
+const forms = () => import("./edits.ts");
 
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
@@ -73,6 +77,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
   "configuration/settings": listSettings,
+  "configuration/entries": async (context) => await (await forms()).readEntries(context),
   setup: readSetup,
 };
 
@@ -88,10 +93,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
+  "keys/rotate": rotateKey,
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
+  "configuration/plan": async (context, body) => await (await forms()).planEdits(context, body),
   "upstreams/forget": forgetRefusals,
   "health/examine": examine,
+  "upstreams/test": async (context, body) => await (await forms()).testUpstream(context, body),
   "setup/open": setUp("open"),
   "setup/find": setUp("find"),
   "setup/check": setUp("check"),
