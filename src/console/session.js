@@ -5,7 +5,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
 import { Badge, Card, Page, Stat } from "./design/parts.js";
 import { ask, count } from "./dom.js";
 import { OneMessage } from "./session_content.js";
-import { changesInWords, missInWords, shareName, turnsBefore } from "./session_words.js";
+import { changesInWords, missInWords, shareName, toolsInWords, turnsBefore } from "./session_words.js";
 import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 /** @typedef {import("./session_words.js").Turn} Turn */
@@ -75,14 +75,6 @@ function Figures({ session }) {
       <${Stat} name="Cost" value=${inDollars(dollars)} />
     </ul>
   `;
-}
-
-/** @param {Record<string, number>} tools */
-export function toolsInWords(tools) {
-  return Object.entries(tools).sort(([, one], [, other]) => other - one).map(([name, times]) => `${name} ${times}`)
-    .join(
-      ", ",
-    );
 }
 
 /** A bar for each turn: how much it read, how much of that from the cache, and which missed it. @param {{ turns: readonly Turn[] }} props */

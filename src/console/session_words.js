@@ -98,3 +98,11 @@ export function turnsBefore(turns) {
     return before;
   });
 }
+
+/** @param {Record<string, number>} tools */
+export function toolsInWords(tools) {
+  return Object.entries(tools).sort(([, one], [, other]) => other - one).map(([name, times]) => `${name} ${times}`)
+    .join(
+      ", ",
+    );
+}

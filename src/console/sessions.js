@@ -7,7 +7,7 @@ import { ColumnChoice, Columns, DataTable } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
-import { SessionPage, toolsInWords } from "./session.js";
+import { toolsInWords } from "./session_words.js";
 import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 const EVERY_MS = 3_000;
@@ -161,11 +161,15 @@ const all = screen({
   }),
 });
 
+const Loading = () => html`<${Page} title="Session" />`;
+
 /** @param {string} id */
 function one(id) {
   const session = signal(/** @type {any} */ (undefined));
   let latest = "";
-  const View = () => html`<${SessionPage} session=${session.value} />`;
+  /** The page of one session is loaded with the first of them. @type {import("./session.js").SessionPage | undefined} */
+  let SessionPage;
+  const View = () => html`<${SessionPage ?? Loading} session=${session.value} />`;
   return screen({
     title: "Sessions",
     everyMs: EVERY_MS,
@@ -173,6 +177,7 @@ function one(id) {
       view: html`<${View} />`,
       async refresh() {
         const found = await ask(`session?id=${encodeURIComponent(id)}`);
+        SessionPage ??= (await import("./session.js")).SessionPage;
         const text = JSON.stringify(found);
         if (text !== latest) session.value = found;
         latest = text;

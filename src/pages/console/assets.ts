@@ -40,6 +40,9 @@ import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import live_charts from "../../console/live_charts.js" with { type: "text" };
+import live_history from "../../console/live_history.js" with { type: "text" };
+import live_list from "../../console/live_list.js" with { type: "text" };
+import live_query from "../../console/live_query.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
@@ -61,6 +64,7 @@ import setup_files from "../../console/setup_files.js" with { type: "text" };
 import setup_first from "../../console/setup_first.js" with { type: "text" };
 import setup_models from "../../console/setup_models.js" with { type: "text" };
 import setup_sources from "../../console/setup_sources.js" with { type: "text" };
+import show_change from "../../console/show_change.js" with { type: "text" };
 import show_text from "../../console/show_text.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import source_forms from "../../console/source_forms.js" with { type: "text" };
@@ -121,6 +125,9 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   keys,
   live,
   live_charts,
+  live_history,
+  live_list,
+  live_query,
   model_names,
   models,
   other_clients,
@@ -139,6 +146,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   setup_first,
   setup_models,
   setup_sources,
+  show_change,
   show_text,
   side,
   source_forms,
