@@ -15,7 +15,7 @@ const TIMES = [{ value: "durations", title: "Whole" }, { value: "firstEvents", t
 /** The most kinds of errors that have a line of their own. */
 const MOST_KINDS = 4;
 
-const perSecond = (/** @type {number} */ value) => `${Number((value * 1_000 / COLUMN_MS).toFixed(1))}/s`;
+const perSecond = (/** @type {number} */ value) => `${Number((value * 1_000 / COLUMN_MS).toFixed(2))}/s`;
 
 /** @param {readonly number[]} values */
 const sum = (values) => values.reduce((all, value) => all + value, 0);
@@ -139,7 +139,7 @@ function Figures({ columns, running }) {
       <${Stat} name="Tokens" value=${inShort(input + total((sums) => sums.output))} more=${`${
         inPercent(cached, input)
       } cached`} />
-      <${Stat} name="Cost" value=${inDollars(total((sums) => sums.dollars))} more="estimated by prices" />
+      <${Stat} name="Cost" value=${inDollars(total((sums) => sums.dollars))} more="estimated" />
       <${Stat} name="Notes" value=${inShort(notes)} more=${`${
         inShort(total((sums) => sums.relaxations))
       } relaxations`} />

@@ -2,8 +2,8 @@
 /// <reference lib="dom" />
 /** The sessions of agents, and one of them. */
 import { html, screen, signal, useMemo } from "./ui.js";
-import { Badge, Card, EmptyState, Icon, Page } from "./design/parts.js";
-import { ColumnChoice, Columns, DataTable } from "./design/table.js";
+import { Badge, Button, Card, EmptyState, Icon, Page } from "./design/parts.js";
+import { ColumnChoice, Columns, DataTable, orderIn, textOf } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
@@ -22,6 +22,7 @@ const EVERY_MS = 3_000;
 
 const list = signal(/** @type {List | undefined} */ (undefined));
 const words = signal("");
+const sort = signal(/** @type {string | undefined} */ (undefined));
 
 const callsOf = (/** @type {Session} */ { tools }) => Object.values(tools).reduce((all, times) => all + times, 0);
 const lengthOf = (/** @type {Session} */ { began, ended }) => Date.parse(ended) - Date.parse(began);
@@ -113,6 +114,15 @@ const COLUMNS = [
     view: ({ cachedTokens, inputTokens }) => inPercent(cachedTokens, inputTokens),
   },
   {
+    id: "hits",
+    title: "Cache hits",
+    isNumber: true,
+    hiddenAtFirst: true,
+    sortBy: ({ cacheHits }) => cacheHits,
+    hint: ({ cacheHits, turns }) => `${count(cacheHits)} of ${count(turns)} turns read from the cache`,
+    view: ({ cacheHits }) => count(cacheHits),
+  },
+  {
     id: "output",
     title: "Output",
     isNumber: true,
@@ -136,6 +146,23 @@ const COLUMNS = [
     sortBy: lengthOf,
     view: (session) => inTime(lengthOf(session)),
   },
+  {
+    id: "targets",
+    title: "Targets",
+    wide: true,
+    hiddenAtFirst: true,
+    sortBy: ({ targets }) => targets[0],
+    hint: ({ targets }) => targets.join("\n"),
+    view: ({ targets }) => targets.join(", "),
+  },
+  {
+    id: "notes",
+    title: "Notes",
+    isNumber: true,
+    hiddenAtFirst: true,
+    sortBy: ({ notes }) => notes,
+    view: ({ notes }) => count(notes),
+  },
   { id: "lane", title: "Lane", hiddenAtFirst: true, sortBy: ({ lane }) => lane, view: ({ lane }) => lane },
   { id: "team", title: "Team", hiddenAtFirst: true, sortBy: ({ team }) => team, view: ({ team }) => team },
 ];
@@ -145,10 +172,27 @@ export const sessions = {
   title: "Sessions",
   /** @param {HTMLElement} main */
   open(main) {
-    const id = queryInAddress();
-    return (id ? one(id) : all).open(main);
+    const asked = queryInAddress();
+    if (!asked || SEARCH.test(asked)) {
+      const search = new URLSearchParams(location.hash.split("?")[1] ?? "");
+      words.value = search.get("words") ?? "";
+      sort.value = search.get("sort") ?? undefined;
+      return all.open(main);
+    }
+    return one(asked).open(main);
   },
 };
+
+/** A search in the list, as the address has it. Any other text is the id of a session, or that of one of its requests. */
+const SEARCH = /^(?:words|sort)=/;
+
+/** Keeps the words and the order in the address. */
+function keepSearch() {
+  const search = new URLSearchParams();
+  if (words.value) search.set("words", words.value);
+  if (sort.value) search.set("sort", sort.value);
+  history.replaceState(null, "", search.size > 0 ? `#sessions?${search}` : "#sessions");
+}
 
 const all = screen({
   title: "Sessions",
@@ -169,7 +213,7 @@ function one(id) {
   let latest = "";
   /** The page of one session is loaded with the first of them. @type {import("./session.js").SessionPage | undefined} */
   let SessionPage;
-  const View = () => html`<${SessionPage ?? Loading} session=${session.value} />`;
+  const View = () => html`<${SessionPage ?? Loading} session=${session.value} asked=${id} />`;
   return screen({
     title: "Sessions",
     everyMs: EVERY_MS,
@@ -206,7 +250,7 @@ function ListPage() {
           <input type="search" aria-label="Filter" placeholder="Session, client, key, model" value=${words.value}
             onInput=${(
               /** @type {any} */ { currentTarget },
-            ) => words.value = currentTarget.value} />
+            ) => (words.value = currentTarget.value, keepSearch())} />
         </div>
         <${Columns} choice=${choice} />
       </div>
@@ -217,6 +261,10 @@ function ListPage() {
           columns=${choice.shown}
           items=${wanted}
           keyOf=${(/** @type {Session} */ { id }) => id}
+          order=${orderIn(sort.value)}
+          onOrder=${(
+            /** @type {import("./design/table.js").Order} */ order,
+          ) => (sort.value = textOf(order), keepSearch())}
           height="max(22rem, calc(100vh - 14rem))"
         />
         ${wanted.length === 0 && html`<${Nothing} list=${value} />`}
@@ -236,7 +284,12 @@ function Nothing({ list: { isKept, isRecorded, data } }) {
     `;
   }
   if (data.length > 0) {
-    return html`<${EmptyState} icon="messages-square" title="No session fits">The words leave none.<//>`;
+    const action = html`<${Button} onClick=${() => (words.value = "", keepSearch())}>Show all<//>`;
+    return html`
+      <${EmptyState} icon="messages-square" title="No session fits" action=${action}>
+        No session has all of these words in its name, client, key, lane, team, models and targets.
+      <//>
+    `;
   }
   return html`
     <${EmptyState} icon="messages-square" title="No session yet">

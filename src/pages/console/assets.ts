@@ -51,6 +51,8 @@ import replay from "../../console/replay.js" with { type: "text" };
 import markdown from "../../console/design/markdown.js" with { type: "text" };
 import session from "../../console/session.js" with { type: "text" };
 import session_content from "../../console/session_content.js" with { type: "text" };
+import session_fetch from "../../console/session_fetch.js" with { type: "text" };
+import session_steps from "../../console/session_steps.js" with { type: "text" };
 import session_words from "../../console/session_words.js" with { type: "text" };
 import sessions from "../../console/sessions.js" with { type: "text" };
 import sessionStyle from "../../console/sessions.css" with { type: "text" };
@@ -135,6 +137,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   replay,
   session,
   session_content,
+  session_fetch,
+  session_steps,
   session_words,
   sessions,
   review,
