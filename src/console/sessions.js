@@ -36,9 +36,9 @@ const COLUMNS = [
     sortBy: ({ ended }) => ended,
     hint: ({ ended }) => exactly(ended),
     view: ({ id, ended }) =>
-      html`<a href=${`#sessions?${encodeURIComponent(id)}`} aria-label=${`Session of ${exactly(ended)}`}>${
+      html`<a href=${`#sessions?${encodeURIComponent(id)}`} aria-label=${`Session of ${exactly(ended)}, ${
         ago(ended, list.value?.now)
-      }</a>`,
+      }`}>${ago(ended, list.value?.now)}</a>`,
   },
   {
     id: "name",
