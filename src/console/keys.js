@@ -4,8 +4,9 @@
 import { batch, html, screen, signal, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
+import { ListTable } from "./design/list.js";
 import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
+import { ColumnChoice } from "./design/table.js";
 import { ask, count, order } from "./dom.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
@@ -60,10 +61,18 @@ async function refresh() {
 
 /** @type {import("./design/table.js").Column<Key>[]} */
 const COLUMNS = [
-  { id: "name", title: "Key", isHead: true, wide: true, hint: ({ name }) => name, view: ({ name }) => name },
-  { id: "uses", title: "May use", isTall: true, view: mayUse },
+  {
+    id: "name",
+    title: "Key",
+    isHead: true,
+    wide: true,
+    sortBy: ({ name }) => name,
+    hint: ({ name }) => name,
+    view: ({ name }) => name,
+  },
+  { id: "uses", title: "May use", isTall: true, sortBy: mayUse, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
-  { id: "team", title: "Team", roomy: true, view: ({ team }) => team },
+  { id: "team", title: "Team", roomy: true, sortBy: ({ team }) => team, view: ({ team }) => team },
   {
     id: "expires",
     title: "Expires",
@@ -101,6 +110,9 @@ const COLUMNS = [
   { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
 ];
 
+const choice = new ColumnChoice("keys", COLUMNS);
+let isAsking = false;
+
 function KeysPage() {
   const { value } = answer;
   const isOpen = value !== undefined && value.why === undefined;
@@ -111,8 +123,12 @@ function KeysPage() {
     ${value.keys.length > 0 && html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`}
   `;
   const more = async () => {
+    // The reader may come to the end again before the next keys are there.
+    if (isAsking) return;
+    isAsking = true;
     pages.value++;
     await attempt(refresh);
+    isAsking = false;
   };
   return html`
     <${Page} title="Keys" actions=${actions}>
@@ -124,15 +140,15 @@ function KeysPage() {
             <//>
         `}
         ${value.keys.length > 0 && html`
-          <${Card} flush>
-            <${DataTable}
-              label="Keys"
-              caption=${captionOf(value)}
-              columns=${COLUMNS}
-              items=${value.keys}
-              keyOf=${(/** @type {Key} */ { name }) => name}
-            />
-            <//>
+          <${ListTable}
+            choice=${choice}
+            label="Keys"
+            placeholder="Name, team, lane, model"
+            caption=${() => captionOf(value)}
+            items=${value.keys}
+            keyOf=${(/** @type {Key} */ { name }) => name}
+            onEnd=${value.next === undefined ? undefined : more}
+          />
         `}
         ${value.next !== undefined && html`
           <p>

@@ -33,6 +33,9 @@ const shown = signal({
   now: Date.now(),
   isAsked: false,
 });
+/** How often those who do not see the list hear what has arrived, in milliseconds. */
+const ANNOUNCE_MS = 15_000;
+
 const query = signal("");
 const isPaused = signal(false);
 /** The charts of a longer time, whose code is loaded when somebody wants them. */
@@ -55,6 +58,7 @@ async function refresh() {
   asked ??= ask(`live?${entries.query}`).finally(() => asked = undefined);
   const answer = await asked;
   entries.take(answer);
+  announce(answer.ended, answer.now);
   const { feed, now } = answer;
   if (isPaused.value) return;
   const running = latestFirst(answer.running.toReversed()).map((/** @type {Entry} */ entry) => ({ ...entry, feed }));
@@ -62,6 +66,22 @@ async function refresh() {
     isRecorded.value = answer.isRecorded === true;
     shown.value = { running, ended: entries.ended, now, isAsked: true };
   });
+}
+
+const announced = signal("");
+let [arrived, failed, announcedAt] = [0, 0, 0];
+
+/** Says now and then what has arrived, and nothing while nothing does. @param {readonly Entry[]} ended @param {number} now */
+function announce(ended, now) {
+  // The first answer has the requests of before.
+  if (announcedAt === 0) announcedAt = now;
+  else {
+    arrived += ended.length;
+    failed += ended.filter(({ status = 0 }) => status >= 400).length;
+  }
+  if (arrived === 0 || isPaused.value || now - announcedAt < ANNOUNCE_MS) return;
+  announced.value = `${count(arrived)} new ${arrived === 1 ? "request" : "requests"}, ${count(failed)} failed`;
+  [arrived, failed, announcedAt] = [0, 0, now];
 }
 
 /** @param {string} text */
@@ -105,6 +125,7 @@ function LivePage() {
             .length} />
         `
         : html`<${Longer} asked=${asked} />`}
+      <p class="visually-hidden" aria-live="polite">${announced.value}</p>
       <${Filter} all=${all} />
       <${Card} flush>
         <${DataTable}

@@ -2,8 +2,9 @@
 /// <reference lib="dom" />
 /** The models that clients can ask for, and whether each can answer. */
 import { html, screen, signal } from "./ui.js";
-import { Badge, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
+import { ListTable } from "./design/list.js";
+import { Badge, ButtonLink, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
 import { readSetup } from "./setup_api.js";
 
@@ -46,6 +47,8 @@ const COLUMNS = [
   },
 ];
 
+const choice = new ColumnChoice("models", COLUMNS);
+
 const ABOUT = "The names that clients ask for, each in its lane. A model works if one of its upstreams can be called.";
 
 function ModelsPage() {
@@ -54,21 +57,17 @@ function ModelsPage() {
   return html`
     <${Page} title="Models" about=${ABOUT} actions=${value && value.length > 0 && add}>
       ${value && html`
-        <${Card} flush>
-          ${value.length > 0 && html`
-            <${DataTable}
-              label="Models"
-              caption=${`Models: ${count(value.length)}`}
-              columns=${COLUMNS}
-              items=${value}
-              keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}
-            />
-          `}
-          ${value.length === 0 && html`
-            <${EmptyState} icon="boxes" title="No model yet" action=${add}>
-              Clients ask for models by name. The names, and the upstreams that answer for them, will be listed here.
-            <//>
-          `}
+        <${ListTable}
+          choice=${choice}
+          label="Models"
+          placeholder="Name, lane, task"
+          caption=${(/** @type {readonly Model[]} */ shown) => `Models: ${count(shown.length)}`}
+          items=${value}
+          keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}
+        >
+          <${EmptyState} icon="boxes" title="No model yet" action=${add}>
+            Clients ask for models by name. The names, and the upstreams that answer for them, will be listed here.
+          <//>
         <//>
       `}
     <//>

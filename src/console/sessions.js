@@ -1,9 +1,10 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The sessions of agents, and one of them. */
-import { html, screen, signal, useMemo } from "./ui.js";
-import { Badge, Button, Card, EmptyState, Icon, Page } from "./design/parts.js";
-import { ColumnChoice, Columns, DataTable, orderIn, textOf } from "./design/table.js";
+import { html, screen, signal } from "./ui.js";
+import { ListTable } from "./design/list.js";
+import { Badge, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
@@ -21,8 +22,6 @@ const EVERY_MS = 3_000;
  */
 
 const list = signal(/** @type {List | undefined} */ (undefined));
-const words = signal("");
-const sort = signal(/** @type {string | undefined} */ (undefined));
 
 const callsOf = (/** @type {Session} */ { tools }) => Object.values(tools).reduce((all, times) => all + times, 0);
 const lengthOf = (/** @type {Session} */ { began, ended }) => Date.parse(ended) - Date.parse(began);
@@ -173,26 +172,12 @@ export const sessions = {
   /** @param {HTMLElement} main */
   open(main) {
     const asked = queryInAddress();
-    if (!asked || SEARCH.test(asked)) {
-      const search = new URLSearchParams(location.hash.split("?")[1] ?? "");
-      words.value = search.get("words") ?? "";
-      sort.value = search.get("sort") ?? undefined;
-      return all.open(main);
-    }
-    return one(asked).open(main);
+    return (!asked || SEARCH.test(asked) ? all : one(asked)).open(main);
   },
 };
 
 /** A search in the list, as the address has it. Any other text is the id of a session, or that of one of its requests. */
 const SEARCH = /^(?:words|sort)=/;
-
-/** Keeps the words and the order in the address. */
-function keepSearch() {
-  const search = new URLSearchParams();
-  if (words.value) search.set("words", words.value);
-  if (sort.value) search.set("sort", sort.value);
-  history.replaceState(null, "", search.size > 0 ? `#sessions?${search}` : "#sessions");
-}
 
 const all = screen({
   title: "Sessions",
@@ -232,62 +217,32 @@ function one(id) {
 
 function ListPage() {
   const { value } = list;
-  const wanted = useMemo(() => {
-    const lower = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    return (value?.data ?? []).filter((session) => {
-      const { name, client, key, lane, team, models, targets } = session;
-      const text = [name, client, key, lane, team, ...models, ...targets].join(" ").toLowerCase();
-      return lower.every((word) => text.includes(word));
-    });
-  }, [value, words.value]);
   if (!value) return html`<${Page} title="Sessions" />`;
   const about = value.isRecorded ? undefined : "Requests are not recorded, so that sessions have no content.";
   return html`
     <${Page} title="Sessions" about=${about}>
-      <div class="toolbar">
-        <div class="search">
-          <${Icon} name="search" />
-          <input type="search" aria-label="Filter" placeholder="Session, client, key, model" value=${words.value}
-            onInput=${(
-              /** @type {any} */ { currentTarget },
-            ) => (words.value = currentTarget.value, keepSearch())} />
-        </div>
-        <${Columns} choice=${choice} />
-      </div>
-      <${Card} flush>
-        <${DataTable}
-          label="Sessions"
-          caption=${`Sessions, latest first: ${count(wanted.length)}`}
-          columns=${choice.shown}
-          items=${wanted}
-          keyOf=${(/** @type {Session} */ { id }) => id}
-          order=${orderIn(sort.value)}
-          onOrder=${(
-            /** @type {import("./design/table.js").Order} */ order,
-          ) => (sort.value = textOf(order), keepSearch())}
-          height="max(22rem, calc(100vh - 14rem))"
-        />
-        ${wanted.length === 0 && html`<${Nothing} list=${value} />`}
-      <//>
-    <//>
+      <${ListTable}
+        choice=${choice}
+        label="Sessions"
+        placeholder="Session, client, key, model"
+        caption=${(/** @type {readonly Session[]} */ shown) => `Sessions, latest first: ${count(shown.length)}`}
+        items=${value.data}
+        keyOf=${(/** @type {Session} */ { id }) => id}
+        height="max(22rem, calc(100vh - 14rem))"
+      >
+        <${Nothing} list=${value} />
+        <//>
+        <//>
   `;
 }
 
 /** @param {{ list: List }} props */
-function Nothing({ list: { isKept, isRecorded, data } }) {
+function Nothing({ list: { isKept, isRecorded } }) {
   if (!isKept) {
     const record = html`<${TurnOn} ...${RECORDING} isMain />`;
     return html`
       <${EmptyState} icon="messages-square" title="Recording is off" action=${record}>
         Sessions are not kept. With recording on, this page shows the conversations of agents as they were read and written.
-      <//>
-    `;
-  }
-  if (data.length > 0) {
-    const action = html`<${Button} onClick=${() => (words.value = "", keepSearch())}>Show all<//>`;
-    return html`
-      <${EmptyState} icon="messages-square" title="No session fits" action=${action}>
-        No session has all of these words in its name, client, key, lane, team, models and targets.
       <//>
     `;
   }

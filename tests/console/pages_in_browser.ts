@@ -126,9 +126,9 @@ async function rude(desk: Desk): Promise<void> {
   await logIn(desk);
   complaints.length = 0;
   await fillOf.get(desk.app)!();
-  const elsewhere: string[] = [];
+  const outside: string[] = [];
   page.on("request", (request) => {
-    if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) elsewhere.push(request.url());
+    if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) outside.push(request.url());
   });
   const texts: string[] = [];
   const look = async (name: string) => {
@@ -159,7 +159,7 @@ async function rude(desk: Desk): Promise<void> {
     assert(text.includes(word), `${word} is nowhere to be seen`);
   }
   // A program that runs the gateway itself has no file for the page of the configuration.
-  assertEquals([elsewhere, complaints.filter((one) => !one.includes("501"))], [[], []]);
+  assertEquals([outside, complaints.filter((one) => !one.includes("501"))], [[], []]);
 }
 
 /** How each gateway is filled: several cases run at once. */

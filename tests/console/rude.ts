@@ -44,9 +44,9 @@ const SHOWN: ConfigInput = {
   },
   usage: {},
   console: { record: {} },
-  teams: { [RUDE]: { budget: { dollars: 5, period: "month" } } },
+  teams: { [RUDE]: { budget: { dollars: 50, period: "month" } } },
   keys: [
-    { name: RUDE, secret: { env: "GUEST_KEY" }, team: RUDE, budget: { dollars: 1, period: "day" } },
+    { name: RUDE, secret: { env: "GUEST_KEY" }, team: RUDE, budget: { dollars: 50, period: "day" } },
     { name: "ops", secret: { env: "TEAM_KEY" }, operator: true },
   ],
 };
@@ -92,7 +92,9 @@ export function rudelyServed(): { app: TestApp; fill(): Promise<void> } {
     const huge = { role: "user", content: `${MARKUP} ${LONG_WORD} ${"ten megabytes ".repeat(750_000)}` };
     for (const messages of [[first], [first, called, result], [huge]]) {
       const body = { model: RUDE, max_tokens: 9, system: RUDE, tools, messages };
-      await (await app.post("/oss/v1/messages", body, headers)).text();
+      const response = await app.post("/oss/v1/messages", body, headers);
+      if (!response.ok) throw new Error(await response.text());
+      await response.text();
     }
     for (const content of ["Fail", RUDE]) {
       const body = { model: RUDE, messages: [{ role: "user", content }] };

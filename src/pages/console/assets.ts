@@ -11,6 +11,7 @@ import code from "../../console/design/code.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
 import gallery from "../../console/design/gallery.js" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
+import listTable from "../../console/design/list.js" with { type: "text" };
 import overlays from "../../console/design/overlays.js" with { type: "text" };
 import parts from "../../console/design/parts.js" with { type: "text" };
 import table from "../../console/design/table.js" with { type: "text" };
@@ -102,6 +103,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/gallery": gallery,
   "design/icons": icons,
   "design/markdown": markdown,
+  "design/list": listTable,
   "design/overlays": overlays,
   "design/parts": parts,
   "design/table": table,
