@@ -29,6 +29,8 @@ const EVERY_MS = 30_000;
 
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
 const pages = signal(1);
+/** Whether more keys are on their way. */
+let isAsking = false;
 /** The dialog that is open. */
 const asked = signal(/** @type {Asked | undefined} */ (undefined));
 /** A key that was just made. */
@@ -56,6 +58,7 @@ async function refresh() {
     whole.keys.push(...more.keys);
     whole.next = more.next;
   }
+  isAsking = false;
   answer.value = whole;
 }
 
@@ -111,7 +114,6 @@ const COLUMNS = [
 ];
 
 const choice = new ColumnChoice("keys", COLUMNS);
-let isAsking = false;
 
 function KeysPage() {
   const { value } = answer;

@@ -79,7 +79,7 @@ function announce(ended, now) {
     arrived += ended.length;
     failed += ended.filter(({ status = 0 }) => status >= 400).length;
   }
-  if (arrived === 0 || isPaused.value || now - announcedAt < ANNOUNCE_MS) return;
+  if (arrived === 0 || isPaused.value || Math.abs(now - announcedAt) < ANNOUNCE_MS) return;
   announced.value = `${count(arrived)} new ${arrived === 1 ? "request" : "requests"}, ${count(failed)} failed`;
   [arrived, failed, announcedAt] = [0, 0, now];
 }
