@@ -1,7 +1,7 @@
 // @ts-check
 /** The page of live requests as its address asks for it. */
 import { COLUMN_MS, columnsOf, MOST_COLUMNS } from "./entries.js";
-import { orderIn } from "./design/table.js";
+import { orderIn } from "./design/order.js";
 import { parseFilter, spanIn } from "./filter.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */

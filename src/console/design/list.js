@@ -3,7 +3,8 @@
 /** A table with a search, chosen columns and an order. The search and the order stand in the address. */
 import { html, useMemo, useState } from "../ui.js";
 import { Button, Card, EmptyState, Icon } from "./parts.js";
-import { Columns, DataTable, orderIn, textOf } from "./table.js";
+import { orderIn, textOf } from "./order.js";
+import { Columns, DataTable } from "./table.js";
 
 /**
  * The address of the page with other values.

@@ -12,6 +12,7 @@ import components from "../../console/design/components.css" with { type: "text"
 import gallery from "../../console/design/gallery.js" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
 import listTable from "../../console/design/list.js" with { type: "text" };
+import order from "../../console/design/order.js" with { type: "text" };
 import overlays from "../../console/design/overlays.js" with { type: "text" };
 import parts from "../../console/design/parts.js" with { type: "text" };
 import table from "../../console/design/table.js" with { type: "text" };
@@ -104,6 +105,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/icons": icons,
   "design/markdown": markdown,
   "design/list": listTable,
+  "design/order": order,
   "design/overlays": overlays,
   "design/parts": parts,
   "design/table": table,
