@@ -75,7 +75,15 @@ const COLUMNS = [
   },
   { id: "uses", title: "May use", isTall: true, sortBy: mayUse, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
-  { id: "team", title: "Team", roomy: true, sortBy: ({ team }) => team, view: ({ team }) => team },
+  {
+    id: "team",
+    title: "Team",
+    roomy: true,
+    wide: true,
+    sortBy: ({ team }) => team,
+    hint: ({ team }) => team,
+    view: ({ team }) => team,
+  },
   {
     id: "expires",
     title: "Expires",

@@ -55,7 +55,14 @@ export const live = screen({
   },
 });
 
+/** Loads what draws the charts of a longer time, if the address asks for one. */
+async function loadLonger() {
+  const isHere = columnsIn(wantedIn(query.value), [], shown.value.now, entries) !== undefined;
+  if (!isHere) long.value ??= await import("./live_history.js");
+}
+
 async function refresh() {
+  await loadLonger();
   asked ??= ask(`live?${entries.query}`).finally(() => asked = undefined);
   const answer = await asked;
   entries.take(answer);
@@ -96,6 +103,7 @@ function setOne(field, value) {
   const { words, conditions } = parseFilter(query.value);
   const others = conditions.filter((one) => one.field !== field && (field !== "range" || one.field !== "time"));
   setQuery(filterText(words.join(" "), value === undefined ? others : [...others, { field, value }]));
+  void attempt(loadLonger);
 }
 
 const setSpan = (/** @type {number} */ from, /** @type {number} */ to) => setOne("time", `${from}-${to}`);
@@ -151,10 +159,7 @@ function LivePage() {
 /** @param {{ asked: import("./live_query.js").Wanted }} props */
 function Longer({ asked: { range, span, words, conditions } }) {
   const { value } = long;
-  if (!value) {
-    void attempt(async () => long.value = await import("./live_history.js"));
-    return html`<p class="quiet">…</p>`;
-  }
+  if (!value) return html`<p class="quiet">…</p>`;
   return html`<${value.History} ...${
     value.asked({ range: range.value, span, words, conditions })
   } onRange=${setSpan} />`;

@@ -111,7 +111,7 @@ export function LiveCharts({ columns, last, isOver, running, onRange }) {
             <${Chart} ...${shared} title=${chosen.title} inWords=${chosen.inWords} series=${amounts} />
             <//>
             </div>
-            <${Numbers} times=${times} columns=${past} />
+            <${Numbers} times=${times} columns=${past} onRange=${onRange} />
   `;
 }
 
@@ -180,14 +180,17 @@ const NUMBERS = {
   "Notes": (sums) => inShort(sums?.notes ?? 0),
 };
 
-/** The charts for whoever reads numbers. @param {{ times: readonly number[], columns: Columns }} props */
-function Numbers({ times, columns }) {
+/** The charts for whoever reads numbers. @param {{ times: readonly number[], columns: Columns, onRange(from: number, to: number): void }} props */
+function Numbers({ times, columns, onRange }) {
   const [isOpen, setOpen] = useState(false);
   const heads = Object.keys(NUMBERS).map((name) => html`<th scope="col" class="number" key=${name}>${name}</th>`);
   const row = (/** @type {number} */ time, /** @type {number} */ index) =>
     html`
       <tr key=${time}>
-        <th scope="row">${new Date(time).toLocaleTimeString("en-GB")}</th>
+        <th scope="row">
+          <button type="button" class="link" title="Show the requests of this time" onClick=${() =>
+            onRange(time, time + COLUMN_MS - 1)}>${new Date(time).toLocaleTimeString("en-GB")}</button>
+        </th>
         ${Object.entries(NUMBERS).map(([name, of]) => html`<td class="number" key=${name}>${of(columns[index])}</td>`)}
       </tr>
     `;

@@ -48,7 +48,8 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target }) => html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${target}`,
+    view: ({ model, target }) =>
+      html`<bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>`,
   },
   {
     id: "client",

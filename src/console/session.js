@@ -153,7 +153,7 @@ function OneTurn({ turn, number, before }) {
       <header>
         <h3>Turn ${number}</h3>
         <span class="quiet" title=${exactly(time)}>${new Date(time).toLocaleTimeString("en-GB")}</span>
-        <span class="quiet">${[model, target].filter(Boolean).join(" → ")}</span>
+        <span class="quiet"><bdi>${model}</bdi>${model && target && " → "}<bdi>${target}</bdi></span>
         ${status >= 400 && html`<${Badge} tone="bad">${[status, error].filter(Boolean).join(" ")}<//>`}
         ${turn.cache?.outcome === "miss" && html`<${Badge} tone="warn">missed the cache<//>`}
         <span class="facts">${facts.join(" · ")}</span>

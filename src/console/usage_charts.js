@@ -119,7 +119,8 @@ export function UsageCharts({ answer, measure, onMeasure, onRange }) {
               <${Chart} ...${shared} title="Errors by kind" series=${errors} inWords=${inShort} isStacked />
               <//>
               </div>
-              <${Numbers} answer=${answer} lines=${lines} inWords=${chosen.inWords} title=${chosen.title} />
+              <${Numbers} answer=${answer} lines=${lines} inWords=${chosen.inWords} title=${chosen
+                .title} onRange=${onRange} />
   `;
 }
 
@@ -134,12 +135,15 @@ function stepInWords(ms) {
 }
 
 /** The chart for whoever reads numbers. @param {any} props */
-function Numbers({ answer: { times }, lines, inWords, title }) {
+function Numbers({ answer: { times, stepMs }, lines, inWords, title, onRange }) {
   const [isOpen, setOpen] = useState(false);
   const row = (/** @type {number} */ time, /** @type {number} */ at) =>
     html`
       <tr key=${time}>
-        <th scope="row">${exactly(time)}</th>
+        <th scope="row">
+          <button type="button" class="link" title="Show this time alone" onClick=${() =>
+            onRange(time, time + stepMs)}>${exactly(time)}</button>
+        </th>
         ${lines.map((/** @type {any} */ { name, values }) =>
           html`<td class="number" key=${name}>${values[at] === null ? "–" : inWords(values[at] ?? 0)}</td>`
         )}

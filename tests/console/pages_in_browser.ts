@@ -24,9 +24,9 @@ async function drawn(page: Page): Promise<void> {
 const WIDE = `(() => {
   const { scrollWidth, clientWidth } = document.documentElement;
   if (scrollWidth === clientWidth) return [];
-  const scrolls = (one) => one !== null && one.tagName !== "MAIN" &&
+  const scrolls = (one) => one !== null && one !== document.documentElement &&
     (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
-  const wide = [...document.querySelectorAll("main *")].filter((one) =>
+  const wide = [...document.querySelectorAll("body *")].filter((one) =>
     one.getBoundingClientRect().right > clientWidth && !scrolls(one.parentElement)
   );
   return wide.filter((one) => !wide.some((other) => other !== one && one.contains(other))).map((one) =>
@@ -144,6 +144,22 @@ async function rude(desk: Desk): Promise<void> {
       await open(desk, name);
       await look(name);
     }
+    await open(desk, "live");
+    for (const name of ["Model", "Client"]) {
+      await page.getByRole("group", { name: /^Conditions/ }).getByRole("button", { name, exact: true }).click();
+      await page.getByRole("menuitem").first().waitFor();
+      await look(`The menu ${name}`);
+      await page.keyboard.press("Escape");
+    }
+    await page.getByRole("button", { name: /details$/ }).first().click();
+    await page.getByRole("dialog").locator("dd").first().waitFor();
+    await look("The details of a request");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("img");
+    await page.getByRole("option", { name: /Model$/ }).first().waitFor();
+    await look("The search");
+    await page.keyboard.press("Escape");
     await open(desk, "sessions");
     await page.getByRole("link", { name: /^Session of/ }).first().click();
     await page.locator(".turn .markdown").first().waitFor();

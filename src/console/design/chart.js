@@ -25,6 +25,8 @@ function colorOf(name) {
 }
 
 const FILLED = 0.12;
+/** The most values of a line that are points, too. */
+const FEW = 40;
 
 /** @param {string} color */
 function faint(color) {
@@ -185,14 +187,21 @@ function optionsOf(UPlot, latest, width, onTip) {
     values.map((value) => latest.current.inWords(value));
   const lineOf = (/** @type {Series} */ { name, isBad }, /** @type {number} */ index) => {
     const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
-    const points = { show: false };
-    if (isStacked) return { label: name, width: 0, fill: stroke, points, paths: UPlot.paths.bars({ size: [0.7, 48] }) };
-    const fill = index === 0 ? faint(stroke) : undefined;
-    // A long step without requests has no duration, and is no reason to end a line.
-    if (stepMs > 0) {
-      return { label: name, stroke, width: 1.75, fill, points: { size: 4, fill: stroke }, spanGaps: true };
+    if (isStacked) {
+      return {
+        label: name,
+        width: 0,
+        fill: stroke,
+        points: { show: false },
+        paths: UPlot.paths.bars({ size: [0.7, 48] }),
+      };
     }
-    return { label: name, stroke, width: 1.75, fill, points };
+    const fill = index === 0 ? faint(stroke) : undefined;
+    // A step without requests has no duration, and is no reason to end a line. Few values are points, or one alone would not be seen.
+    const show = (/** @type {any} */ plot, /** @type {number} */ at) =>
+      plot.data[at].includes(null) &&
+      plot.data[at].filter((/** @type {number | null} */ value) => value !== null).length <= FEW;
+    return { label: name, stroke, width: 1.75, fill, points: { show, size: 4, fill: stroke }, spanGaps: true };
   };
   const lines = series.map(lineOf);
   const earlier = { label: BEFORE, stroke: quiet, width: 1.25, dash: [4, 4], points: { show: false } };
