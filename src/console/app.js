@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
 import { Toasts } from "./design/overlays.js";
-import { ask, h, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
+import { ask, h, isThere, loading, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
 import { pageInAddress, PAGES } from "./frame/pages.js";
 import { Palette } from "./frame/palette.js";
 import { current, Drawer, hasSession, isFresh, Sidebar, Topbar } from "./frame/sidebar.js";
@@ -59,7 +59,7 @@ function open() {
     let everyMs = AGAIN_MS;
     try {
       if (!opened) {
-        const page = await loading(name);
+        const page = await loading(async () => await PAGES[name]?.load());
         if (mine !== turn) return;
         opened = page?.open(main);
       }
@@ -92,28 +92,6 @@ function open() {
     }, isAway ? AGAIN_MS : Math.min(ms, BEAT_MS));
   };
   void again();
-}
-
-function isThere() {
-  return fetch("ways", { signal: AbortSignal.timeout(BEAT_MS) }).then(({ ok }) => ok, () => false);
-}
-
-/** Whether the gateway was away when a page was to be loaded. */
-let wasAway = false;
-
-/**
- * A page's modules. A browser may remember that a file could not be loaded. Then everything is loaded anew.
- * @param {string} name
- */
-async function loading(name) {
-  try {
-    return await PAGES[name]?.load();
-  } catch {
-    const isHere = await isThere();
-    if (isHere && wasAway) location.reload();
-    wasAway = !isHere;
-    throw new Error("The gateway is not responding");
-  }
 }
 
 /**

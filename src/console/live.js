@@ -7,7 +7,7 @@ import { Menu } from "./design/overlays.js";
 import { Button, ButtonLink, Card, Chip, EmptyState, Icon, Page, Segments } from "./design/parts.js";
 import { textOf } from "./design/order.js";
 import { Columns, DataTable } from "./design/table.js";
-import { ask, count, queryInAddress } from "./dom.js";
+import { ask, count, loading, queryInAddress } from "./dom.js";
 import { Entries, latestFirst } from "./entries.js";
 import { FIELDS, filterText, matcherOf, parseFilter, spanIn, valuesOf } from "./filter.js";
 import { LiveCharts } from "./live_charts.js";
@@ -58,7 +58,7 @@ export const live = screen({
 /** Loads what draws the charts of a longer time, if the address asks for one. */
 async function loadLonger() {
   const isHere = columnsIn(wantedIn(query.value), [], shown.value.now, entries) !== undefined;
-  if (!isHere) long.value ??= await import("./live_history.js");
+  if (!isHere) long.value ??= await loading(() => import("./live_history.js"));
 }
 
 async function refresh() {

@@ -171,9 +171,11 @@ function namesOf({ model, target }) {
   return [model, target].filter(Boolean).join(" → ");
 }
 
-/** @param {string} time */
+/** The time of day, with the day if that is not today. @param {string} time */
 function clock(time) {
-  return new Date(time).toLocaleTimeString("en-GB");
+  const date = new Date(time);
+  if (date.toDateString() === new Date().toDateString()) return date.toLocaleTimeString("en-GB");
+  return date.toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 }
 
 /** @param {Entry} entry */

@@ -5,7 +5,7 @@ import { html, screen, signal } from "./ui.js";
 import { ListTable } from "./design/list.js";
 import { Badge, EmptyState, Page } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
-import { ask, count, queryInAddress } from "./dom.js";
+import { ask, count, loading, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { toolsInWords } from "./session_words.js";
@@ -206,7 +206,7 @@ function one(id) {
       view: html`<${View} />`,
       async refresh() {
         const found = await ask(`session?id=${encodeURIComponent(id)}`);
-        SessionPage ??= (await import("./session.js")).SessionPage;
+        SessionPage ??= (await loading(() => import("./session.js"))).SessionPage;
         const text = JSON.stringify(found);
         if (text !== latest) session.value = found;
         latest = text;

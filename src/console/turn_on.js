@@ -3,7 +3,7 @@
 /** Buttons that turn a setting on. What shows the change is loaded when somebody wants it. */
 import { attempt } from "./actions.js";
 import { Button } from "./design/parts.js";
-import { h } from "./dom.js";
+import { h, loading } from "./dom.js";
 import { html } from "./ui.js";
 
 /** @typedef {import("./show_change.js").Switch} Switch */
@@ -29,5 +29,5 @@ export function TurnOn(options) {
 
 /** Shows the change, and writes it if the user wants it. @param {Switch} options */
 export async function showChange(options) {
-  await attempt(async () => await (await import("./show_change.js")).showChange(options));
+  await attempt(async () => await (await loading(() => import("./show_change.js"))).showChange(options));
 }

@@ -1,8 +1,9 @@
 /** The page of live requests in a browser: its filters, its columns, its order, and its charts. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
-import { CHAT, CONFIG, newApp, type TestApp } from "../support/app.ts";
-import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
+import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, OPS } from "./desk.ts";
 import { served } from "./served.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
@@ -210,6 +211,30 @@ async function notKept(desk: Desk): Promise<void> {
 const app = () =>
   newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
 
+const kept = lastingStore();
+const lasting = () =>
+  newApp({
+    config: { ...CONFIG, usage: {}, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+    store: kept,
+    now: Date.now,
+    fetch: () => Promise.resolve(answerWhole()),
+  });
+
+/** Charts that are asked for while the gateway is away come once it is back. */
+async function askedAway(desk: Desk): Promise<void> {
+  const { page, app } = desk;
+  await logIn(desk);
+  await (await app.post(CHAT, chatBody(), { "x-api-key": OPS })).text();
+  await shows(page, 1);
+  await desk.stop();
+  await page.getByRole("button", { name: "24 h" }).click();
+  await page.locator("#state", { hasText: "The gateway is not responding" }).waitFor();
+  await page.locator(".toast", { hasText: "The gateway is not responding" }).waitFor();
+  desk.start();
+  await page.getByRole("img", { name: /^Errors by kind/ }).waitFor();
+  await page.locator("#state:empty").waitFor({ state: "attached" });
+}
+
 /** How each gateway that is in use is filled: several cases run at once. */
 const fillOf = new WeakMap<TestApp, () => Promise<void>>();
 const inUse = () => {
@@ -228,5 +253,6 @@ export const liveCases: readonly Case[] = [
     app: inUse,
     run: followed,
   },
+  { name: "live: a longer time that is chosen while the gateway is away comes later", app: lasting, run: askedAway },
   { name: "live: without usage, a longer time says how to keep it", app, run: notKept },
 ];
