@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
 import { Toasts } from "./design/overlays.js";
-import { ask, h, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
+import { ask, h, isThere, loading, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
 import { pageInAddress, PAGES } from "./frame/pages.js";
 import { Palette } from "./frame/palette.js";
 import { current, Drawer, hasSession, isFresh, Sidebar, Topbar } from "./frame/sidebar.js";
@@ -10,6 +10,8 @@ import { html, render } from "./ui.js";
 
 /** How soon a page that could not be loaded is tried again, in milliseconds. */
 const AGAIN_MS = 1_000;
+/** How soon a page finds out that the gateway has gone, however seldom it asks. */
+const BEAT_MS = 4_000;
 const AWAY =
   "This page could not get what it shows. It tries again by itself, and goes on as soon as the gateway answers. If the gateway has ended, start it again in its terminal.";
 
@@ -53,15 +55,18 @@ function open() {
   let hasBegun = false;
   const waiting = h("p", { class: "notice" }, AWAY);
   const again = async () => {
+    // After a failure it is tried again soon, so that the page goes on as soon as it can.
+    let everyMs = AGAIN_MS;
     try {
       if (!opened) {
-        const page = await loading(name);
+        const page = await loading(async () => await PAGES[name]?.load());
         if (mine !== turn) return;
         opened = page?.open(main);
       }
       await opened?.refresh();
       if (mine !== turn) return;
       hasBegun = true;
+      everyMs = opened?.everyMs ?? AGAIN_MS;
       waiting.remove();
       say(failure);
       if (!isSessionKnown) await askWays();
@@ -73,27 +78,20 @@ function open() {
       // A page that could not be drawn yet would be empty, or nothing but a heading.
       if (!hasBegun) main.append(waiting);
     }
-    if (mine === turn) timer = setTimeout(again, opened?.everyMs ?? AGAIN_MS);
+    if (mine === turn) wait(everyMs);
   };
-  again();
-}
-
-/** Whether the gateway was away when a page was to be loaded. */
-let wasAway = false;
-
-/**
- * A page's modules. A browser may remember that a file could not be loaded. Then everything is loaded anew.
- * @param {string} name
- */
-async function loading(name) {
-  try {
-    return await PAGES[name]?.load();
-  } catch {
-    const isHere = await fetch("ways").then(({ ok }) => ok, () => false);
-    if (isHere && wasAway) location.reload();
-    wasAway = !isHere;
-    throw new Error("The gateway is not responding");
-  }
+  /** Until the page asks again, the frame asks whether the gateway is there. @param {number} ms */
+  const wait = (ms, isAway = false) => {
+    timer = setTimeout(async () => {
+      if (!isAway && ms <= BEAT_MS) return void again();
+      const isHere = await isThere();
+      if (mine !== turn) return;
+      if (!isHere) say("The gateway is not responding");
+      if (isHere && isAway) void again();
+      else wait(isHere ? ms - BEAT_MS : ms, !isHere);
+    }, isAway ? AGAIN_MS : Math.min(ms, BEAT_MS));
+  };
+  void again();
 }
 
 /**

@@ -80,6 +80,34 @@ export function order(path, body) {
   return ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 }
 
+/** How long the gateway may take to say that it is there, in milliseconds. */
+const SIGN_MS = 4_000;
+
+export function isThere() {
+  return fetch("ways", { signal: AbortSignal.timeout(SIGN_MS) }).then(({ ok }) => ok, () => false);
+}
+
+/** Whether the gateway was away when a module was to be loaded. */
+let wasAway = false;
+
+/**
+ * Loads a module. A browser may remember that a file could not be loaded. Then everything is loaded anew.
+ * @template Module
+ * @param {() => Promise<Module>} load
+ */
+export async function loading(load) {
+  try {
+    const module = await load();
+    wasAway = false;
+    return module;
+  } catch {
+    const isHere = await isThere();
+    if (isHere && wasAway) location.reload();
+    wasAway = !isHere;
+    throw new Error("The gateway is not responding");
+  }
+}
+
 /**
  * @param {Response} response
  * @returns {Promise<string>}

@@ -6,16 +6,17 @@
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
  *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
- *   traceId?: string }} Entry
+ *   traceId?: string, session?: string, team?: string }} Entry
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
  *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number } }} Usage
  *
- * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, dollars: number,
+ * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, reasoning: number,
+ *   dollars: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,
  *   durations: number[], firstEvents: number[] }} Sums
  *
- * The sums of the requests that ended in one stretch of time.
+ * The sums of the requests that ended in one stretch of time. `kinds`: the errors by their codes.
  */
 
 /** How many that ended are kept. */
@@ -34,7 +35,12 @@ const noSums = () => ({
   input: 0,
   cached: 0,
   output: 0,
+  reasoning: 0,
   dollars: 0,
+  hits: 0,
+  notes: 0,
+  relaxations: 0,
+  kinds: {},
   durations: [],
   firstEvents: [],
 });
@@ -80,8 +86,7 @@ export class Entries {
 
   /** @param {Entry} entry */
   #add(entry) {
-    const { time, durationMs = 0 } = entry;
-    const column = Math.floor((Date.parse(time) + durationMs) / COLUMN_MS);
+    const column = Math.floor(endOf(entry) / COLUMN_MS);
     const sums = this.#sums.get(column) ?? noSums();
     count(entry, sums);
     this.#sums.set(column, sums);
@@ -113,19 +118,35 @@ export function columnsOf(entries, now, length) {
   const columns = Array.from({ length });
   for (const entry of entries) {
     if (entry.status === undefined) continue;
-    const at = Math.floor((Date.parse(entry.time) + (entry.durationMs ?? 0)) / COLUMN_MS) - last + length - 1;
+    const at = Math.floor(endOf(entry) / COLUMN_MS) - last + length - 1;
     if (at >= 0 && at < length) count(entry, columns[at] ??= noSums());
   }
   return columns;
 }
 
+/** When it ended, or how far it has got. @param {Entry} entry */
+export function endOf({ time, durationMs, elapsedMs = 0 }) {
+  return Date.parse(time) + (durationMs ?? elapsedMs);
+}
+
+/** The beginning of the gateway's notes about relaxations. */
+const RELAXED = "relaxed ";
+
 /**
  * @param {Entry} entry
  * @param {Sums} sums
  */
-function count({ durationMs = 0, firstEventMs, status = 0, usage, cost }, sums) {
+function count({ durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [] }, sums) {
   sums.requests++;
-  if (status >= 400) sums.errors++;
+  if (status >= 400) {
+    const kind = error ?? String(status);
+    sums.errors++;
+    sums.kinds[kind] = (sums.kinds[kind] ?? 0) + 1;
+  }
+  sums.notes += notes.length;
+  sums.relaxations += notes.filter((note) => note.startsWith(RELAXED)).length;
+  if (usage?.cachedInputTokens) sums.hits++;
+  sums.reasoning += usage?.reasoningTokens ?? 0;
   sums.input += usage?.inputTokens ?? 0;
   sums.cached += usage?.cachedInputTokens ?? 0;
   sums.output += usage?.outputTokens ?? 0;

@@ -34,7 +34,7 @@ const FACTS = [
   ["Tokens counted by", ({ usage }) => usage?.estimated ? "the gateway's estimate" : undefined],
   ["Tokens for the summary", ({ usage }) => usage?.compaction && tokensOf(usage.compaction)],
   ["Hosted tools", ({ usage }) => usage?.hostedUses && usesOf(usage.hostedUses)],
-  ["Dollars", ({ cost, costEstimated }) => cost && (costEstimated ? `${cost}, estimated` : cost)],
+  ["Cost", ({ cost, costEstimated }) => cost && (costEstimated ? `$${cost}, estimated` : `$${cost}`)],
   ["Trace", ({ traceId }) => traceId],
 ];
 

@@ -1,6 +1,8 @@
 // @ts-check
 /** The filter of a list of requests: words, and conditions such as `model:glm-5.3`. It stands in the address as one text. */
 
+import { endOf } from "./entries.js";
+
 /** @typedef {import("./entries.js").Entry} Entry */
 /** @typedef {{ field: Field, value: string }} Condition */
 /** @typedef {keyof typeof FIELDS} Field */
@@ -15,9 +17,36 @@ export const FIELDS = {
   model: { title: "Model", of: (/** @type {Entry} */ { model }) => model },
   target: { title: "Target", of: (/** @type {Entry} */ { target }) => target },
   key: { title: "Key", of: (/** @type {Entry} */ { key }) => key },
-  client: { title: "Client", of: (/** @type {Entry} */ { client }) => client },
+  // A program is known by its name without its version, too.
+  client: { title: "Client", of: (/** @type {Entry} */ { client }) => client && [client, programOf(client)] },
   lane: { title: "Lane", of: (/** @type {Entry} */ { lane }) => lane },
+  provider: { title: "Provider", of: (/** @type {Entry} */ { provider }) => provider },
+  team: { title: "Team", of: (/** @type {Entry} */ { team }) => team },
+  error: { title: "Error", of: (/** @type {Entry} */ { error }) => error },
+  session: { title: "Session", of: (/** @type {Entry} */ { session }) => session },
+  time: { title: "Ended", of: () => undefined, admits: isWithin },
+  // They say how the page shows requests, and leave none out.
+  range: { title: "Range", of: () => undefined, admits: () => true },
+  sort: { title: "Order", of: () => undefined, admits: () => true },
 };
+
+/** The program without its version. @param {string} client */
+export function programOf(client) {
+  return /^[^/\s(;,]+/.exec(client)?.[0] ?? client;
+}
+
+/** The first and the last moment of a time as the filter has it, in milliseconds. @param {string} value */
+export function spanIn(value) {
+  const [, from, to] = value.match(/^(\d{1,16})-(\d{1,16})$/) ?? [];
+  return from === undefined || Number(from) >= Number(to) ? undefined : { from: Number(from), to: Number(to) };
+}
+
+/** @param {Entry} entry @param {string} value */
+function isWithin(entry, value) {
+  const span = spanIn(value);
+  const at = endOf(entry);
+  return span !== undefined && span.from <= at && at <= span.to;
+}
 
 const CONDITION = new RegExp(`^(${Object.keys(FIELDS).join("|")}):(?:"([^"]*)"|(\\S+))$`);
 const PARTS = /\w+:"[^"]*"|\S+/g;
@@ -86,8 +115,12 @@ export function matcherOf(text) {
  * @param {string} value
  */
 function isAt(entry, field, value) {
-  const own = FIELDS[field].of(entry);
-  return Array.isArray(own) ? own.includes(value) : (own ?? "").replaceAll('"', "") === value;
+  const { of, admits } = /** @type {{ of(entry: Entry): unknown, admits?(entry: Entry, value: string): boolean }} */ (
+    FIELDS[field]
+  );
+  if (admits) return admits(entry, value);
+  const own = /** @type {string | string[] | undefined} */ (of(entry));
+  return [own ?? ""].flat().some((one) => one.replaceAll('"', "") === value);
 }
 
 /**
@@ -101,7 +134,7 @@ export function valuesOf(entries, field, most) {
   const counts = new Map();
   for (const entry of entries) {
     const own = FIELDS[field].of(entry);
-    for (const value of Array.isArray(own) ? own : own === undefined ? [] : [own]) {
+    for (const value of new Set(Array.isArray(own) ? own : own === undefined || own === "" ? [] : [own])) {
       counts.set(value, (counts.get(value) ?? 0) + 1);
     }
   }

@@ -4,10 +4,11 @@
 import { batch, html, screen, signal } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
-import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
 import { ask, count, order, queryInAddress } from "./dom.js";
 import { Revoke, Rotate, Secret } from "./key_dialogs.js";
+import { ListTable } from "./design/list.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
 import { LeftOf, TeamForm, Teams } from "./teams.js";
@@ -30,6 +31,8 @@ const EVERY_MS = 30_000;
 
 const answer = signal(/** @type {Answer | undefined} */ (undefined));
 const pages = signal(1);
+/** Whether more keys are on their way. */
+let isAsking = false;
 /** The dialog that is open. */
 const asked = signal(/** @type {Asked | undefined} */ (undefined));
 /** The key that the address names, until its form was opened. */
@@ -60,6 +63,7 @@ async function refresh() {
     whole.keys.push(...more.keys);
     whole.next = more.next;
   }
+  isAsking = false;
   answer.value = whole;
   const { value: name } = wanted;
   wanted.value = "";
@@ -71,10 +75,26 @@ async function refresh() {
 
 /** @type {import("./design/table.js").Column<Key>[]} */
 const COLUMNS = [
-  { id: "name", title: "Key", isHead: true, wide: true, hint: ({ name }) => name, view: ({ name }) => name },
-  { id: "uses", title: "May use", isTall: true, view: mayUse },
+  {
+    id: "name",
+    title: "Key",
+    isHead: true,
+    wide: true,
+    sortBy: ({ name }) => name,
+    hint: ({ name }) => name,
+    view: ({ name }) => name,
+  },
+  { id: "uses", title: "May use", isTall: true, sortBy: mayUse, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
-  { id: "team", title: "Team", roomy: true, view: ({ team }) => team },
+  {
+    id: "team",
+    title: "Team",
+    roomy: true,
+    wide: true,
+    sortBy: ({ team }) => team,
+    hint: ({ team }) => team,
+    view: ({ team }) => team,
+  },
   {
     id: "expires",
     title: "Expires",
@@ -118,6 +138,7 @@ const ways = {
   onClose: () => void (asked.value = undefined),
   onMade: (/** @type {Made} */ one) => void (made.value = one),
 };
+const choice = new ColumnChoice("keys", COLUMNS);
 
 function KeysPage() {
   const { value } = answer;
@@ -129,8 +150,12 @@ function KeysPage() {
     ${value.keys.length > 0 && html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`}
   `;
   const more = async () => {
+    // The reader may come to the end again before the next keys are there.
+    if (isAsking) return;
+    isAsking = true;
     pages.value++;
     await attempt(refresh);
+    isAsking = false;
   };
   return html`
     <${Page} title="Keys and teams" actions=${actions}>
@@ -142,15 +167,15 @@ function KeysPage() {
             <//>
         `}
         ${value.keys.length > 0 && html`
-          <${Card} flush>
-            <${DataTable}
-              label="Keys"
-              caption=${captionOf(value)}
-              columns=${COLUMNS}
-              items=${value.keys}
-              keyOf=${(/** @type {Key} */ { name }) => name}
-            />
-            <//>
+          <${ListTable}
+            choice=${choice}
+            label="Keys"
+            placeholder="Name, team, lane, model"
+            caption=${() => captionOf(value)}
+            items=${value.keys}
+            keyOf=${(/** @type {Key} */ { name }) => name}
+            onEnd=${value.next === undefined ? undefined : more}
+          />
         `}
         ${value.next !== undefined && html`
           <p>

@@ -2,23 +2,24 @@
 /// <reference lib="dom" />
 /** Requests as they run and end. */
 import { batch, html, screen, signal, useMemo } from "./ui.js";
-import { Dialog, Menu } from "./design/overlays.js";
-import { Badge, Button, ButtonLink, Card, Chip, EmptyState, Icon, Page, Segments } from "./design/parts.js";
-import { ColumnChoice, Columns, DataTable } from "./design/table.js";
-import { ask, count, queryInAddress } from "./dom.js";
-import { columnsOf, Entries, latestFirst } from "./entries.js";
-import { factsIn } from "./facts.js";
-import { FIELDS, filterText, matcherOf, parseFilter, valuesOf } from "./filter.js";
+import { attempt } from "./actions.js";
+import { Menu } from "./design/overlays.js";
+import { Button, ButtonLink, Card, Chip, EmptyState, Icon, Page, Segments } from "./design/parts.js";
+import { textOf } from "./design/order.js";
+import { Columns, DataTable } from "./design/table.js";
+import { ask, count, loading, queryInAddress } from "./dom.js";
+import { Entries, latestFirst } from "./entries.js";
+import { FIELDS, filterText, matcherOf, parseFilter, spanIn, valuesOf } from "./filter.js";
 import { LiveCharts } from "./live_charts.js";
-import { exactly, inDollars, inTime } from "./words.js";
+import { choice, chosen, Details, isRecorded } from "./live_list.js";
+import { columnsIn, HOW, RANGES, wantedIn } from "./live_query.js";
+import { exactly } from "./words.js";
 
 const EVERY_MS = 1_000;
 /** How many values of a field are offered as filters. */
 const MOST_VALUES = 20;
 /** The fields that have a menu. */
 const OFFERED = /** @type {const} */ (["status", "model", "key", "client"]);
-
-const RANGES = [{ value: "30", title: "5 min" }, { value: "90", title: "15 min" }];
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
@@ -33,120 +34,13 @@ const shown = signal({
   now: Date.now(),
   isAsked: false,
 });
-const range = signal("30");
+/** How often those who do not see the list hear what has arrived, in milliseconds. */
+const ANNOUNCE_MS = 15_000;
+
 const query = signal("");
 const isPaused = signal(false);
-const isRecorded = signal(false);
-const chosen = signal(/** @type {Entry | undefined} */ (undefined));
-
-/** @type {import("./design/table.js").Column<Entry>[]} */
-const COLUMNS = [
-  {
-    id: "time",
-    title: "Time",
-    phone: true,
-    sortBy: ({ time }) => time,
-    hint: ({ time }) => exactly(time),
-    view: (entry) =>
-      html`
-        <button
-          type="button"
-          class="open"
-          aria-label=${`Request at ${clock(entry.time)}: details`}
-          onClick=${() => chosen.value = entry}
-        >${clock(entry.time)}</button>
-      `,
-  },
-  {
-    id: "status",
-    title: "Status",
-    phone: true,
-    kind: () => "status",
-    sortBy: ({ status }) => status ?? 0,
-    view: (entry) => html`<${Status} entry=${entry} />`,
-  },
-  {
-    id: "model",
-    title: "Model → target",
-    phone: true,
-    grows: true,
-    sortBy: ({ model }) => model,
-    hint: namesOf,
-    view: ({ model, target }) => html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${target}`,
-  },
-  {
-    id: "client",
-    title: "Client",
-    wide: true,
-    sortBy: ({ client }) => client,
-    hint: ({ client }) => client,
-    view: ({ client }) => client,
-  },
-  { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
-  { id: "lane", title: "Lane", hiddenAtFirst: true, sortBy: ({ lane }) => lane, view: ({ lane }) => lane },
-  {
-    id: "protocol",
-    title: "Protocol",
-    hiddenAtFirst: true,
-    sortBy: ({ protocol }) => protocol,
-    view: ({ protocol }) => protocol,
-  },
-  {
-    id: "first",
-    title: "First event",
-    isNumber: true,
-    sortBy: ({ firstEventMs }) => firstEventMs,
-    view: ({ firstEventMs }) => firstEventMs !== undefined && inTime(firstEventMs),
-  },
-  {
-    id: "duration",
-    title: "Duration",
-    phone: true,
-    isNumber: true,
-    sortBy: ({ durationMs, elapsedMs }) => durationMs ?? elapsedMs,
-    view: ({ durationMs, elapsedMs }) => inTime(durationMs ?? elapsedMs),
-  },
-  {
-    id: "input",
-    title: "Input",
-    isNumber: true,
-    sortBy: ({ usage }) => usage?.inputTokens,
-    hint: ({ usage }) => usage?.cachedInputTokens ? `${count(usage.cachedInputTokens)} cached` : undefined,
-    view: ({ usage }) => usage && count(usage.inputTokens),
-  },
-  {
-    id: "output",
-    title: "Output",
-    isNumber: true,
-    sortBy: ({ usage }) => usage?.outputTokens,
-    view: ({ usage }) => usage && count(usage.outputTokens),
-  },
-  {
-    id: "speed",
-    title: "Tokens/s",
-    isNumber: true,
-    hiddenAtFirst: true,
-    sortBy: speed,
-    view: (entry) => speed(entry)?.toFixed(0),
-  },
-  {
-    id: "cost",
-    title: "Cost",
-    isNumber: true,
-    sortBy: ({ cost }) => cost === undefined ? undefined : Number(cost),
-    hint: ({ cost }) => cost && `$${cost}`,
-    view: ({ cost }) => cost && inDollars(cost),
-  },
-  {
-    id: "notes",
-    title: "Notes",
-    isNumber: true,
-    sortBy: ({ notes }) => notes?.length,
-    hint: ({ notes }) => notes?.join("\n"),
-    view: ({ notes }) => notes && notes.length > 0 && html`<${Badge} tone="warn">${notes.length}<//>`,
-  },
-];
-const choice = new ColumnChoice("live", COLUMNS);
+/** The charts of a longer time, whose code is loaded when somebody wants them. */
+const long = signal(/** @type {typeof import("./live_history.js") | undefined} */ (undefined));
 
 export const live = screen({
   title: "Live",
@@ -161,10 +55,18 @@ export const live = screen({
   },
 });
 
+/** Loads what draws the charts of a longer time, if the address asks for one. */
+async function loadLonger() {
+  const isHere = columnsIn(wantedIn(query.value), [], shown.value.now, entries) !== undefined;
+  if (!isHere) long.value ??= await loading(() => import("./live_history.js"));
+}
+
 async function refresh() {
+  await loadLonger();
   asked ??= ask(`live?${entries.query}`).finally(() => asked = undefined);
   const answer = await asked;
   entries.take(answer);
+  announce(answer.ended, answer.now);
   const { feed, now } = answer;
   if (isPaused.value) return;
   const running = latestFirst(answer.running.toReversed()).map((/** @type {Entry} */ entry) => ({ ...entry, feed }));
@@ -174,26 +76,50 @@ async function refresh() {
   });
 }
 
+const announced = signal("");
+let [arrived, failed, announcedAt] = [0, 0, 0];
+
+/** Says now and then what has arrived, and nothing while nothing does. @param {readonly Entry[]} ended @param {number} now */
+function announce(ended, now) {
+  // The first answer has the requests of before.
+  if (announcedAt === 0) announcedAt = now;
+  else {
+    arrived += ended.length;
+    failed += ended.filter(({ status = 0 }) => status >= 400).length;
+  }
+  if (arrived === 0 || isPaused.value || Math.abs(now - announcedAt) < ANNOUNCE_MS) return;
+  announced.value = `${count(arrived)} new ${arrived === 1 ? "request" : "requests"}, ${count(failed)} failed`;
+  [arrived, failed, announcedAt] = [0, 0, now];
+}
+
 /** @param {string} text */
 function setQuery(text) {
   query.value = text;
   history.replaceState(null, "", text ? `#live?${encodeURIComponent(text)}` : "#live");
 }
 
+/** Sets a condition that there can be one of. @param {import("./filter.js").Field} field @param {string | undefined} value */
+function setOne(field, value) {
+  const { words, conditions } = parseFilter(query.value);
+  const others = conditions.filter((one) => one.field !== field && (field !== "range" || one.field !== "time"));
+  setQuery(filterText(words.join(" "), value === undefined ? others : [...others, { field, value }]));
+  void attempt(loadLonger);
+}
+
+const setSpan = (/** @type {number} */ from, /** @type {number} */ to) => setOne("time", `${from}-${to}`);
+const setOrder = (/** @type {import("./design/table.js").Order} */ order) => setOne("sort", textOf(order));
+
 function LivePage() {
   const { running, ended, now, isAsked } = shown.value;
   const all = useMemo(() => [...running, ...ended], [running, ended]);
+  const asked = useMemo(() => wantedIn(query.value), [query.value]);
   const wanted = useMemo(() => all.filter(matcherOf(query.value)), [all, query.value]);
-  const length = Number(range.value);
-  const columns = useMemo(
-    () => query.value ? columnsOf(wanted, now, length) : entries.columns(now, length),
-    [wanted, now, length],
-  );
-  if (isAsked && all.length === 0) return html`<${NoRequests} />`;
+  const drawn = useMemo(() => columnsIn(asked, wanted, now, entries), [asked, wanted, now]);
+  if (isAsked && all.length === 0 && asked.isAll && drawn) return html`<${NoRequests} />`;
   const actions = html`
-    <${Segments} label="Time that is shown" options=${RANGES} value=${range.value} onChoose=${(
+    <${Segments} label="Time that is shown" options=${RANGES} value=${asked.span ? "" : asked.range.value} onChoose=${(
       /** @type {string} */ value,
-    ) => range.value = value} />
+    ) => setOne("range", value === "5m" ? undefined : value)} />
     <${Button}
       icon=${isPaused.value ? "play" : "pause"}
       aria-pressed=${String(isPaused.value)}
@@ -202,8 +128,13 @@ function LivePage() {
   `;
   return html`
     <${Page} title="Live" actions=${actions}>
-      <${LiveCharts} columns=${columns} now=${now} running=${wanted.filter(({ status }) => status === undefined)
-        .length} />
+      ${drawn
+        ? html`
+          <${LiveCharts} ...${drawn} onRange=${setSpan} running=${wanted.filter(({ status }) => status === undefined)
+            .length} />
+        `
+        : html`<${Longer} asked=${asked} />`}
+      <p class="visually-hidden" aria-live="polite">${announced.value}</p>
       <${Filter} all=${all} />
       <${Card} flush>
         <${DataTable}
@@ -214,13 +145,24 @@ function LivePage() {
           keyOf=${(/** @type {Entry} */ { feed, id }) => `${feed} ${id}`}
           kindOf=${(/** @type {Entry} */ { status }) =>
             status === undefined ? "runs" : status >= 400 ? "bad" : undefined}
+          order=${asked.order}
+          onOrder=${setOrder}
           height="max(22rem, calc(100vh - 12rem))"
         />
-        ${wanted.length === 0 && all.length > 0 && html`<${NothingFits} />`}
+        ${wanted.length === 0 && html`<${NothingFits} />`}
       <//>
       ${chosen.value && html`<${Details} entry=${chosen.value} />`}
     <//>
   `;
+}
+
+/** @param {{ asked: import("./live_query.js").Wanted }} props */
+function Longer({ asked: { range, span, words, conditions } }) {
+  const { value } = long;
+  if (!value) return html`<p class="quiet">…</p>`;
+  return html`<${value.History} ...${
+    value.asked({ range: range.value, span, words, conditions })
+  } onRange=${setSpan} />`;
 }
 
 function NoRequests() {
@@ -242,7 +184,12 @@ function NoRequests() {
 
 function NothingFits() {
   const action = html`<${Button} onClick=${() => setQuery("")}>Show all<//>`;
-  return html`<${EmptyState} icon="list-filter" title="No request fits" action=${action}>The conditions leave none.<//>`;
+  return html`
+    <${EmptyState} icon="list-filter" title="No request fits" action=${action}>
+      The conditions leave none of the requests that this page knows: the latest 1,000 of the gateway, and those that have
+      ended since the page was opened.
+    <//>
+  `;
 }
 
 /** @param {{ all: readonly Entry[] }} props */
@@ -278,54 +225,22 @@ function Filter({ all }) {
         `
       )}
       <${Columns} choice=${choice} />
-      ${conditions.map(({ field, value }) =>
+      ${conditions.filter(({ field }) => !HOW.has(field)).map(({ field, value }) =>
         html`
-          <${Chip} key=${`${field}:${value}`} name=${FIELDS[field].title} value=${value} onRemove=${() =>
-            turn(field, value)} />
+          <${Chip}
+            key=${`${field}:${value}`}
+            name=${FIELDS[field].title}
+            value=${field === "time" ? spanInWords(value) : value}
+            onRemove=${() => turn(field, value)}
+          />
         `
       )}
     </div>
   `;
 }
 
-/** @param {{ entry: Entry }} props */
-function Status({ entry: { status, error } }) {
-  if (status === undefined) return html`<${Badge} tone="info">running<//>`;
-  const tone = status >= 500 ? "bad" : status >= 400 ? "warn" : "good";
-  return html`<${Badge} tone=${tone}>${[status, error].filter(Boolean).join(" ")}<//>`;
-}
-
-/** @param {{ entry: Entry }} props */
-function Details({ entry }) {
-  const { id, notes = [] } = entry;
-  return html`
-    <${Dialog} kind="sheet" title=${`Request ${id}`} onClose=${() => chosen.value = undefined}>
-      ${isRecorded.value &&
-        html`<p><a class="button primary" href=${`#inspect?${encodeURIComponent(id)}`}>Inspect</a></p>`}
-      <dl>${factsIn(entry).map(([name, text]) =>
-        html`
-          <dt key=${`${name} name`}>${name}</dt>
-          <dd key=${name}>${text}</dd>
-        `
-      )}</dl>
-      <h3>${notes.length > 0 ? "What was dropped, clamped or changed" : "Nothing was dropped, clamped or changed"}</h3>
-      <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
-    <//>
-  `;
-}
-
-/** @param {Entry} entry */
-function namesOf({ model, target }) {
-  return [model, target].filter(Boolean).join(" → ");
-}
-
-/** @param {string} time */
-function clock(time) {
-  return new Date(time).toLocaleTimeString("en-GB");
-}
-
-/** @param {Entry} entry */
-function speed({ usage, durationMs = 0, firstEventMs = 0 }) {
-  const seconds = (durationMs - firstEventMs) / 1000;
-  return usage && usage.outputTokens > 1 && seconds > 0.05 ? usage.outputTokens / seconds : undefined;
+/** @param {string} value */
+function spanInWords(value) {
+  const span = spanIn(value);
+  return span ? `${exactly(span.from)} to ${exactly(span.to)}` : value;
 }

@@ -3,8 +3,9 @@
 /** The models that clients can ask for, and whether each can answer. */
 import { html, screen, signal } from "./ui.js";
 import { known as file, LastChange, readKnown } from "./change.js";
-import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
+import { Badge, Button, ButtonLink, EmptyState, Page } from "./design/parts.js";
+import { ListTable } from "./design/list.js";
+import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
 import { asked, ModelDialogs, open } from "./model_dialogs.js";
 import { readSetup } from "./setup_api.js";
@@ -65,6 +66,8 @@ const COLUMNS = [
   { id: "actions", title: "", view: Actions },
 ];
 
+const choice = new ColumnChoice("models", COLUMNS);
+
 const ABOUT = "The names that clients ask for, each in its lane. A model works if one of its upstreams can be called.";
 
 function ModelsPage() {
@@ -78,21 +81,17 @@ function ModelsPage() {
       <${LastChange} onDone=${refresh} />
       <${ModelDialogs} onDone=${refresh} />
       ${rows && html`
-        <${Card} flush>
-          ${rows.length > 0 && html`
-            <${DataTable}
-              label="Models"
-              caption=${`Models: ${count(rows.length)}`}
-              columns=${COLUMNS}
-              items=${rows}
-              keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}
-            />
-          `}
-          ${rows.length === 0 && html`
-            <${EmptyState} icon="boxes" title="No model yet" action=${add}>
-              Clients ask for models by name. The names, and the upstreams that answer for them, will be listed here.
-            <//>
-          `}
+        <${ListTable}
+          choice=${choice}
+          label="Models"
+          placeholder="Name, lane, task"
+          caption=${(/** @type {readonly Model[]} */ shown) => `Models: ${count(shown.length)}`}
+          items=${rows}
+          keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}
+        >
+          <${EmptyState} icon="boxes" title="No model yet" action=${add}>
+            Clients ask for models by name. The names, and the upstreams that answer for them, will be listed here.
+          <//>
         <//>
       `}
     <//>

@@ -3,40 +3,24 @@
 /** One session: its figures, what fills its context, and its turns as they were read and written. */
 import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
 import { Badge, Card, Page, Stat } from "./design/parts.js";
-import { ask, count } from "./dom.js";
+import { count } from "./dom.js";
 import { OneMessage } from "./session_content.js";
-import { changesInWords, missInWords, shareName, turnsBefore } from "./session_words.js";
+import { useContent } from "./session_fetch.js";
+import { goTo, Steps } from "./session_steps.js";
+import { changesInWords, missInWords, shareName, toolsInWords, turnsBefore } from "./session_words.js";
 import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 /** @typedef {import("./session_words.js").Turn} Turn */
-/** @typedef {import("./session_words.js").Share} Share */
+/** @typedef {import("./session_fetch.js").Content} Content */
 /** @typedef {import("./sessions.js").Session & { data: Turn[] }} Whole */
-/**
- * @typedef {{ problem?: string, from?: number, messages?: import("./session_content.js").Message[],
- *   tools?: Record<string, string>, composition?: Share[], changes?: import("./session_words.js").Changes,
- *   answers: { target: string, problem?: string, output?: any, error?: { code: string, message: string } }[] }} Content
- */
-
-/** The contents that were asked for, which do not change. A few at a time: each may be large. @type {Map<string, Promise<Content>>} */
-const contents = new Map();
-const MOST_CONTENTS = 200;
-
-/** @param {Turn} turn @param {Turn | undefined} before @returns {Promise<Content>} */
-function contentOf({ id }, before) {
-  const path = `session/turn?id=${encodeURIComponent(id)}&before=${encodeURIComponent(before?.id ?? "")}`;
-  const known = contents.get(path) ?? ask(path);
-  contents.delete(path);
-  contents.set(path, known);
-  known.catch(() => contents.delete(path));
-  const [oldest] = contents.keys();
-  if (contents.size > MOST_CONTENTS && oldest) contents.delete(oldest);
-  return known;
-}
-
-/** @param {{ session: Whole | undefined }} props */
-export function SessionPage({ session }) {
+/** @param {{ session: Whole | undefined, asked?: string }} props `asked`: the request whose turn is wanted. */
+export function SessionPage({ session, asked }) {
   const turns = session?.data ?? [];
   const before = useMemo(() => turnsBefore(turns), [turns]);
+  const isThere = session !== undefined;
+  useEffect(() => {
+    if (isThere && asked !== session.id) goTo(asked ?? "");
+  }, [isThere]);
   if (!session) return html`<${Page} title="Session" />`;
   const about = [
     session.client,
@@ -51,6 +35,7 @@ export function SessionPage({ session }) {
       <${Figures} session=${session} />
       <${Context} turns=${turns} />
       <${Composition} turns=${turns} />
+      <${Steps} turns=${turns} before=${before} />
       <ol class="turns">
         ${turns.map((turn, index) =>
           html`<${OneTurn} key=${turn.id} turn=${turn} number=${index + 1} before=${before[index]} />`
@@ -77,14 +62,6 @@ function Figures({ session }) {
   `;
 }
 
-/** @param {Record<string, number>} tools */
-export function toolsInWords(tools) {
-  return Object.entries(tools).sort(([, one], [, other]) => other - one).map(([name, times]) => `${name} ${times}`)
-    .join(
-      ", ",
-    );
-}
-
 /** A bar for each turn: how much it read, how much of that from the cache, and which missed it. @param {{ turns: readonly Turn[] }} props */
 function Context({ turns }) {
   const most = Math.max(1, ...turns.map(({ usage }) => usage?.inputTokens ?? 0));
@@ -101,7 +78,7 @@ function Context({ turns }) {
           title=${words}
           aria-label=${words}
           data-kind=${status >= 400 ? "bad" : cache?.outcome}
-          onClick=${() => document.getElementById(`turn-${id}`)?.scrollIntoView({ block: "start" })}
+          onClick=${() => goTo(id)}
         ><span class="read" style=${part(inputTokens)}></span><span class="cached" style=${part(
           cachedInputTokens,
         )}></span></button>
@@ -145,27 +122,6 @@ function Composition({ turns }) {
   `;
 }
 
-/**
- * The content of a turn, once it is wanted.
- * @param {Turn | undefined} turn
- * @param {Turn | undefined} before
- * @param {boolean} isWanted
- * @returns {Content | undefined}
- */
-function useContent(turn, before, isWanted) {
-  const [content, setContent] = useState(/** @type {Content | undefined} */ (undefined));
-  useEffect(() => {
-    if (!isWanted || !turn?.isRecorded) return;
-    let isGone = false;
-    contentOf(turn, before?.isRecorded ? before : undefined).then(
-      (found) => !isGone && setContent(found),
-      (error) => !isGone && setContent({ problem: error.message, answers: [] }),
-    );
-    return () => void (isGone = true);
-  }, [turn?.id, before?.id, isWanted]);
-  return content;
-}
-
 /** @param {{ turn: Turn, number: number, before: Turn | undefined }} props */
 function OneTurn({ turn, number, before }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
@@ -193,11 +149,11 @@ function OneTurn({ turn, number, before }) {
     notes > 0 && `${notes} ${notes === 1 ? "note" : "notes"}`,
   ].filter(Boolean);
   return html`
-    <li class="turn" id=${`turn-${id}`} ref=${place}>
+    <li class="turn" id=${`turn-${id}`} tabindex="-1" ref=${place}>
       <header>
         <h3>Turn ${number}</h3>
         <span class="quiet" title=${exactly(time)}>${new Date(time).toLocaleTimeString("en-GB")}</span>
-        <span class="quiet">${[model, target].filter(Boolean).join(" → ")}</span>
+        <span class="quiet"><bdi>${model}</bdi>${model && target && " → "}<bdi>${target}</bdi></span>
         ${status >= 400 && html`<${Badge} tone="bad">${[status, error].filter(Boolean).join(" ")}<//>`}
         ${turn.cache?.outcome === "miss" && html`<${Badge} tone="warn">missed the cache<//>`}
         <span class="facts">${facts.join(" · ")}</span>

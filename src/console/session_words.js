@@ -98,3 +98,33 @@ export function turnsBefore(turns) {
     return before;
   });
 }
+
+/** @param {Record<string, number>} tools */
+export function toolsInWords(tools) {
+  return Object.entries(tools).sort(([, one], [, other]) => other - one).map(([name, times]) => `${name} ${times}`)
+    .join(
+      ", ",
+    );
+}
+
+/**
+ * The largest parts of the messages that a turn added.
+ * @param {import("./session_fetch.js").Content} content
+ */
+export function addedInWords({ messages = [], tools = {} }) {
+  /** @type {Map<string, number>} */
+  const sizes = new Map();
+  for (const { role, content } of messages) {
+    for (const part of content) {
+      const { type, id = "" } = part;
+      const tool = Object.hasOwn(tools, id) ? tools[id] : "a tool";
+      const name = type === "tool-result"
+        ? `result of ${tool}`
+        : type === "file"
+        ? "a file"
+        : KINDS[role]?.toLowerCase() ?? role;
+      sizes.set(name, (sizes.get(name) ?? 0) + JSON.stringify(part).length);
+    }
+  }
+  return [...sizes].sort(([, one], [, other]) => other - one).slice(0, 2).map(([name]) => name).join(", ");
+}

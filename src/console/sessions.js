@@ -1,13 +1,14 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The sessions of agents, and one of them. */
-import { html, screen, signal, useMemo } from "./ui.js";
-import { Badge, Card, EmptyState, Icon, Page } from "./design/parts.js";
-import { ColumnChoice, Columns, DataTable } from "./design/table.js";
-import { ask, count, queryInAddress } from "./dom.js";
+import { html, screen, signal } from "./ui.js";
+import { ListTable } from "./design/list.js";
+import { Badge, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
+import { ask, count, loading, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
-import { SessionPage, toolsInWords } from "./session.js";
+import { toolsInWords } from "./session_words.js";
 import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 const EVERY_MS = 3_000;
@@ -21,7 +22,6 @@ const EVERY_MS = 3_000;
  */
 
 const list = signal(/** @type {List | undefined} */ (undefined));
-const words = signal("");
 
 const callsOf = (/** @type {Session} */ { tools }) => Object.values(tools).reduce((all, times) => all + times, 0);
 const lengthOf = (/** @type {Session} */ { began, ended }) => Date.parse(ended) - Date.parse(began);
@@ -35,9 +35,9 @@ const COLUMNS = [
     sortBy: ({ ended }) => ended,
     hint: ({ ended }) => exactly(ended),
     view: ({ id, ended }) =>
-      html`<a href=${`#sessions?${encodeURIComponent(id)}`} aria-label=${`Session of ${exactly(ended)}`}>${
+      html`<a href=${`#sessions?${encodeURIComponent(id)}`} aria-label=${`Session of ${exactly(ended)}, ${
         ago(ended, list.value?.now)
-      }</a>`,
+      }`}>${ago(ended, list.value?.now)}</a>`,
   },
   {
     id: "name",
@@ -113,6 +113,15 @@ const COLUMNS = [
     view: ({ cachedTokens, inputTokens }) => inPercent(cachedTokens, inputTokens),
   },
   {
+    id: "hits",
+    title: "Cache hits",
+    isNumber: true,
+    hiddenAtFirst: true,
+    sortBy: ({ cacheHits }) => cacheHits,
+    hint: ({ cacheHits, turns }) => `${count(cacheHits)} of ${count(turns)} turns read from the cache`,
+    view: ({ cacheHits }) => count(cacheHits),
+  },
+  {
     id: "output",
     title: "Output",
     isNumber: true,
@@ -136,6 +145,23 @@ const COLUMNS = [
     sortBy: lengthOf,
     view: (session) => inTime(lengthOf(session)),
   },
+  {
+    id: "targets",
+    title: "Targets",
+    wide: true,
+    hiddenAtFirst: true,
+    sortBy: ({ targets }) => targets[0],
+    hint: ({ targets }) => targets.join("\n"),
+    view: ({ targets }) => targets.join(", "),
+  },
+  {
+    id: "notes",
+    title: "Notes",
+    isNumber: true,
+    hiddenAtFirst: true,
+    sortBy: ({ notes }) => notes,
+    view: ({ notes }) => count(notes),
+  },
   { id: "lane", title: "Lane", hiddenAtFirst: true, sortBy: ({ lane }) => lane, view: ({ lane }) => lane },
   { id: "team", title: "Team", hiddenAtFirst: true, sortBy: ({ team }) => team, view: ({ team }) => team },
 ];
@@ -145,10 +171,13 @@ export const sessions = {
   title: "Sessions",
   /** @param {HTMLElement} main */
   open(main) {
-    const id = queryInAddress();
-    return (id ? one(id) : all).open(main);
+    const asked = queryInAddress();
+    return (!asked || SEARCH.test(asked) ? all : one(asked)).open(main);
   },
 };
+
+/** A search in the list, as the address has it. Any other text is the id of a session, or that of one of its requests. */
+const SEARCH = /^(?:words|sort)=/;
 
 const all = screen({
   title: "Sessions",
@@ -161,11 +190,15 @@ const all = screen({
   }),
 });
 
+const Loading = () => html`<${Page} title="Session" />`;
+
 /** @param {string} id */
 function one(id) {
   const session = signal(/** @type {any} */ (undefined));
   let latest = "";
-  const View = () => html`<${SessionPage} session=${session.value} />`;
+  /** The page of one session is loaded with the first of them. @type {import("./session.js").SessionPage | undefined} */
+  let SessionPage;
+  const View = () => html`<${SessionPage ?? Loading} session=${session.value} asked=${id} />`;
   return screen({
     title: "Sessions",
     everyMs: EVERY_MS,
@@ -173,6 +206,7 @@ function one(id) {
       view: html`<${View} />`,
       async refresh() {
         const found = await ask(`session?id=${encodeURIComponent(id)}`);
+        SessionPage ??= (await loading(() => import("./session.js"))).SessionPage;
         const text = JSON.stringify(found);
         if (text !== latest) session.value = found;
         latest = text;
@@ -183,45 +217,27 @@ function one(id) {
 
 function ListPage() {
   const { value } = list;
-  const wanted = useMemo(() => {
-    const lower = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    return (value?.data ?? []).filter((session) => {
-      const { name, client, key, lane, team, models, targets } = session;
-      const text = [name, client, key, lane, team, ...models, ...targets].join(" ").toLowerCase();
-      return lower.every((word) => text.includes(word));
-    });
-  }, [value, words.value]);
   if (!value) return html`<${Page} title="Sessions" />`;
   const about = value.isRecorded ? undefined : "Requests are not recorded, so that sessions have no content.";
   return html`
     <${Page} title="Sessions" about=${about}>
-      <div class="toolbar">
-        <div class="search">
-          <${Icon} name="search" />
-          <input type="search" aria-label="Filter" placeholder="Session, client, key, model" value=${words.value}
-            onInput=${(
-              /** @type {any} */ { currentTarget },
-            ) => words.value = currentTarget.value} />
-        </div>
-        <${Columns} choice=${choice} />
-      </div>
-      <${Card} flush>
-        <${DataTable}
-          label="Sessions"
-          caption=${`Sessions, latest first: ${count(wanted.length)}`}
-          columns=${choice.shown}
-          items=${wanted}
-          keyOf=${(/** @type {Session} */ { id }) => id}
-          height="max(22rem, calc(100vh - 14rem))"
-        />
-        ${wanted.length === 0 && html`<${Nothing} list=${value} />`}
-      <//>
-    <//>
+      <${ListTable}
+        choice=${choice}
+        label="Sessions"
+        placeholder="Session, client, key, model"
+        caption=${(/** @type {readonly Session[]} */ shown) => `Sessions, latest first: ${count(shown.length)}`}
+        items=${value.data}
+        keyOf=${(/** @type {Session} */ { id }) => id}
+        height="max(22rem, calc(100vh - 14rem))"
+      >
+        <${Nothing} list=${value} />
+        <//>
+        <//>
   `;
 }
 
 /** @param {{ list: List }} props */
-function Nothing({ list: { isKept, isRecorded, data } }) {
+function Nothing({ list: { isKept, isRecorded } }) {
   if (!isKept) {
     const record = html`<${TurnOn} ...${RECORDING} isMain />`;
     return html`
@@ -229,9 +245,6 @@ function Nothing({ list: { isKept, isRecorded, data } }) {
         Sessions are not kept. With recording on, this page shows the conversations of agents as they were read and written.
       <//>
     `;
-  }
-  if (data.length > 0) {
-    return html`<${EmptyState} icon="messages-square" title="No session fits">The words leave none.<//>`;
   }
   return html`
     <${EmptyState} icon="messages-square" title="No session yet">

@@ -6,12 +6,13 @@ import { attempt } from "./actions.js";
 import { Budgets } from "./budgets.js";
 import { Menu } from "./design/overlays.js";
 import { Button, ButtonLink, Card, Chip, EmptyState, Page, Segments } from "./design/parts.js";
+import { orderIn, textOf } from "./design/order.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
 import { ask, count, LoginNeeded, messageIn, NotThere, send } from "./dom.js";
 import { USAGE } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { Figures, UsageCharts } from "./usage_charts.js";
-import { changeOf, choiceIn, DIMENSIONS, nameOf, queryOf, RANGES } from "./usage_view.js";
+import { changeOf, choiceIn, DIMENSIONS, nameOf, OTHER, queryOf, RANGES, requestsOf } from "./usage_view.js";
 import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 const EVERY_MS = 10_000;
@@ -153,12 +154,30 @@ const COLUMNS = [
     sortBy: (row) => row.cacheHits,
     view: (row) => count(row.cacheHits),
   }),
+  numbers("kinds", "Failed", {
+    hiddenAtFirst: true,
+    sortBy: (row) => row.failed,
+    hint: ({ failed = 0, rateLimited = 0, rejected = 0, closed = 0 }) =>
+      `${count(failed)} failed, ${count(rateLimited)} over a limit, ${count(rejected)} rejected, ${
+        count(closed)
+      } left by the client`,
+    view: (row) => count(row.failed ?? 0),
+  }),
   numbers("notes", "Notes", { hiddenAtFirst: true, sortBy: (row) => row.notes, view: (row) => count(row.notes) }),
   numbers("relaxations", "Relaxations", {
     hiddenAtFirst: true,
     sortBy: (row) => row.relaxations,
     view: (row) => count(row.relaxations),
   }),
+  {
+    id: "requests-of",
+    title: "",
+    roomy: true,
+    view: ({ name }) =>
+      name !== "" && name !== OTHER && html`
+        <a href=${requestsOf(choice.value, name)} aria-label=${`Requests of ${name} in Live`}>Live</a>
+      `,
+  },
 ];
 const columns = new ColumnChoice("usage", COLUMNS);
 
@@ -309,6 +328,8 @@ function Groups({ answer: { totals = [], before }, by }) {
         columns=${shown}
         items=${rows}
         keyOf=${(/** @type {Row} */ { name }) => name}
+        order=${orderIn(choice.value.sort)}
+        onOrder=${(/** @type {import("./design/table.js").Order} */ order) => choose({ sort: textOf(order) })}
         height="36rem"
       />
       ${rows.length === 0 && html`

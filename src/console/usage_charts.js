@@ -5,7 +5,7 @@ import { html, useMemo, useState } from "./ui.js";
 import { Chart } from "./design/chart.js";
 import { Card, Segments, Stat } from "./design/parts.js";
 import { exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
-import { changeOf, DIMENSIONS, linesOf, measureOf, MEASURES, tokenLines } from "./usage_view.js";
+import { changeOf, DIMENSIONS, errorLines, linesOf, measureOf, MEASURES, tokenLines } from "./usage_view.js";
 
 /** @typedef {import("./usage_view.js").Answer} Answer */
 /** @typedef {import("./usage_view.js").Total} Total */
@@ -43,7 +43,7 @@ export function Figures({ answer: { total, before } }) {
         inTime,
       )} />
       <${Stat} name="Tokens" value=${inShort(tokens(total))} more=${more(
-        `${inPercent(total.cachedTokens, total.inputTokens)} of input cached`,
+        `${inPercent(total.cachedTokens, total.inputTokens)} cached`,
         tokens,
         inShort,
       )} />
@@ -92,6 +92,7 @@ export function UsageCharts({ answer, measure, onMeasure, onRange }) {
     { name: "99 %", values: own3.p99 },
   ], [own3]);
   const tokens = useMemo(() => tokenLines(/** @type {any} */ (answer.values)), [answer]);
+  const errors = useMemo(() => errorLines(answer.values), [answer]);
   const shared = { times: answer.times, stepMs: answer.stepMs, onRange };
   const timeChoice = html`<${Segments} label="Durations" options=${TIMES} value=${times} onChoose=${setTimes} />`;
   return html`
@@ -114,8 +115,12 @@ export function UsageCharts({ answer, measure, onMeasure, onRange }) {
           <${Card} title="Tokens by kind">
             <${Chart} ...${shared} title="Tokens by kind" series=${tokens} inWords=${inShort} isStacked />
             <//>
-            </div>
-            <${Numbers} answer=${answer} lines=${lines} inWords=${chosen.inWords} title=${chosen.title} />
+            <${Card} title="Errors by kind">
+              <${Chart} ...${shared} title="Errors by kind" series=${errors} inWords=${inShort} isStacked />
+              <//>
+              </div>
+              <${Numbers} answer=${answer} lines=${lines} inWords=${chosen.inWords} title=${chosen
+                .title} onRange=${onRange} />
   `;
 }
 
@@ -130,12 +135,15 @@ function stepInWords(ms) {
 }
 
 /** The chart for whoever reads numbers. @param {any} props */
-function Numbers({ answer: { times }, lines, inWords, title }) {
+function Numbers({ answer: { times, stepMs }, lines, inWords, title, onRange }) {
   const [isOpen, setOpen] = useState(false);
   const row = (/** @type {number} */ time, /** @type {number} */ at) =>
     html`
       <tr key=${time}>
-        <th scope="row">${exactly(time)}</th>
+        <th scope="row">
+          <button type="button" class="link" title="Show this time alone" onClick=${() =>
+            onRange(time, time + stepMs)}>${exactly(time)}</button>
+        </th>
         ${lines.map((/** @type {any} */ { name, values }) =>
           html`<td class="number" key=${name}>${values[at] === null ? "–" : inWords(values[at] ?? 0)}</td>`
         )}

@@ -1,11 +1,12 @@
 // @ts-check
 /** The choices of the page of usage, as its address has them, and the lines of its charts. */
+import { filterText } from "./filter.js";
 import { inDollars, inShort, inTime } from "./words.js";
 
 /**
  * @typedef {{ p50: number | null, p95: number | null, p99: number | null }} Times
  * @typedef {{ requests: number, errors: number, inputTokens: number, cachedTokens: number, outputTokens: number,
- *   reasoningTokens: number, cacheHits: number, notes: number, relaxations: number, unpriced: number, estimated: number,
+ *   reasoningTokens: number, cacheHits: number, rejected?: number, rateLimited?: number, closed?: number, failed?: number, notes: number, relaxations: number, unpriced: number, estimated: number,
  *   dollars?: string, durationMs: Times, firstEventMs: Times & { requests: number } }} Total
  * @typedef {{ p50: (number | null)[], p95: (number | null)[], p99: (number | null)[] }} TimeValues
  * @typedef {{ [name: string]: any, requests: number[], dollars: number[], durationMs: TimeValues, firstEventMs: TimeValues }} Values
@@ -13,7 +14,7 @@ import { inDollars, inShort, inTime } from "./words.js";
  * @typedef {{ from: number, to: number, stepMs: number, keptDays: number, by?: string, times: number[], total: Total, values: Values,
  *   groups: { name: string, total: Total, values: Values }[], totals?: Group[], names: Record<string, string[]>,
  *   before?: { from: number, to: number, total: Total, values: Values, totals?: Group[] } }} Answer
- * @typedef {{ range: string, from?: number, to?: number, by: string, isCompared: boolean, measure: string,
+ * @typedef {{ range: string, from?: number, to?: number, by: string, isCompared: boolean, measure: string, sort?: string,
  *   filter: readonly { dimension: string, value: string }[] }} Choice
  */
 
@@ -32,7 +33,7 @@ export const DIMENSIONS = {
 /** How many groups have a part of their own in a chart: as many as there are colors, and the others. */
 const MOST_LINES = 5;
 /** The name of a group that has none, and of those that have no room of their own. */
-const [NONE, OTHER] = ["none", "other"];
+export const [NONE, OTHER] = ["none", "other"];
 
 /** The sums that a chart can show. Those that cannot be added are lines beside each other. */
 export const MEASURES = [
@@ -86,6 +87,7 @@ export function choiceIn(query) {
     by: Object.hasOwn(DIMENSIONS, by) ? by : "model",
     isCompared: asked.get("compare") === "true",
     measure: measureOf(asked.get("measure") ?? "").id,
+    sort: asked.get("sort") ?? undefined,
     filter: Object.keys(DIMENSIONS).flatMap((dimension) =>
       asked.getAll(dimension).map((value) => ({ dimension, value }))
     ),
@@ -102,12 +104,13 @@ function timeIn(text) {
  * @param {Choice} choice
  * @param {{ isAddress?: boolean }} [options]
  */
-export function queryOf({ range, from, to, by, isCompared, measure, filter }, { isAddress = false } = {}) {
+export function queryOf({ range, from, to, by, isCompared, measure, sort, filter }, { isAddress = false } = {}) {
   const isNamed = from === undefined || to === undefined;
   const query = new URLSearchParams(isNamed ? { range } : { from: String(from), to: String(to) });
   query.set("by", by);
   if (isCompared) query.set("compare", "true");
   if (isAddress) query.set("measure", measure);
+  if (isAddress && sort) query.set("sort", sort);
   for (const { dimension, value } of filter) query.append(dimension, value);
   return query.toString();
 }
@@ -146,6 +149,43 @@ export function tokenLines({ inputTokens, cachedTokens, outputTokens, reasoningT
     { name: "Output", values: less(outputTokens, reasoningTokens) },
     { name: "Reasoning", values: reasoningTokens },
   ];
+}
+
+/** The kinds of errors, by the sums that count them. */
+const KINDS = {
+  failed: "Failed (5xx)",
+  rateLimited: "Over a limit (429)",
+  rejected: "Rejected (other 4xx)",
+  closed: "Client went away",
+};
+
+/**
+ * The errors by their kinds. An earlier version of the gateway did not tell them apart.
+ * @param {Values} values
+ */
+export function errorLines(values) {
+  const lines = Object.entries(KINDS).map(([kind, name]) => ({
+    name,
+    values: /** @type {number[]} */ (values[kind] ?? []),
+  }));
+  const rest = values.errors.map((/** @type {number} */ all, /** @type {number} */ at) =>
+    Math.max(0, all - lines.reduce((sum, { values }) => sum + (values[at] ?? 0), 0))
+  );
+  return rest.some((/** @type {number} */ value) => value > 0) ? [...lines, { name: "Other", values: rest }] : lines;
+}
+
+/**
+ * The address of the latest requests of a group, within the conditions.
+ * @param {Choice} choice
+ * @param {string} name
+ */
+export function requestsOf({ by, filter }, name) {
+  const conditions = [...filter.filter(({ dimension }) => dimension !== by), { dimension: by, value: name }];
+  const text = filterText(
+    "",
+    conditions.map(({ dimension, value }) => ({ field: /** @type {any} */ (dimension), value })),
+  );
+  return `#live?${encodeURIComponent(text)}`;
 }
 
 /**

@@ -140,9 +140,14 @@ export class Conversations {
     return Array.from(this.#kept.values(), viewOf).reverse();
   }
 
+  /** `id`: of the conversation, or of the request that is one of its turns. */
   of(id: string): { conversation: Conversation; turns: readonly Turn[] } | undefined {
-    const kept = this.#kept.get(id);
+    const kept = this.#kept.get(id) ?? this.#withTurn(id);
     return kept && { conversation: viewOf(kept), turns: kept.turns };
+  }
+
+  #withTurn(request: string): Kept | undefined {
+    for (const kept of this.#kept.values()) if (kept.turns.some(({ id }) => id === request)) return kept;
   }
 }
 

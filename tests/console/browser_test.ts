@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS, withDesk } from "./desk.ts";
+import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
 import { agentCases } from "./agents_in_browser.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
 import { editCases } from "./edits_in_browser.ts";
@@ -14,6 +14,7 @@ import { healthCases } from "./health_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { liveCases } from "./live_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
+import { pageCases } from "./pages_in_browser.ts";
 import { photoCases } from "./photos_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
 import { setupCases } from "./setup_in_browser.ts";
@@ -36,6 +37,7 @@ const KEYED: ConfigInput = {
 
 const cases: Case[] = [
   ...photoCases,
+  ...pageCases,
   ...agentCases,
   ...designCases,
   ...frameCases,
@@ -129,30 +131,12 @@ inBrowser("whatever a client names is text, and no secret is in the page", answe
   assert(!text.includes(OPS));
 });
 
-const PAGES = ["Live", "Upstreams", "Usage", "Playground", "Fidelity"];
-
-inBrowser("every page passes axe, light and dark, wide and narrow", answering, async (desk) => {
-  const { page } = desk;
-  await page.goto(`${desk.url}/console`);
-  await page.getByLabel("Operator key").waitFor();
-  assertEquals(await faultsOf(page), []);
-  await logIn(desk);
-  await ask(desk);
+inBrowser("the page for logging in passes axe", answering, async ({ page, url }) => {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    for (const name of PAGES) {
-      await openPage(page, name);
-      await page.getByRole("heading", { name }).waitFor();
-      await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
-      assertEquals(await faultsOf(page), [], `${name}, ${colorScheme}`);
-    }
-  }
-  await page.setViewportSize({ width: 360, height: 640 });
-  for (const name of PAGES) {
-    await openPage(page, name);
-    await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
-    const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-    assertEquals(overflow, 0, `${name} is wider than the phone`);
+    await page.goto(`${url}/console`);
+    await page.getByLabel("Operator key").waitFor();
+    assertEquals(await faultsOf(page), []);
   }
 });
 

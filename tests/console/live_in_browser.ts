@@ -1,8 +1,10 @@
 /** The page of live requests in a browser: its filters, its columns, its order, and its charts. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Page } from "playwright-core";
-import { CHAT, CONFIG, newApp } from "../support/app.ts";
-import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
+import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, OPS } from "./desk.ts";
+import { served } from "./served.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 
@@ -129,15 +131,128 @@ async function fits(desk: Desk): Promise<void> {
     "1",
   ]);
   assertEquals(await faultsOf(page), []);
-  await page.getByRole("button", { name: "Dollars" }).click();
+  const show = page.getByRole("combobox", { name: /^Show/ });
+  await show.selectOption("dollars");
   await page.getByRole("img", { name: /^Cost: at most \$0\.000\d/ }).waitFor();
+  await show.selectOption("hits");
+  await page.getByRole("img", { name: /^Cache hits: at most/ }).waitFor();
+  await page.getByRole("button", { name: "Errors by kind" }).click();
+  await page.getByRole("img", { name: /^Requests: at most 0\.1\/s, now unavailable 0\/s$/ }).waitFor();
+}
+
+/** Whoever drags over a chart gets the requests of that time, and the charts go back as far as sums are kept. */
+async function goneBack(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await fillOf.get(desk.app)!();
+  await logIn(desk);
+  const caption = page.getByText(/^Requests, latest first: \d+$/);
+  const numberOf = async () => Number((await caption.textContent())!.match(/\d+$/)![0]);
+  await page.locator(".chart canvas").first().waitFor();
+  const all = await numberOf();
+  const area = (await page.locator(".u-over").first().boundingBox())!;
+  await page.mouse.move(area.x + area.width * 0.4, area.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(area.x + area.width * 0.6, area.y + 30, { steps: 4 });
+  await page.mouse.up();
+  await page.getByRole("button", { name: /^Remove Ended/ }).waitFor();
+  assertMatch(decodeURIComponent(page.url()), /#live\?time:\d+-\d+$/);
+  const some = await numberOf();
+  assert(0 < some && some < all, `${some} of ${all}`);
+  const figures = page.getByRole("list", { name: "Figures of the time that is shown" });
+  assertEquals(
+    await figures.getByRole("listitem").filter({ hasText: "Requests" }).locator("b").textContent(),
+    `${some}`,
+  );
+  await page.getByRole("button", { name: "7 d", exact: true }).click();
+  const long = page.getByRole("img", { name: /^Errors by kind: at most [1-9]/ });
+  await long.waitFor();
+  assertEquals(await faultsOf(page), []);
+  await page.reload();
+  await long.waitFor();
+  await page.getByLabel("Filter").fill("model:kimi-k3");
+  await page.getByRole("link", { name: "Group and compare these sums in Usage" }).click();
+  await page.getByRole("button", { name: "Remove Model kimi-k3" }).waitFor();
+  await page.getByRole("button", { name: "Remove Model kimi-k3" }).click();
+  await page.getByRole("link", { name: "Requests of glm-5.3 in Live" }).click();
+  await page.getByRole("button", { name: "Remove Model glm-5.3" }).waitFor();
+  assert(await numberOf() < all);
+}
+
+/** A request leads to the conversation that it is a turn of. */
+async function followed(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await fillOf.get(desk.app)!();
+  await logIn(desk);
+  await page.getByLabel("Filter").fill("model:glm-5.3 claude-cli");
+  await page.getByRole("button", { name: /details$/ }).first().click();
+  await page.getByRole("dialog").getByText(/^\$0\.\d+$/).waitFor();
+  await page.getByRole("link", { name: "Open its session" }).click();
+  await page.getByRole("heading", { name: /^Session 5f2c9a41/ }).waitFor();
+  await page.getByText("9.62K tokens were read again: the instructions changed.").first().waitFor();
+  await page.locator(".turn:focus").getByRole("heading", { name: "Turn 6" }).waitFor();
+  const grown = page.getByRole("listitem").filter({ hasText: "+1.95K tokens" });
+  await grown.getByText("result of read_file").waitFor();
+  await grown.getByRole("button", { name: "Turn 3" }).press("Enter");
+  await page.locator(".turn:focus").getByRole("heading", { name: "Turn 3" }).waitFor();
+  assertEquals(await faultsOf(page), []);
+}
+
+/** A gateway that keeps no sums says how to keep them. */
+async function notKept(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await answerFive(page);
+  await page.getByRole("button", { name: "24 h" }).click();
+  await page.getByRole("button", { name: "Record usage" }).waitFor();
+  await page.getByRole("link", { name: "The last 5 minutes" }).click();
+  await page.getByRole("img", { name: /^Latency/ }).waitFor();
 }
 
 const app = () =>
   newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
 
+const kept = lastingStore();
+const lasting = () =>
+  newApp({
+    config: { ...CONFIG, usage: {}, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+    store: kept,
+    now: Date.now,
+    fetch: () => Promise.resolve(answerWhole()),
+  });
+
+/** Charts that are asked for while the gateway is away come once it is back. */
+async function askedAway(desk: Desk): Promise<void> {
+  const { page, app } = desk;
+  await logIn(desk);
+  await (await app.post(CHAT, chatBody(), { "x-api-key": OPS })).text();
+  await shows(page, 1);
+  await desk.stop();
+  await page.getByRole("button", { name: "24 h" }).click();
+  await page.locator("#state", { hasText: "The gateway is not responding" }).waitFor();
+  await page.locator(".toast", { hasText: "The gateway is not responding" }).waitFor();
+  desk.start();
+  await page.getByRole("img", { name: /^Errors by kind/ }).waitFor();
+  await page.locator("#state:empty").waitFor({ state: "attached" });
+}
+
+/** How each gateway that is in use is filled: several cases run at once. */
+const fillOf = new WeakMap<TestApp, () => Promise<void>>();
+const inUse = () => {
+  const { app, fill } = served();
+  fillOf.set(app, fill);
+  return app;
+};
+
 export const liveCases: readonly Case[] = [
   { name: "live: conditions are chosen, stand in the address, and hold for the charts, too", app, run: filtered },
   { name: "live: the order and the columns are chosen, and the columns are kept", app, run: arranged },
   { name: "live: the columns fit a wide window and a phone, and the charts say their numbers", app, run: fits },
+  { name: "live: a time is dragged over, and charts go back further than the list", app: inUse, run: goneBack },
+  {
+    name: "live: a request leads to its session, which says what grew it and what was not cached",
+    app: inUse,
+    run: followed,
+  },
+  { name: "live: a longer time that is chosen while the gateway is away comes later", app: lasting, run: askedAway },
+  { name: "live: without usage, a longer time says how to keep it", app, run: notKept },
 ];

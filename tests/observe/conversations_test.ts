@@ -55,6 +55,9 @@ Deno.test("conversations: a row has the sums of its turns, and the latest one co
   ]);
   assertEquals(tools, { read: 2, grep: 1 });
   assertEquals(two!.name, "two");
+  const { turns: [first] } = all.of(one!.id)!;
+  assertEquals(all.of(first!.id)!.conversation.id, one!.id, "A request is known to be one of its turns");
+  assertEquals(all.of("req_none"), undefined);
 });
 
 Deno.test("conversations: a client's own name counts before the digest, and two callers may use the same one", () => {

@@ -40,6 +40,17 @@ const last = (ms: number, now: number, more: Partial<Query> = {}): Query => ({
   ...more,
 });
 
+Deno.test("series: errors are counted by their kind", async () => {
+  const clock = { now: NOON };
+  const store = storeAt(clock);
+  const book = bookOn(store, clock);
+  for (const status of [200, 400, 404, 429, 499, 500, 529]) book.add(entryAt(NOON, { status }));
+  await book.close();
+  const { total: { total } } = await querySeries(bookOn(store, clock), last(60_000, NOON), NOON);
+  const { errors, rejected, rateLimited, closed, failed } = total;
+  assertEquals([errors, rejected, rateLimited, closed, failed], [6, 2, 1, 1, 2]);
+});
+
 Deno.test("series: requests are found in the step in which they ended, with their sums", async () => {
   const clock = { now: NOON };
   const book = bookOn(storeAt(clock), clock);

@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The small components: what a page is put together from. */
-import { h, html, useId } from "../ui.js";
+import { h, html, useId, useLayoutEffect, useRef } from "../ui.js";
 import { ICONS } from "./icons.js";
 
 /** @typedef {import("../ui.js").Children} Children */
@@ -183,8 +183,17 @@ export function Tabs({ label, tabs, chosen, onChoose }) {
  * @param {{ label: string, options: readonly { value: string, title: Children, label?: string }[], value: string, onChoose(value: string): void }} props
  */
 export function Segments({ label, options, value, onChoose }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => {
+    const { current } = place;
+    const chosen = current?.querySelector("[aria-pressed=true]");
+    if (!current || !chosen || current.scrollWidth <= current.clientWidth) return;
+    const [one, all] = [chosen.getBoundingClientRect(), current.getBoundingClientRect()];
+    // On a phone there may be no room for all of them.
+    current.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
+  }, [value]);
   return html`
-    <div class="segments" role="group" aria-label=${label}>
+    <div class="segments" role="group" aria-label=${label} ref=${place}>
       ${options.map((option) =>
         html`
           <button

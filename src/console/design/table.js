@@ -21,6 +21,10 @@ import { Icon } from "./parts.js";
 const BEYOND = 8;
 /** A shorter table is in the page as a whole. */
 const FEW = 40;
+/** The height from which on a table scrolls below its head. */
+const HIGH = "max(22rem, calc(100vh - 12rem))";
+/** How near to the end more is asked for, in pixels. */
+const NEAR = 400;
 const PHONE = "(max-width: 52rem)";
 
 const phone = matchMedia(PHONE);
@@ -44,7 +48,9 @@ export class ColumnChoice {
    */
   constructor(name, all) {
     this.#key = `laneway.columns.${name}`;
-    this.all = all;
+    // A column that a person has chosen is shown on a phone, too.
+    const isMarked = all.some(({ phone }) => phone);
+    this.all = all.map((column) => ({ ...column, roomy: false, phone: isMarked ? column.phone : !column.roomy }));
     this.#chosen = signal(this.#kept());
   }
 
@@ -105,7 +111,7 @@ export function Columns({ choice }) {
       </button>
       ${isOpen && html`
         <fieldset class="menu" aria-label="Columns">
-          ${choice.all.map(({ id, title }) =>
+          ${choice.all.filter(({ title }) => title).map(({ id, title }) =>
             html`
               <label key=${id}>
                 <input
@@ -122,7 +128,7 @@ export function Columns({ choice }) {
   `;
 }
 
-/** @typedef {{ by: string, isUp: boolean } | undefined} Order */
+/** @typedef {import("./order.js").Order} Order */
 
 /**
  * @template Item
@@ -147,9 +153,10 @@ function sorted(items, columns, order) {
  * @template Item
  * @param {{ caption: Children, columns: readonly Column<Item>[], items: readonly Item[], keyOf(item: Item): string,
  *   kindOf?(item: Item): string | undefined, height?: string, order?: Order, onOrder?(order: Order): void,
- *   label?: string, className?: string }} props
+ *   label?: string, className?: string, onEnd?(): void, known?: number }} props
  *
- * `height`: how high it may become, in CSS, until it scrolls. `order`: the order that was chosen, where the page keeps it.
+ * `height`: how high it may become, in CSS, until it scrolls; its rows are then of one height. `order`: the order that was chosen, where
+ * the page keeps it. `onEnd`: called when its reader comes near its end. `known`: how many there are, whatever is shown.
  */
 export function DataTable(props) {
   const { caption, columns, keyOf, kindOf, height, label, className = "" } = props;
@@ -157,6 +164,11 @@ export function DataTable(props) {
   const order = props.onOrder ? props.order : own;
   const items = sorted(props.items, columns, order);
   const { place, body, rows, scroll } = useWindow(items, keyOf, height !== undefined);
+  useLayoutEffect(() => {
+    const { scrollHeight = 0, clientHeight = 0 } = place.current ?? {};
+    // There is nothing to scroll yet.
+    if (scrollHeight <= clientHeight) props.onEnd?.();
+  }, [props.items.length, props.known]);
   const cell = (/** @type {Item} */ item, /** @type {Column<Item>} */ column) => {
     const { id, isHead, isNumber, wide, grows, roomy, isTall, view, hint, kind } = column;
     const names = [
@@ -183,8 +195,11 @@ export function DataTable(props) {
     <div
       class=${`data ${rows.isPart || height ? "rows" : ""} ${className}`}
       ref=${place}
-      onScroll=${scroll}
-      style=${height && { "--most-height": height }}
+      onScroll=${(/** @type {any} */ { currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+        scroll();
+        if (scrollHeight - scrollTop - clientHeight < NEAR) props.onEnd?.();
+      }}
+      style=${{ "--most-height": height ?? HIGH }}
       tabindex="0"
       role="region"
       aria-label=${label ?? "Table"}

@@ -16,6 +16,8 @@ import diff_view from "../../console/design/diff_view.js" with { type: "text" };
 import components from "../../console/design/components.css" with { type: "text" };
 import gallery from "../../console/design/gallery.js" with { type: "text" };
 import icons from "../../console/design/icons.js" with { type: "text" };
+import listTable from "../../console/design/list.js" with { type: "text" };
+import order from "../../console/design/order.js" with { type: "text" };
 import overlays from "../../console/design/overlays.js" with { type: "text" };
 import parts from "../../console/design/parts.js" with { type: "text" };
 import table from "../../console/design/table.js" with { type: "text" };
@@ -55,6 +57,9 @@ import live from "../../console/live.js" with { type: "text" };
 import live_charts from "../../console/live_charts.js" with { type: "text" };
 import model_dialogs from "../../console/model_dialogs.js" with { type: "text" };
 import model_form from "../../console/model_form.js" with { type: "text" };
+import live_history from "../../console/live_history.js" with { type: "text" };
+import live_list from "../../console/live_list.js" with { type: "text" };
+import live_query from "../../console/live_query.js" with { type: "text" };
 import model_names from "../../console/model_names.js" with { type: "text" };
 import models from "../../console/models.js" with { type: "text" };
 import other_clients from "../../console/other_clients.js" with { type: "text" };
@@ -74,6 +79,8 @@ import request_code from "../../console/request_code.js" with { type: "text" };
 import markdown from "../../console/design/markdown.js" with { type: "text" };
 import session from "../../console/session.js" with { type: "text" };
 import session_content from "../../console/session_content.js" with { type: "text" };
+import session_fetch from "../../console/session_fetch.js" with { type: "text" };
+import session_steps from "../../console/session_steps.js" with { type: "text" };
 import session_words from "../../console/session_words.js" with { type: "text" };
 import sessions from "../../console/sessions.js" with { type: "text" };
 import sessionStyle from "../../console/sessions.css" with { type: "text" };
@@ -87,6 +94,7 @@ import setup_files from "../../console/setup_files.js" with { type: "text" };
 import setup_first from "../../console/setup_first.js" with { type: "text" };
 import setup_models from "../../console/setup_models.js" with { type: "text" };
 import setup_sources from "../../console/setup_sources.js" with { type: "text" };
+import show_change from "../../console/show_change.js" with { type: "text" };
 import show_text from "../../console/show_text.js" with { type: "text" };
 import streams from "../../console/streams.js" with { type: "text" };
 import source_forms from "../../console/source_forms.js" with { type: "text" };
@@ -136,6 +144,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   "design/gallery": gallery,
   "design/icons": icons,
   "design/markdown": markdown,
+  "design/list": listTable,
+  "design/order": order,
   "design/overlays": overlays,
   "design/parts": parts,
   "design/table": table,
@@ -174,6 +184,9 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   live_charts,
   model_dialogs,
   model_form,
+  live_history,
+  live_list,
+  live_query,
   model_names,
   models,
   other_clients,
@@ -191,6 +204,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   request_code,
   session,
   session_content,
+  session_fetch,
+  session_steps,
   session_words,
   sessions,
   review,
@@ -203,6 +218,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   setup_first,
   setup_models,
   setup_sources,
+  show_change,
   show_text,
   source_forms,
   streams,

@@ -25,7 +25,7 @@ export async function conversations(
   return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
 }
 
-/** `?id=`: one conversation with its turns, and which of them missed the cache. */
+/** `?id=`, also that of one of its requests: one conversation with its turns, and which of them missed the cache. */
 export async function conversation(
   { gateway: { observe: { conversations, captures }, hide }, url }: RequestContext,
 ): Promise<Response> {

@@ -23,6 +23,11 @@ export const COUNTS = [
   "relaxations",
   "unpriced",
   "estimated",
+  // The kinds of errors. Together they are all of them.
+  "rejected",
+  "rateLimited",
+  "closed",
+  "failed",
 ] as const;
 export type CountName = typeof COUNTS[number];
 
@@ -66,6 +71,9 @@ export const OTHER = "other";
 const LONGEST_NAME = 64;
 const CONTROLS = /\p{Cc}/gu;
 
+/** The statuses of a request over a limit, and of one whose client went away. */
+const [TOO_MANY, CLOSED] = [429, 499];
+
 /** The beginning of the gateway's notes about relaxations. */
 const RELAXED = "relaxed ";
 
@@ -102,6 +110,7 @@ export function sumsOf({ status, durationMs, firstEventMs, usage, cost, error, n
     relaxations: notes.filter((note) => note.startsWith(RELAXED)).length,
     unpriced: pico === undefined ? 1 : 0,
     estimated: estimated ? 1 : 0,
+    ...kindOf(status),
     pico: pico ?? 0n,
     duration: new Map(),
     firstEvent: new Map(),
@@ -109,6 +118,16 @@ export function sumsOf({ status, durationMs, firstEventMs, usage, cost, error, n
   observe(sums.duration, durationMs);
   if (firstEventMs !== undefined) observe(sums.firstEvent, firstEventMs);
   return sums;
+}
+
+function kindOf(status: number): Pick<Sums, "rejected" | "rateLimited" | "closed" | "failed"> {
+  const is = (isSo: boolean) => isSo ? 1 : 0;
+  return {
+    rejected: is(status >= 400 && status < 500 && status !== TOO_MANY && status !== CLOSED),
+    rateLimited: is(status === TOO_MANY),
+    closed: is(status === CLOSED),
+    failed: is(status >= 500),
+  };
 }
 
 export function noSums(): Sums {
