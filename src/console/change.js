@@ -243,10 +243,8 @@ export function LastChange({ onDone }) {
   return html`
     ${waits && html`
       <p class="notice" role="status">
-        The file has changes that the gateway does not use yet. ${waits.replace(
-          /\.$/,
-          "",
-        )}. Restart the gateway to use them.
+        The gateway is not using the latest version of its file. ${waits.replace(/\.$/, "")}.
+        ${" "}${!waits.includes("errors") && "Restart the gateway to use it."}
       </p>
     `}
     ${shown && html`
