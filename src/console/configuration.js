@@ -83,7 +83,7 @@ export const configuration = {
       const isOpen = file?.text !== undefined && file.why === undefined;
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
-      source.textContent = file?.source ?? "";
+      source.textContent = (file?.source ?? "").replace(/^"(.*)"$/, "$1");
       drawWhy(why, file);
       whole.hidden = file?.text === undefined;
       former.hidden = file?.former === undefined;

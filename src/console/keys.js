@@ -61,7 +61,7 @@ async function refresh() {
 /** @type {import("./design/table.js").Column<Key>[]} */
 const COLUMNS = [
   { id: "name", title: "Key", isHead: true, wide: true, hint: ({ name }) => name, view: ({ name }) => name },
-  { id: "uses", title: "May use", isTall: true, view: mayUse },
+  { id: "uses", title: "May use", isTall: true, grows: true, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
   { id: "team", title: "Team", roomy: true, view: ({ team }) => team },
   {
@@ -183,7 +183,7 @@ function captionOf({ keys, usageDays }) {
 
 /** @param {{ own: Key }} props */
 function Actions({ own }) {
-  if (!own.isStored || answer.value?.why !== undefined) return html`<span class="dim">in the configuration</span>`;
+  if (!own.isStored || answer.value?.why !== undefined) return html`<a href="#configuration">in the configuration</a>`;
   const open = (/** @type {Asked} */ one) => () => asked.value = one;
   return html`
     <span class="row-actions">

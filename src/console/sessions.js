@@ -8,7 +8,7 @@ import { ask, count, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { SessionPage, toolsInWords } from "./session.js";
-import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
+import { ago, exactly, inDollars, inPercent, inShort, inTime, programIn } from "./words.js";
 
 const EVERY_MS = 3_000;
 
@@ -55,7 +55,7 @@ const COLUMNS = [
     wide: true,
     sortBy: ({ client }) => client,
     hint: ({ client }) => client,
-    view: ({ client }) => client,
+    view: ({ client }) => programIn(client),
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
   {
@@ -101,6 +101,7 @@ const COLUMNS = [
     id: "input",
     title: "Input",
     isNumber: true,
+    hiddenAtFirst: true,
     sortBy: ({ inputTokens }) => inputTokens,
     hint: ({ inputTokens }) => `${count(inputTokens)} tokens`,
     view: ({ inputTokens }) => inShort(inputTokens),

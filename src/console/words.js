@@ -24,6 +24,11 @@ export function inDollars(dollars) {
   return `$${Number(value.toPrecision(2)).toFixed(Math.min(6, 1 - Math.floor(Math.log10(value))))}`;
 }
 
+/** A client's program and version, without the rest of what it says about itself. @param {string | undefined} client */
+export function programIn(client) {
+  return client?.match(/^\S+\/\d\S*/)?.[0] ?? client;
+}
+
 /** @param {number} part @param {number} whole */
 export function inPercent(part, whole) {
   if (whole === 0) return "–";

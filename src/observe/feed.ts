@@ -106,8 +106,8 @@ export class Feed {
 
 /** A client may name both its session and an agent within that: they are two conversations. */
 function sessionIn(headers: Headers, names: readonly string[]): string | undefined {
-  const found = names.flatMap((name) => headers.get(name) ?? []);
-  return found.length > 0 ? found.join(" ").slice(0, LONGEST_NAME) : undefined;
+  const found = new Set(names.flatMap((name) => headers.get(name) ?? []));
+  return found.size > 0 ? [...found].join(" ").slice(0, LONGEST_NAME) : undefined;
 }
 
 function withoutCause({ cause: _, ...rest }: LogEntry): Omit<LogEntry, "cause"> {

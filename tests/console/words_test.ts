@@ -4,7 +4,7 @@ import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
 import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
-import { ago, inDollars, inPercent, inShort, inTime } from "../../src/console/words.js";
+import { ago, inDollars, inPercent, inShort, inTime, programIn } from "../../src/console/words.js";
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
   assertEquals([undefined, 0, 999.4, 1_234, 61_000].map(inTime), ["–", "0 ms", "999 ms", "1.23 s", "1 min 1 s"]);
@@ -51,7 +51,11 @@ Deno.test("console: all words have to fit a request, and one condition of each f
       ["lane:none", false],
     ] as const
   ) assertEquals(matcherOf(text)(entry), fits, text);
-  assertEquals(valuesOf([entry, entry, { ...entry, status: undefined }], "status", 2), [["429", 2], ["error", 2]]);
+  assertEquals(valuesOf([entry, entry, { ...entry, status: undefined }], "status", 3), [
+    ["error", 2],
+    ["running", 1],
+    ["429", 2],
+  ]);
 });
 
 Deno.test("console: JSON as lines says where each value ends, and cuts what is too long or too deep", () => {
@@ -131,4 +135,14 @@ Deno.test("console: the choices of usage stand in the address, whatever somebody
 Deno.test("console: a change is said in percent, if there is anything to compare with", () => {
   assertEquals([changeOf(15, 10), changeOf(5, 10), changeOf(10, 10)], ["+50 %", "−50 %", "±0 %"]);
   assertEquals([changeOf(5, 0), changeOf(null, 5), changeOf(5, undefined)], [undefined, undefined, undefined]);
+});
+
+Deno.test("console: a client is named without the rest of what it says about itself", () => {
+  const names = [
+    "claude-cli/2.1.329 (external, cli)",
+    "opencode/1.18.33 ai-sdk/3.0.92",
+    "OpenAI/Python 2.8.0",
+    undefined,
+  ];
+  assertEquals(names.map(programIn), ["claude-cli/2.1.329", "opencode/1.18.33", "OpenAI/Python 2.8.0", undefined]);
 });

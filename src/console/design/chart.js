@@ -182,7 +182,7 @@ function optionsOf(UPlot, latest, width, onTip) {
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: quiet, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   const words = (/** @type {any} */ _, /** @type {number[]} */ values) =>
-    values.map((value) => latest.current.inWords(value));
+    values.map((value) => shortened(latest.current.inWords(value)));
   const lineOf = (/** @type {Series} */ { name, isBad }, /** @type {number} */ index) => {
     const stroke = colorOf(isBad ? "bad" : `series-${index + 1}`);
     const points = { show: false };
@@ -190,9 +190,16 @@ function optionsOf(UPlot, latest, width, onTip) {
     const fill = index === 0 ? faint(stroke) : undefined;
     // A long step without requests has no duration, and is no reason to end a line.
     if (stepMs > 0) {
-      return { label: name, stroke, width: 1.75, fill, points: { size: 4, fill: stroke }, spanGaps: true };
+      return {
+        label: name,
+        stroke,
+        width: 1.75,
+        fill,
+        points: { size: 4, fill: stroke, filter: alone },
+        spanGaps: true,
+      };
     }
-    return { label: name, stroke, width: 1.75, fill, points };
+    return { label: name, stroke, width: 1.75, fill, points: { show: false, size: 4, fill: stroke, filter: alone } };
   };
   const lines = series.map(lineOf);
   const earlier = { label: BEFORE, stroke: quiet, width: 1.25, dash: [4, 4], points: { show: false } };
@@ -205,7 +212,7 @@ function optionsOf(UPlot, latest, width, onTip) {
   return {
     width,
     height: HEIGHT,
-    padding: [10, 10, 0, 0],
+    padding: [10, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: onRange !== undefined, y: false, setScale: false } },
     scales: {
@@ -255,6 +262,24 @@ function clocks(_, seconds, __, ___, step) {
     const exact = step < 60 ? /** @type {const} */ ("2-digit") : undefined;
     return date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: exact });
   });
+}
+
+/** A value at an axis, where zeros after the point say nothing: "10 s". Money keeps its cents. @param {string} words */
+function shortened(words) {
+  return words.startsWith("$") ? words : words.replace(/(\d)\.0+(?!\d)/, "$1");
+}
+
+/**
+ * The values between two gaps, which no line shows.
+ * @param {any} plot
+ * @param {number} at
+ * @param {boolean} areAllShown
+ */
+function alone({ data }, at, areAllShown) {
+  if (areAllShown) return undefined;
+  const values = data[at];
+  const isGap = (/** @type {number} */ index) => values[index] === null || values[index] === undefined;
+  return [...values.keys()].filter((index) => !isGap(index) && isGap(index - 1) && isGap(index + 1));
 }
 
 /** @param {Date} date */

@@ -69,8 +69,8 @@ const SOURCES = [
   },
   async () => {
     const { ended, isRecorded } = await ask("live?feed=&since=0");
-    return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, model, status }) => ({
-      title: [id, model, status].filter(Boolean).join(" "),
+    return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, time, model, key, status }) => ({
+      title: [new Date(time).toLocaleTimeString("en-GB"), model, key, status, id].filter(Boolean).join(" "),
       kind: "Request",
       icon: "activity",
       href: isRecorded ? `#inspect?${encodeURIComponent(id)}` : `#live?${encodeURIComponent(id)}`,
