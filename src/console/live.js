@@ -72,7 +72,11 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target }) => html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${target}`,
+    view: ({ model, target, path }) =>
+      html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${
+        target ??
+          (!model && html`<span class="dim">${path}</span>`)
+      }`,
   },
   {
     id: "client",

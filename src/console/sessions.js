@@ -193,7 +193,18 @@ function ListPage() {
     });
   }, [value, words.value]);
   if (!value) return html`<${Page} title="Sessions" />`;
-  const about = value.isRecorded ? undefined : "Requests are not recorded, so that sessions have no content.";
+  if (!value.isKept) {
+    return html`
+      <${Page} title="Sessions">
+        <${Card}>
+          <${Nothing} list=${value} />
+          <//>
+          <//>
+    `;
+  }
+  const about = value.isRecorded
+    ? undefined
+    : "Requests are not recorded, so sessions are shown without their content.";
   return html`
     <${Page} title="Sessions" about=${about}>
       <div class="toolbar">
