@@ -8,10 +8,11 @@ import { ago, inDollars, inPercent, inShort, inTime, programIn } from "../../src
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
   assertEquals([undefined, 0, 999.4, 1_234, 61_000].map(inTime), ["–", "0 ms", "999 ms", "1.23 s", "1 min 1 s"]);
-  assertEquals([0, 950, 12_345, 4_567_890].map(inShort), ["0", "950", "12.3K", "4.57M"]);
-  assertEquals([undefined, "0", 0.00000123, 0.0042, "0.1", 12.345, 12_345].map(inDollars), [
+  assertEquals([0, 950, 1_234, 12_345, 4_567_890].map(inShort), ["0", "950", "1,234", "12.3K", "4.57M"]);
+  assertEquals([undefined, "0", 0.00000008, 0.00000123, 0.0042, "0.1", 12.345, 12_345].map(inDollars), [
     "–",
     "$0",
+    "<$0.000001",
     "$0.000001",
     "$0.0042",
     "$0.10",
