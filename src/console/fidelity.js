@@ -180,7 +180,7 @@ function Fields({ title, where, rows }) {
 function Words({ is, words }) {
   const text = words.replaceAll("**", "");
   const tone = TONES.get(is);
-  if (!text.includes("`") && text.length < 40) return html`<${Badge} tone=${tone}>${text}<//>`;
   const parts = text.split("`").map((part, index) => index % 2 ? html`<code>${part}</code>` : part);
+  if (text.length < 40) return html`<${Badge} tone=${tone}>${parts}<//>`;
   return html`<span class=${tone === "warn" || tone === "bad" ? `tone-${tone}` : ""}>${parts}</span>`;
 }

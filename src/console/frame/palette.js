@@ -3,6 +3,7 @@
 /** The search over everything: pages, requests, sessions, models, keys, upstreams and settings. */
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
+import { latestFirst } from "../entries.js";
 import { Icon } from "../design/parts.js";
 import { setTheme } from "./choices.js";
 import { PAGES } from "./pages.js";
@@ -90,7 +91,7 @@ const SOURCES = [
   },
   async () => {
     const { ended, isRecorded } = await ask("live?feed=&since=0");
-    return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, time, model, key, status }) => ({
+    return latestFirst(ended).map((/** @type {import("../entries.js").Entry} */ { id, time, model, key, status }) => ({
       title: [new Date(time).toLocaleTimeString("en-GB"), model, key, status, id].filter(Boolean).join(" "),
       kind: "Request",
       icon: "activity",
