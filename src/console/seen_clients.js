@@ -33,6 +33,7 @@ const COLUMNS = [
     id: "requests",
     title: "Requests",
     isNumber: true,
+    roomy: true,
     sortBy: ({ requests }) => requests,
     view: ({ requests }) => count(requests),
   },
@@ -47,6 +48,7 @@ const COLUMNS = [
   {
     id: "latest",
     title: "Latest",
+    isNumber: true,
     sortBy: ({ latest }) => latest,
     hint: ({ latest }) => exactly(latest),
     view: ({ latest }) => ago(latest),
