@@ -1,8 +1,6 @@
 // @ts-check
 /** The requests that the pages know: those that ended, in the order of their arrival, and their sums for the charts. */
 
-import { programIn } from "./words.js";
-
 /**
  * @typedef {{ number?: number, feed?: string, id: string, time: string, path: string, key?: string, lane?: string,
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
@@ -18,8 +16,6 @@ import { programIn } from "./words.js";
  *   durations: number[], firstEvents: number[] }} Sums
  *
  * The sums of the requests that ended in one stretch of time.
- *
- * @typedef {{ program: string, key: string, models: Set<string>, requests: number, errors: number, latest: string }} Seen
  */
 
 /** How many that ended are kept. */
@@ -155,24 +151,4 @@ export function latestFirst(entries) {
 export function quantile(values, share) {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
-
-/**
- * One row for each program with each key, the latest first.
- * @param {readonly Entry[]} entries in the order in which they ended
- */
-export function seenIn(entries) {
-  /** @type {Map<string, Seen>} */
-  const seen = new Map();
-  for (const { client, key = "", model, status = 0, time } of entries.toReversed()) {
-    const program = programIn(client);
-    if (!program) continue;
-    const id = JSON.stringify([program, key]);
-    const one = seen.get(id) ?? { program, key, models: new Set(), requests: 0, errors: 0, latest: time };
-    one.requests++;
-    if (status >= 400) one.errors++;
-    else if (model !== undefined) one.models.add(model);
-    seen.set(id, one);
-  }
-  return [...seen.values()];
 }

@@ -3,7 +3,6 @@
 /** The guide: from nothing to a client that works. Each of its steps is a page of its own, and can be left and repeated. */
 import { h, queryInAddress } from "./dom.js";
 import { draft, openWith, reached, readSetup, workingModels } from "./setup_api.js";
-import { showSeen } from "./seen_clients.js";
 import { clientStep } from "./setup_clients.js";
 import { codeForm } from "./setup_code.js";
 import { filesStep } from "./setup_files.js";
@@ -75,14 +74,7 @@ export const setup = {
 /** The step that connects clients, as the page that lists them. */
 export const clients = {
   /** @param {HTMLElement} main */
-  open(main) {
-    const opened = openStep(main, { .../** @type {Step} */ (STEPS.client), title: "Clients" });
-    const seen = h("div");
-    main.querySelector(".page")?.append(seen);
-    // They are read once: the page may be open for long, and Live follows what they do.
-    void showSeen(seen).catch(() => {});
-    return opened;
-  },
+  open: (main) => openStep(main, { .../** @type {Step} */ (STEPS.client), title: "Clients" }),
 };
 
 /**

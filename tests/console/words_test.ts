@@ -3,7 +3,6 @@ import { assertEquals } from "@std/assert";
 import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
-import { seenIn } from "../../src/console/entries.js";
 import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
 import { ago, inDollars, inPercent, inShort, inTime, programIn } from "../../src/console/words.js";
 
@@ -147,31 +146,4 @@ Deno.test("console: a client is named without the rest of what it says about its
     undefined,
   ];
   assertEquals(names.map(programIn), ["claude-cli/2.1.329", "opencode/1.18.33", "OpenAI/Python 2.8.0", undefined]);
-});
-
-Deno.test("console: a client is one row with each of its keys, with the models that answered it", () => {
-  const entry = {
-    id: "1",
-    time: "2027-01-01",
-    path: "/",
-    status: 200,
-    model: "glm",
-    key: "anna",
-    client: "cli/1.0 (x)",
-  };
-  const rows = seenIn([
-    entry,
-    { ...entry, client: "cli/1.0", time: "2027-01-02", model: "kimi" },
-    { ...entry, key: "ben", status: 404, model: "none" },
-    { ...entry, client: undefined },
-  ]);
-  assertEquals(
-    rows.map((
-      { program, key, models, requests, errors, latest },
-    ) => [program, key, [...models], requests, errors, latest]),
-    [
-      ["cli/1.0", "ben", [], 1, 1, "2027-01-01"],
-      ["cli/1.0", "anna", ["kimi", "glm"], 2, 0, "2027-01-02"],
-    ],
-  );
 });

@@ -1,20 +1,19 @@
 // @ts-check
 /// <reference lib="dom" />
-/** The search over everything: pages, requests, sessions, models, keys, upstreams and settings. */
+/** The search over everything: pages, requests, models, keys and upstreams. */
 import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
 import { latestFirst } from "../entries.js";
 import { Icon } from "../design/parts.js";
 import { setTheme } from "./choices.js";
 import { PAGES } from "./pages.js";
-import { programIn } from "../words.js";
 
 /** @typedef {{ title: string, kind: string, icon: string, href?: string, run?(): void }} Found */
 
 /** How many of each kind are listed. */
 const MOST_FOUND = 6;
 /** The kinds of things, in the order in which they are listed. */
-const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Session", "Setting", "Request"];
+const KINDS = ["Page", "Action", "Model", "Upstream", "Key", "Request"];
 /** The kinds that are listed before anything is written. */
 const KINDS_AT_FIRST = new Set(["Page", "Action"]);
 
@@ -67,26 +66,6 @@ const SOURCES = [
       kind: "Key",
       icon: "key-round",
       href: `#live?${encodeURIComponent(`key:${name}`)}`,
-    }));
-  },
-  async () => {
-    const { data } = await ask("sessions");
-    return data.filter((/** @type {{ name?: string }} */ { name }) => name !== undefined).map((
-      /** @type {import("../sessions.js").Session} */ { id, name, client, key },
-    ) => ({
-      title: [programIn(client), key, name].filter(Boolean).join(" "),
-      kind: "Session",
-      icon: "messages-square",
-      href: `#sessions?${encodeURIComponent(id)}`,
-    }));
-  },
-  async () => {
-    const { names } = await ask(`configuration/schema?path=${encodeURIComponent("[]")}`);
-    return names.map((/** @type {{ name: string, description?: string }} */ { name, description }) => ({
-      title: [name, description].filter(Boolean).join(": "),
-      kind: "Setting",
-      icon: "settings-2",
-      href: "#configuration",
     }));
   },
   async () => {
@@ -166,12 +145,12 @@ function OpenPalette() {
         <input
           type="text"
           role="combobox"
-          aria-label="Search pages, requests, sessions, models, keys, upstreams and settings"
+          aria-label="Search pages, requests, models, keys and upstreams"
           aria-expanded="true"
           aria-controls="found"
           aria-activedescendant=${found.length > 0 ? `found-${at}` : undefined}
           autocomplete="off"
-          placeholder="Pages, requests, models, keys, settings …"
+          placeholder="Pages, requests, models, keys …"
           autofocus
           value=${text}
           onInput=${(/** @type {any} */ { currentTarget }) => (setText(currentTarget.value), setAt(0))}

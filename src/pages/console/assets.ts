@@ -67,7 +67,6 @@ import source_forms from "../../console/source_forms.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import suggestions from "../../console/suggestions.js" with { type: "text" };
 import switches from "../../console/switches.js" with { type: "text" };
-import seen_clients from "../../console/seen_clients.js" with { type: "text" };
 import teams from "../../console/teams.js" with { type: "text" };
 import theme from "../../console/theme.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
@@ -132,7 +131,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   session_words,
   sessions,
   review,
-  seen_clients,
   setup,
   setup_api,
   setup_clients,
