@@ -61,7 +61,7 @@ async function refresh() {
 /** @type {import("./design/table.js").Column<Key>[]} */
 const COLUMNS = [
   { id: "name", title: "Key", isHead: true, wide: true, hint: ({ name }) => name, view: ({ name }) => name },
-  { id: "uses", title: "May use", isTall: true, grows: true, view: mayUse },
+  { id: "uses", title: "May use", isTall: true, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
   { id: "team", title: "Team", roomy: true, view: ({ team }) => team },
   {

@@ -10,7 +10,7 @@ import { columnsOf, Entries, latestFirst } from "./entries.js";
 import { factsIn } from "./facts.js";
 import { FIELDS, filterText, matcherOf, parseFilter, valuesOf } from "./filter.js";
 import { LiveCharts } from "./live_charts.js";
-import { exactly, inDollars, inTime, programIn } from "./words.js";
+import { exactly, inDollars, inTime } from "./words.js";
 
 const EVERY_MS = 1_000;
 /** How many values of a field are offered as filters. */
@@ -72,11 +72,7 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target, path }) =>
-      html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${
-        target ??
-          (!model && html`<span class="dim">${path}</span>`)
-      }`,
+    view: ({ model, target }) => html`${model}${model && target && html`<span class="dim">${" → "}</span>`}${target}`,
   },
   {
     id: "client",
@@ -84,7 +80,7 @@ const COLUMNS = [
     wide: true,
     sortBy: ({ client }) => client,
     hint: ({ client }) => client,
-    view: ({ client }) => programIn(client),
+    view: ({ client }) => client,
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
   { id: "lane", title: "Lane", hiddenAtFirst: true, sortBy: ({ lane }) => lane, view: ({ lane }) => lane },
@@ -301,7 +297,7 @@ function Status({ entry: { status, error } }) {
 
 /** @param {{ entry: Entry }} props */
 function Details({ entry }) {
-  const { id, notes = [], status } = entry;
+  const { id, notes = [] } = entry;
   return html`
     <${Dialog} kind="sheet" title=${`Request ${id}`} onClose=${() => chosen.value = undefined}>
       ${isRecorded.value &&
@@ -312,9 +308,7 @@ function Details({ entry }) {
           <dd key=${name}>${text}</dd>
         `
       )}</dl>
-      <h3>${notes.length > 0
-        ? "What was dropped, clamped or changed"
-        : status !== undefined && "Nothing was dropped, clamped or changed"}</h3>
+      <h3>${notes.length > 0 ? "What was dropped, clamped or changed" : "Nothing was dropped, clamped or changed"}</h3>
       <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
     <//>
   `;

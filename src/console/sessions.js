@@ -8,7 +8,7 @@ import { ask, count, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { SessionPage, toolsInWords } from "./session.js";
-import { ago, exactly, inDollars, inPercent, inShort, inTime, programIn } from "./words.js";
+import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
 
 const EVERY_MS = 3_000;
 
@@ -55,7 +55,7 @@ const COLUMNS = [
     wide: true,
     sortBy: ({ client }) => client,
     hint: ({ client }) => client,
-    view: ({ client }) => programIn(client),
+    view: ({ client }) => client,
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
   {
@@ -101,7 +101,6 @@ const COLUMNS = [
     id: "input",
     title: "Input",
     isNumber: true,
-    hiddenAtFirst: true,
     sortBy: ({ inputTokens }) => inputTokens,
     hint: ({ inputTokens }) => `${count(inputTokens)} tokens`,
     view: ({ inputTokens }) => inShort(inputTokens),
@@ -193,18 +192,7 @@ function ListPage() {
     });
   }, [value, words.value]);
   if (!value) return html`<${Page} title="Sessions" />`;
-  if (!value.isKept) {
-    return html`
-      <${Page} title="Sessions">
-        <${Card}>
-          <${Nothing} list=${value} />
-          <//>
-          <//>
-    `;
-  }
-  const about = value.isRecorded
-    ? undefined
-    : "Requests are not recorded, so sessions are shown without their content.";
+  const about = value.isRecorded ? undefined : "Requests are not recorded, so that sessions have no content.";
   return html`
     <${Page} title="Sessions" about=${about}>
       <div class="toolbar">

@@ -212,6 +212,7 @@ function optionsOf(UPlot, latest, width, onTip) {
   return {
     width,
     height: HEIGHT,
+    // The last label stands around its mark.
     padding: [10, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 7 }, drag: { x: onRange !== undefined, y: false, setScale: false } },
