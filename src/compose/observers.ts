@@ -12,6 +12,7 @@ import { createMeter, type Meter } from "../observe/meter.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import { auditFor } from "./audit.ts";
+import { countingProtocols } from "./usage.ts";
 import type { Keep } from "./kept_parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { World, WorldObservers } from "./world.ts";
@@ -135,8 +136,9 @@ interface HeldConversations {
 }
 
 /** The conversations of agents. Their code is loaded when the first request has ended, or when somebody reads them. */
-function conversationsFor(feed: Feed, { protocols }: Pick<Plugins, "protocols">, keep: Keep): ConversationsPart {
-  feed.sessionHeaders = [...new Set(protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))];
+function conversationsFor(feed: Feed, plugins: Pick<Plugins, "protocols">, keep: Keep): ConversationsPart {
+  feed.sessionHeaders = [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))];
+  const counting = countingProtocols(plugins);
   const held = keep("conversations", null, (): HeldConversations => ({ waiting: [] }));
   const load = async () => {
     const { Conversations } = await import("../observe/conversations.ts");
@@ -148,6 +150,7 @@ function conversationsFor(feed: Feed, { protocols }: Pick<Plugins, "protocols">,
   return {
     all,
     add(...one) {
+      if (counting.has(one[0].protocol ?? "")) return;
       if (held.loaded) return held.loaded.add(...one);
       held.waiting.push(one);
       void all();

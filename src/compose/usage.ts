@@ -43,16 +43,18 @@ interface Held {
   add?(entry: CountedEntry): void;
 }
 
+/** The names of the protocols that count tokens, which uses no model. */
+export function countingProtocols({ protocols }: Pick<Plugins, "protocols">): ReadonlySet<string> {
+  return new Set(protocols.filter(({ operation }) => operation === "countTokens").map(({ name }) => name));
+}
+
 /** `undefined` if the configuration does not want usage kept. */
 export function createUsageKeeper(wanted: Wanted, store: Store): UsageKeeper | undefined {
   const { config, plugins, now, pace, keep } = wanted;
   const { usage } = config;
   if (!usage) return undefined;
   const { retentionDays } = usage;
-  // Counting tokens does not use a model.
-  const counting = new Set(
-    plugins.protocols.filter(({ operation }) => operation === "countTokens").map(({ name }) => name),
-  );
+  const counting = countingProtocols(plugins);
   const held = keep("usage", usage, (): Held => ({ entries: [] }));
   const load = async () => {
     const { createUsageBook, rowOf } = await import("../state/usage_book.ts");

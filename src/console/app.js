@@ -138,7 +138,7 @@ function askForKey(reason) {
     h(
       "form",
       { class: "login", submit },
-      h("h1", {}, "Log in"),
+      h("h1", {}, "Log in to Laneway"),
       about,
       isSecureContext ? undefined : h("p", { class: "error" }, readable),
       h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),

@@ -43,7 +43,7 @@ export const configuration = {
     const found = h("ul", { class: "problems" });
     const verdict = h("p", { role: "status" });
     const changes = h("div");
-    const apply = h("button", { type: "button", disabled: true }, "Apply");
+    const apply = h("button", { type: "button", class: "button primary", disabled: true }, "Apply");
     const undo = h("button", { type: "button", disabled: true }, "Undo my changes");
     const former = h("button", { type: "button", hidden: true }, "Previous version");
     const bar = h("div", { class: "bar", hidden: true }, apply, undo, former);
@@ -86,7 +86,7 @@ export const configuration = {
       const isOpen = file?.text !== undefined && file.why === undefined;
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
-      source.textContent = file?.source ?? "";
+      source.textContent = (file?.source ?? "").replace(/^"(.*)"$/, "$1");
       drawWhy(why, file);
       whole.hidden = file?.text === undefined;
       former.hidden = file?.former === undefined;

@@ -14,14 +14,14 @@ const EVERY_MS = 60_000;
 
 /** The words for each kind of row, and how bad it is. @type {readonly [kind: string, words: string, tone: string][]} */
 const KINDS = [
-  ["carried", "carried unchanged", "good"],
-  ["mapped", "carried in another form", "good"],
-  ["answered", "done by the gateway itself", "info"],
-  ["idle", "left out; nothing is lost", "plain"],
-  ["dropped", "dropped, with a note", "warn"],
-  ["refused", "refused", "warn"],
-  ["failed", "failed", "bad"],
-  ["silent", "lost", "bad"],
+  ["carried", "Carried unchanged", "good"],
+  ["mapped", "Carried in another form", "good"],
+  ["answered", "Done by the gateway", "info"],
+  ["idle", "Left out, nothing is lost", "plain"],
+  ["dropped", "Dropped, with a note", "warn"],
+  ["refused", "Refused", "warn"],
+  ["failed", "Failed", "bad"],
+  ["silent", "Lost", "bad"],
 ];
 const TONES = new Map(KINDS.map(([kind, , tone]) => [kind, tone]));
 
@@ -97,7 +97,7 @@ function FidelityPage() {
           Show
           <select value=${kind.value} onChange=${(/** @type {any} */ { currentTarget }) =>
             kind.value = currentTarget.value}>
-            <option value="">all</option>
+            <option value="">All fields</option>
             ${KINDS.map(([value, words]) => html`<option key=${value} value=${value}>${words}</option>`)}
           </select>
         </label>
@@ -180,7 +180,7 @@ function Fields({ title, where, rows }) {
 function Words({ is, words }) {
   const text = words.replaceAll("**", "");
   const tone = TONES.get(is);
-  if (!text.includes("`") && text.length < 40) return html`<${Badge} tone=${tone}>${text}<//>`;
   const parts = text.split("`").map((part, index) => index % 2 ? html`<code>${part}</code>` : part);
+  if (text.length < 40) return html`<${Badge} tone=${tone}>${parts}<//>`;
   return html`<span class=${tone === "warn" || tone === "bad" ? `tone-${tone}` : ""}>${parts}</span>`;
 }

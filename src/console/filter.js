@@ -123,8 +123,10 @@ function isAt(entry, field, value) {
   return [own ?? ""].flat().some((one) => one.replaceAll('"', "") === value);
 }
 
+const isCode = (/** @type {string} */ value) => /^\d{3}$/.test(value);
+
 /**
- * The values of a field among requests, the most frequent first.
+ * The values of a field among requests, the most frequent first. Words such as "error" come before codes.
  * @param {readonly Entry[]} entries
  * @param {Field} field
  * @param {number} most
@@ -138,5 +140,7 @@ export function valuesOf(entries, field, most) {
       counts.set(value, (counts.get(value) ?? 0) + 1);
     }
   }
-  return [...counts].sort(([, one], [, other]) => other - one).slice(0, most);
+  return [...counts].sort(([one, times], [other, otherTimes]) =>
+    Number(isCode(one)) - Number(isCode(other)) || otherTimes - times
+  ).slice(0, most);
 }

@@ -83,7 +83,7 @@ export function BudgetFields({ budget }) {
     <${Input} label="Budget in dollars" name="dollars" ...${amount} defaultValue=${budget?.dollars} />
     <${Select} label="Budget period" name="period" values=${PERIODS} chosen=${budget?.period ?? "month"} />
     <${Select}
-      label="Models without a price, such as your own"
+      label="Models without a price"
       name="unpriced"
       values=${UNPRICED}
       chosen=${budget?.unpriced ?? "refuse"}

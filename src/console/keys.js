@@ -227,7 +227,9 @@ function captionOf({ keys, usageDays }) {
 
 /** @param {{ own: Key }} props */
 function Actions({ own }) {
-  if (!own.isStored || answer.value?.why !== undefined) return html`<span class="dim">in the configuration</span>`;
+  if (!own.isStored || answer.value?.why !== undefined) {
+    return html`<a class="roomy" href="#configuration">in the configuration</a>`;
+  }
   const open = (/** @type {Asked} */ one) => () => asked.value = one;
   return html`
     <span class="row-actions">

@@ -32,7 +32,9 @@ export function OneMessage({ message: { role, content, isSummary }, tools }) {
   if (role === "system") {
     return html`
       <${Folded} title="Instructions" preview=${previewOf(textIn(content))}>
-        <${Parts} parts=${content} tools=${tools} />
+        <div class="long" tabindex="0" role="region" aria-label="Instructions">
+          <${Parts} parts=${content} tools=${tools} />
+        </div>
         <//>
     `;
   }

@@ -120,9 +120,10 @@ function openStep(main, step, steps, code) {
     async refresh() {
       /** @type {Setup} */
       const now = last = await readSetup();
-      intro.hidden = !isGuide();
+      const isWelcome = isGuide() && step === STEPS.upstream;
+      intro.hidden = !isWelcome;
       draw();
-      if (isGuide() && intro.childElementCount === 0) intro.append(...introOf());
+      if (isWelcome && intro.childElementCount === 0) intro.append(...introOf());
       if (!opened) opened = await begin(place, step, now, { code, onDone });
       await opened.refresh?.(now);
     },

@@ -107,9 +107,8 @@ async function look(found, target, hooks) {
         : h(
           "p",
           {},
-          "No client that Laneway knows is installed here. Install one and ",
-          h("button", { type: "button", click: () => look(found, target, hooks) }, "look again"),
-          ", or copy the settings below.",
+          "No client that Laneway knows is installed here. Install one and look again, or copy the settings below. ",
+          h("button", { type: "button", click: () => look(found, target, hooks) }, "Look again"),
         ),
     );
   } catch (error) {

@@ -3,7 +3,7 @@
 /** The teams of keys: what each may spend together, and a form for a new one. */
 import { html, useState } from "./ui.js";
 import { Dialog } from "./design/overlays.js";
-import { Button, Card } from "./design/parts.js";
+import { Badge, Button, Card } from "./design/parts.js";
 import { DataTable } from "./design/table.js";
 import { count } from "./dom.js";
 import { BudgetFields, budgetIn, Input } from "./key_form.js";
@@ -12,14 +12,20 @@ import { inDollars } from "./words.js";
 
 /** @typedef {import("./keys.js").Answer} Answer */
 /** @typedef {import("./keys.js").Left} Left */
-/** @typedef {{ team: string, keys: number, requests: number, tokens: number, left?: Left }} Team */
+/** @typedef {{ team: string, keys: number, requests: number, tokens: number, dollars: number, left?: Left }} Team */
 
-/** Tells how much is left of a budget, such as "$4.20 of $5.00 left (day 2026-11-29)". @param {Partial<Left>} props */
-export function LeftOf({ left, dollars, period }) {
+/** @type {Record<string, string>} */
+const PERIODS = { day: "today", week: "this week", month: "this month", total: "in all" };
+
+/** Tells how much is left of a budget, such as "$4.20 of $5.00 left today". @param {Partial<Left>} props */
+export function LeftOf({ left, dollars, period = "" }) {
   if (left === undefined) return undefined;
-  return html`<span title=${`$${left} of $${dollars}`}>${inDollars(left)} of ${
-    inDollars(dollars)
-  } left (${period})</span>`;
+  const [kind = ""] = period.split(" ");
+  const words = `${inDollars(left)} of ${inDollars(dollars)} left ${PERIODS[kind] ?? kind}`;
+  const hint = `$${left} of $${dollars} (${period})`;
+  return Number(left) > 0
+    ? html`<span title=${hint}>${words}</span>`
+    : html`<span title=${hint}><${Badge} tone="bad">used up ${PERIODS[kind] ?? kind}<//></span>`;
 }
 
 /** @param {Answer} answer */
@@ -27,10 +33,10 @@ export function Teams({ teams, keys, budgets, usageDays }) {
   if (teams.length === 0) return undefined;
   const items = teams.map((team) => {
     const own = keys.filter((key) => key.team === team);
-    const sum = (/** @type {"requests" | "tokens"} */ what) =>
-      own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0);
+    const sum = (/** @type {"requests" | "tokens" | "dollars"} */ what) =>
+      own.reduce((all, { used }) => all + Number(used?.[what] ?? 0), 0);
     const left = budgets.find(({ budget }) => budget === `team:${team}`);
-    return { team, keys: own.length, requests: sum("requests"), tokens: sum("tokens"), left };
+    return { team, keys: own.length, requests: sum("requests"), tokens: sum("tokens"), dollars: sum("dollars"), left };
   });
   /** @type {import("./design/table.js").Column<Team>[]} */
   const columns = [
@@ -52,7 +58,15 @@ export function Teams({ teams, keys, budgets, usageDays }) {
       sortBy: ({ tokens }) => tokens,
       view: ({ tokens }) => usageDays && count(tokens),
     },
-    { id: "budget", title: "Budget", isTall: true, view: ({ left }) => html`<${LeftOf} ...${left} />` },
+    {
+      id: "dollars",
+      title: "Cost",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ dollars }) => dollars,
+      view: ({ dollars }) => usageDays && inDollars(dollars),
+    },
+    { id: "budget", title: "Budget", view: ({ left }) => html`<${LeftOf} ...${left} />` },
   ];
   return html`
     <${Card} title="Teams" flush>

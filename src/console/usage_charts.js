@@ -58,7 +58,7 @@ export function Figures({ answer: { total, before } }) {
         inShort,
       )} />
       <${Stat} name="Notes" value=${inShort(notes)} more=${more(
-        `${inShort(relaxations)} relaxations`,
+        `${inShort(relaxations)} ${relaxations === 1 ? "relaxation" : "relaxations"}`,
         (sums) => sums.notes,
         inShort,
       )} />

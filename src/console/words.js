@@ -9,8 +9,9 @@ export function inTime(ms) {
   return `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1_000)} s`;
 }
 
-/** A number that fits a figure or an axis: 12.3k, 4.56M. @param {number} value */
+/** A number that fits a figure or an axis: 1,234, 12.3K, 4.56M. @param {number} value */
 export function inShort(value) {
+  if (Number.isInteger(value) && Math.abs(value) < 10_000) return value.toLocaleString("en");
   return new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(value);
 }
 
@@ -19,9 +20,15 @@ export function inDollars(dollars) {
   if (dollars === undefined || dollars === "") return "–";
   const value = Number(dollars);
   if (value === 0) return "$0";
+  if (value > 0 && value < 1e-6) return "<$0.000001";
   if (value >= 1_000) return `$${inShort(value)}`;
   if (value >= 0.1) return `$${value.toFixed(2)}`;
   return `$${Number(value.toPrecision(2)).toFixed(Math.min(6, 1 - Math.floor(Math.log10(value))))}`;
+}
+
+/** A client's program and version, without the rest of what it says about itself. @param {string | undefined} client */
+export function programIn(client) {
+  return client?.match(/^\S+\/\d\S*/)?.[0] ?? client;
 }
 
 /** @param {number} part @param {number} whole */

@@ -45,12 +45,18 @@ export class Feed {
   /** The headers in which clients name their session, if sessions are kept. */
   sessionHeaders: readonly string[] | undefined;
 
-  begin(id: string, request: RunningRequest, headers: Headers, team: string | undefined): void {
+  /** Begins before the caller is known, so that a refused request has its client, too. */
+  begin(id: string, request: RunningRequest, headers: Headers): void {
     const client = headers.get("user-agent")?.slice(0, LONGEST_NAME);
     const session = this.sessionHeaders ? sessionIn(headers, this.sessionHeaders) : undefined;
-    this.#running.set(id, { request, client, team, session });
+    this.#running.set(id, { request, client, team: undefined, session });
     // A request that never gets a line in the log must not stay for ever.
     if (this.#running.size > MOST_RUNNING) this.#dropOldest();
+  }
+
+  identify(id: string, team: string | undefined): void {
+    const running = this.#running.get(id);
+    if (running) running.team = team;
   }
 
   /** Requests of the console itself are left out. */
@@ -100,8 +106,8 @@ export class Feed {
 
 /** A client may name both its session and an agent within that: they are two conversations. */
 function sessionIn(headers: Headers, names: readonly string[]): string | undefined {
-  const found = names.flatMap((name) => headers.get(name) ?? []);
-  return found.length > 0 ? found.join(" ").slice(0, LONGEST_NAME) : undefined;
+  const found = new Set(names.flatMap((name) => headers.get(name) ?? []));
+  return found.size > 0 ? [...found].join(" ").slice(0, LONGEST_NAME) : undefined;
 }
 
 function withoutCause({ cause: _, ...rest }: LogEntry): Omit<LogEntry, "cause"> {

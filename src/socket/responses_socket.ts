@@ -199,7 +199,8 @@ export class ResponsesSocket implements OpenSocket {
     requestLog.atEnd(release);
     requestLog.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
-    gateway.observe.feed?.begin(context.id, requestLog, request.headers, caller.team);
+    gateway.observe.feed?.begin(context.id, requestLog, request.headers);
+    gateway.observe.feed?.identify(context.id, caller.team);
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {

@@ -396,6 +396,15 @@ Deno.test("console: what runs and what ended is shown, without content and witho
   assertEquals((await look(seen.next, "another process's")).ended.length, 1, "Its numbers say nothing here");
 });
 
+Deno.test("console: a refused request has the client that sent it", async () => {
+  const app = newApp({ config: KEYED });
+  const headers = { cookie: await cookieOf(app) };
+  const refused = await app.post(CHAT, chatBody(), { "x-api-key": "wrong", "user-agent": "agent/1.0" });
+  await refused.body?.cancel();
+  const { ended, running } = await (await app.get("/console/api/live", headers)).json();
+  assertEquals([running, ended[0].status, ended[0].client], [[], 401, "agent/1.0"]);
+});
+
 Deno.test("console: with false there is none", async () => {
   const app = newApp({ config: { ...CONFIG, console: false } });
   for (const path of ["/console", "/console/", "/console/api/live"]) {

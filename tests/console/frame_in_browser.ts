@@ -69,7 +69,7 @@ async function search(desk: Desk): Promise<void> {
   await page.getByRole("heading", { name: "Upstreams" }).waitFor();
   await page.keyboard.press("Control+k");
   await page.keyboard.type("req_ 200");
-  await page.getByRole("option", { name: /^req_\w+ model 200 Request$/ }).waitFor();
+  await page.getByRole("option", { name: /^[\d:]+ model ops 200 req_\w+ Request$/ }).waitFor();
   await input.fill("oss");
   await page.getByRole("option", { name: "oss/model Model" }).waitFor();
   await page.getByRole("option", { name: "oss/sandbox Model" }).waitFor();

@@ -49,7 +49,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   assertEquals(await statusWith(desk, key), 200);
   const row = page.getByRole("row", { name: NAME });
   await row.getByText("tokens per day: 5,000").waitFor();
-  await row.getByText("$2.50 of $2.50 left (").waitFor();
+  await row.getByText("$2.50 of $2.50 left this week").waitFor();
   assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys and teams · Laneway"]);
   await page.getByRole("button", { name: "Done" }).click();
   await page.reload();

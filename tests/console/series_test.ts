@@ -42,6 +42,16 @@ Deno.test("series: the console has each request by any of its names, also after 
   assertEquals(after.names.client, ["claude-cli", "opencode"]);
 });
 
+Deno.test("series: a cost that is not known is left out, also beside refused requests, which cost nothing", async () => {
+  const app = priced();
+  for (const model of ["model", "none"]) {
+    await (await app.post("/oss/v1/chat/completions", { ...chatBody(), model })).body?.cancel();
+  }
+  const { total } = await seriesOf(app, "range=1h");
+  await app.close();
+  assertEquals([total.requests, total.unpriced, total.dollars], [2, 1, undefined]);
+});
+
 Deno.test("series: they can be saved for a spreadsheet, in which no name becomes a formula", async () => {
   const app = priced();
   const body = { ...chatBody(), model: "=cmd,1" };

@@ -59,6 +59,14 @@ Deno.test("sessions: the turns of an agent are one row, with its tools", async (
   );
 });
 
+Deno.test("sessions: counting tokens is no turn", async () => {
+  const app = recorder();
+  await ask(app, [user("Look at a.ts")]);
+  const counted = await app.post("/oss/v1/messages/count_tokens", { model: "model", messages: [user("Hi")] }, SESSION);
+  assertEquals(counted.status, 200, await counted.text());
+  assertEquals((await only(app)).data.length, 1);
+});
+
 Deno.test("sessions: a client that names none is known by the beginning of its conversation", async () => {
   const app = recorder();
   await ask(app, [user("Look at a.ts")], {});

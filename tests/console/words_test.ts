@@ -12,15 +12,17 @@ import {
   inShort,
   inSpan,
   inTime,
+  programIn,
   settingInWords,
 } from "../../src/console/words.js";
 
 Deno.test("console: numbers have their units, and small ones keep digits that say something", () => {
   assertEquals([undefined, 0, 999.4, 1_234, 61_000].map(inTime), ["–", "0 ms", "999 ms", "1.23 s", "1 min 1 s"]);
-  assertEquals([0, 950, 12_345, 4_567_890].map(inShort), ["0", "950", "12.3K", "4.57M"]);
-  assertEquals([undefined, "0", 0.00000123, 0.0042, "0.1", 12.345, 12_345].map(inDollars), [
+  assertEquals([0, 950, 1_234, 12_345, 4_567_890].map(inShort), ["0", "950", "1,234", "12.3K", "4.57M"]);
+  assertEquals([undefined, "0", 0.00000008, 0.00000123, 0.0042, "0.1", 12.345, 12_345].map(inDollars), [
     "–",
     "$0",
+    "<$0.000001",
     "$0.000001",
     "$0.0042",
     "$0.10",
@@ -60,7 +62,11 @@ Deno.test("console: all words have to fit a request, and one condition of each f
       ["lane:none", false],
     ] as const
   ) assertEquals(matcherOf(text)(entry), fits, text);
-  assertEquals(valuesOf([entry, entry, { ...entry, status: undefined }], "status", 2), [["429", 2], ["error", 2]]);
+  assertEquals(valuesOf([entry, entry, { ...entry, status: undefined }], "status", 3), [
+    ["error", 2],
+    ["running", 1],
+    ["429", 2],
+  ]);
 });
 
 Deno.test("console: JSON as lines says where each value ends, and cuts what is too long or too deep", () => {
@@ -149,4 +155,14 @@ Deno.test("words: how long something lasts, how large it is, and the name of a s
   assertEquals(inPercent(1, 100_000), "< 0.1 %");
   assertEquals(settingInWords(["keys", "#", "budget"]), "keys[].budget");
   assertEquals(settingInWords(["upstreams", "*", "relax"]), "upstreams.<name>.relax");
+});
+
+Deno.test("console: a client is named without the rest of what it says about itself", () => {
+  const names = [
+    "claude-cli/2.1.329 (external, cli)",
+    "opencode/1.18.33 ai-sdk/3.0.92",
+    "OpenAI/Python 2.8.0",
+    undefined,
+  ];
+  assertEquals(names.map(programIn), ["claude-cli/2.1.329", "opencode/1.18.33", "OpenAI/Python 2.8.0", undefined]);
 });

@@ -3,6 +3,7 @@
 /** The search over everything: pages, requests, sessions, models, keys, upstreams and settings. */
 import { html, signal, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../ui.js";
 import { ask } from "../dom.js";
+import { latestFirst } from "../entries.js";
 import { Icon } from "../design/parts.js";
 import { ago, settingInWords } from "../words.js";
 import { setTheme } from "./choices.js";
@@ -93,8 +94,8 @@ const SOURCES = [
   },
   async () => {
     const { ended, isRecorded } = await ask("live?feed=&since=0");
-    return ended.toReversed().map((/** @type {import("../entries.js").Entry} */ { id, model, status }) => ({
-      title: [id, model, status].filter(Boolean).join(" "),
+    return latestFirst(ended).map((/** @type {import("../entries.js").Entry} */ { id, time, model, key, status }) => ({
+      title: [new Date(time).toLocaleTimeString("en-GB"), model, key, status, id].filter(Boolean).join(" "),
       kind: "Request",
       icon: "activity",
       href: isRecorded ? `#inspect?${encodeURIComponent(id)}` : `#live?${encodeURIComponent(id)}`,

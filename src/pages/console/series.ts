@@ -140,7 +140,7 @@ function totalsOf(sums: Sums) {
   return {
     ...Object.fromEntries(COUNTS.map((name) => [name, sums[name]])),
     // An unknown amount is left out instead of being reported as 0.
-    ...(unpriced < requests && { dollars: formatDollars(pico) }),
+    ...(requests > 0 && (unpriced === 0 || pico > 0n) && { dollars: formatDollars(pico) }),
     durationMs: durationsOf(duration),
     firstEventMs: { ...durationsOf(firstEvent), requests: countIn(firstEvent) },
   };
