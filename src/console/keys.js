@@ -7,7 +7,7 @@ import { Dialog, toast } from "./design/overlays.js";
 import { ask, count, order, queryInAddress } from "./dom.js";
 import { Revoke, Rotate, Secret } from "./key_dialogs.js";
 import { ListTable } from "./design/list.js";
-import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
 import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
