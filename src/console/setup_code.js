@@ -43,7 +43,7 @@ export function codeForm(onOpen, reason = "") {
       "These pages write files and start programs on this machine, so they open only for the person who started the " +
         "gateway. The code is in the terminal where it runs, in a line such as:",
     ),
-    h("pre", { class: "code" }, "Laneway: set up with the one-time code ABCD-1234 at http://…"),
+    h("pre", { class: "code" }, "Laneway: set up with the one-time code ABCD-1234 …"),
     h("div", { class: "bar" }, h("label", {}, "One-time code", input), button),
     problem,
     h(

@@ -17,7 +17,7 @@ async function open({ page, url }: Desk, name: string): Promise<void> {
 
 async function drawn(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
-  await page.locator("main :is(button, a, input, textarea)").first().waitFor();
+  await page.locator("main :is(button, a, input, textarea, .empty)").first().waitFor();
 }
 
 /** The innermost elements that make the page wider than its window. */

@@ -238,7 +238,7 @@ async function shared(desk: Desk): Promise<void> {
   await page.getByRole("button", { name: "As code" }).click();
   await page.getByText(`-H 'authorization: Bearer '"$LANEWAY_KEY"`).waitFor();
   await page.getByRole("tab", { name: "Python" }).click();
-  await page.getByText("client.chat.completions.create(").waitFor();
+  await page.getByText("client.messages.create(").waitFor();
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Close" }).click();
   const other = await page.context().newPage();
