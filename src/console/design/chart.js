@@ -225,7 +225,7 @@ function optionsOf(UPlot, latest, width, onTip) {
         ...axis,
         grid: { show: false },
         size: 26,
-        ...isDaily ? { splits: daysOf, values: dates } : { space: 50, values: clocks },
+        ...isDaily ? { splits: daysOf, values: dates } : { space: 50, incrs: BETWEEN, values: clocks },
       },
       { ...axis, size: 62, space: 30, values: words },
     ],
@@ -267,7 +267,7 @@ function clocks(_, seconds, __, ___, step) {
 
 /** A value at an axis, where zeros after the point say nothing: "10 s". Money keeps its cents. @param {string} words */
 function shortened(words) {
-  return words.startsWith("$") ? words : words.replace(/(\d)\.0+(?!\d)/, "$1");
+  return words.startsWith("$") ? words : words.replace(/(\.\d*?)0+(?!\d)/, "$1").replace(/\.(?!\d)/, "");
 }
 
 /**
@@ -289,6 +289,13 @@ function isMidnight(date) {
 }
 
 const DAY_S = 86_400;
+/** The times between two labels, in seconds: also two minutes, so that a narrow chart has more than one. */
+const BETWEEN = [
+  ...[1, 5, 10, 15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * 60),
+  ...[1, 2, 3, 4, 6, 8, 12].map((hours) => hours * 3_600),
+  ...[1, 2, 3, 7, 14, 30].map((days) => days * DAY_S),
+];
 const DAY_MS = DAY_S * 1_000;
 /** The name of the line of the time before. */
 const BEFORE = "the time before";
