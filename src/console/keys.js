@@ -84,7 +84,7 @@ const COLUMNS = [
     hint: ({ name }) => name,
     view: ({ name }) => name,
   },
-  { id: "uses", title: "May use", isTall: true, sortBy: mayUse, view: mayUse },
+  { id: "uses", title: "May use", isTall: true, grows: true, sortBy: mayUse, view: mayUse },
   { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
   {
     id: "team",

@@ -7,7 +7,7 @@ import { Badge, ButtonLink } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
 import { factsIn } from "./facts.js";
-import { exactly, inDollars, inTime } from "./words.js";
+import { exactly, inDollars, inTime, programIn } from "./words.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
@@ -48,8 +48,10 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target }) =>
-      html`<bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>`,
+    view: ({ model, target, path }) =>
+      model || target
+        ? html`<bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>`
+        : html`<span class="dim">${path}</span>`,
   },
   {
     id: "client",
@@ -57,7 +59,7 @@ const COLUMNS = [
     wide: true,
     sortBy: ({ client }) => client,
     hint: ({ client }) => client,
-    view: ({ client }) => client,
+    view: ({ client }) => programIn(client),
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, hint: ({ key }) => key, view: ({ key }) => key },
   {
@@ -160,7 +162,9 @@ export function Details({ entry }) {
           <dd key=${name}>${text}</dd>
         `
       )}</dl>
-      <h3>${notes.length > 0 ? "What was dropped, clamped or changed" : "Nothing was dropped, clamped or changed"}</h3>
+      <h3>${notes.length > 0
+        ? "What was dropped, clamped or changed"
+        : status !== undefined && "Nothing was dropped, clamped or changed"}</h3>
       <ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <//>
   `;

@@ -9,7 +9,7 @@ import { ask, count, loading, queryInAddress } from "./dom.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { toolsInWords } from "./session_words.js";
-import { ago, exactly, inDollars, inPercent, inShort, inTime } from "./words.js";
+import { ago, exactly, inDollars, inPercent, inShort, inTime, programIn } from "./words.js";
 
 const EVERY_MS = 3_000;
 
@@ -55,7 +55,7 @@ const COLUMNS = [
     wide: true,
     sortBy: ({ client }) => client,
     hint: ({ client }) => client,
-    view: ({ client }) => client,
+    view: ({ client }) => programIn(client),
   },
   { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
   {
@@ -101,6 +101,7 @@ const COLUMNS = [
     id: "input",
     title: "Input",
     isNumber: true,
+    hiddenAtFirst: true,
     sortBy: ({ inputTokens }) => inputTokens,
     hint: ({ inputTokens }) => `${count(inputTokens)} tokens`,
     view: ({ inputTokens }) => inShort(inputTokens),
@@ -125,6 +126,7 @@ const COLUMNS = [
     id: "output",
     title: "Output",
     isNumber: true,
+    hiddenAtFirst: true,
     sortBy: ({ outputTokens }) => outputTokens,
     view: ({ outputTokens }) => inShort(outputTokens),
   },
