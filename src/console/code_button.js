@@ -3,11 +3,9 @@
 /** A button that shows a request as a command or a program, to be copied. */
 import { html, signal, useEffect, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
-import { curlOf } from "./curl.js";
 import { Dialog } from "./design/overlays.js";
 import { Button, Segments } from "./design/parts.js";
-import { ask } from "./dom.js";
-import { programOf } from "./request_code.js";
+import { loading } from "./dom.js";
 import { wholeBody } from "./whole_body.js";
 
 export const LANGUAGES = [
@@ -18,26 +16,6 @@ export const LANGUAGES = [
 
 /** The language that was chosen last. */
 const language = signal("curl");
-
-/** @type {Promise<{ data: import("./request_code.js").Library[] }> | undefined} */
-let libraries;
-
-/**
- * The request in each language.
- * @param {import("./request_code.js").Request} request
- * @param {{ variable: string, isOwnKey: boolean }} key
- * @returns {Promise<{ [language: string]: string }>}
- */
-export async function textsOf(request, key) {
-  libraries ??= ask("libraries");
-  libraries.catch(() => libraries = undefined);
-  const options = { ...key, libraries: (await libraries).data };
-  return {
-    curl: curlOf(request, key.variable),
-    python: programOf("python", request, options),
-    typescript: programOf("typescript", request, options),
-  };
-}
 
 /**
  * @param {{ request: import("./request_code.js").Request, variable: string, isOwnKey?: boolean, id: string, part: string }} props
@@ -50,6 +28,7 @@ export function AsCode({ request, variable, isOwnKey = false, id, part }) {
   const open = () =>
     attempt(async () => {
       const body = await wholeBody(id, part, request.body);
+      const { textsOf } = await loading(() => import("./request_texts.js"));
       setShown(await textsOf({ ...request, body }, { variable, isOwnKey }));
     });
   return html`

@@ -4,11 +4,10 @@
 import { batch, html, screen, signal, useMemo } from "./ui.js";
 import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
 import { ColumnChoice, Columns, DataTable } from "./design/table.js";
-import { ask, count, NotThere } from "./dom.js";
+import { ask, count, loading, NotThere } from "./dom.js";
 import { matcherOf } from "./filter.js";
 import { FilterBar } from "./filter_bar.js";
 import { keepAddress, readAddress } from "./inspect_address.js";
-import { RequestPage } from "./inspect_request.js";
 import { RECORDING } from "./switches.js";
 import { TurnOn } from "./turn_on.js";
 import { exactly, inTime } from "./words.js";
@@ -118,6 +117,9 @@ function setQuery(text) {
   keepAddress({ filter: text });
 }
 
+/** The page of one request is loaded with the first of them. @type {import("./inspect_request.js").RequestPage | undefined} */
+let RequestPage;
+
 /** @param {{ id: string, view: import("./inspect_address.js").View, other?: string }} address */
 function one(address) {
   const query = `?id=${encodeURIComponent(address.id)}`;
@@ -136,6 +138,7 @@ function one(address) {
         if (isWhole) return;
         try {
           const [found, read] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
+          RequestPage ??= (await loading(() => import("./inspect_request.js"))).RequestPage;
           batch(() => {
             record.value = found;
             understood.value = read;
@@ -159,6 +162,7 @@ function one(address) {
  */
 function OnePage({ address, record, understood, isForgotten }) {
   if (!isForgotten.value || record.value) {
+    if (!RequestPage) return html`<${Page} title=${`Request ${address.id}`} />`;
     return html`<${RequestPage} address=${address} record=${record} understood=${understood} />`;
   }
   if (!list.value?.bounds) return html`<${NotRecorded} title=${`Request ${address.id}`} />`;

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** One recorded request: its figures, when what happened, and the views of it. */
 import { html, useState } from "./ui.js";
+import { later } from "./actions.js";
 import { AsCode } from "./code_button.js";
 import { Badge, Button, Card, Page, Stat, Tabs } from "./design/parts.js";
 import { toast } from "./design/overlays.js";
@@ -10,13 +11,14 @@ import { count } from "./dom.js";
 import { factsIn } from "./facts.js";
 import { keepAddress } from "./inspect_address.js";
 import { AnswerView } from "./inspect_answer.js";
-import { CompareView } from "./inspect_compare.js";
 import { StepsView } from "./inspect_steps.js";
-import { Replay } from "./replay.js";
 import { stepsOf } from "./timeline.js";
 import { exactly, inDollars, inTime } from "./words.js";
 
 /** @typedef {import("./inspect_address.js").View} View */
+
+const CompareView = later(async () => (await import("./inspect_compare.js")).CompareView);
+const Replay = later(async () => (await import("./replay.js")).Replay);
 
 /**
  * @param {{ address: { id: string, view: View, other?: string }, record: import("@preact/signals").Signal<any>,

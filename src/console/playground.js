@@ -1,13 +1,12 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Conversations with up to four models, side by side. */
-import { attempt } from "./actions.js";
+import { attempt, later } from "./actions.js";
 import { chatModels } from "./chat_models.js";
 import { toast } from "./design/overlays.js";
 import { Button, ButtonLink, Icon, IconButton, Page } from "./design/parts.js";
 import { send } from "./dom.js";
 import { Answer } from "./play/answer.js";
-import { AsCode } from "./play/code.js";
 import { Composer, Files } from "./play/composer.js";
 import { askAll, askChanged, removeSide, removeTurn, running, startAnew, stopAll, turns } from "./play/conversation.js";
 import { bytesIn } from "./play/files.js";
@@ -16,6 +15,8 @@ import { addSide, changeSide, controlsOf, MOST_SIDES, offered, settings, sides }
 import { addressWith, openPreset } from "./play/share.js";
 import { Markdown } from "./design/markdown.js";
 import { html, screen, signal, useLayoutEffect, useRef, useState } from "./ui.js";
+
+const AsCode = later(async () => (await import("./play/code.js")).AsCode);
 
 const EVERY_MS = 60_000;
 /** The settings in the address that were taken over last. */

@@ -76,3 +76,14 @@ export function exactly(time) {
 export function settingInWords(path) {
   return path.map((name) => name === "*" ? "<name>" : name).join(".").replaceAll(/\.#(?=\.|$)/g, "[]");
 }
+
+/**
+ * The next round number above a value, so that the axis stays while the values move.
+ * @param {number} value
+ */
+export function roundUp(value) {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  const step = [1, 1.5, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10;
+  return Number((step * power).toPrecision(12));
+}

@@ -1,6 +1,5 @@
 /** Numbers and filters as the console's pages write and read them. */
 import { assertEquals } from "@std/assert";
-import { roundUp } from "../../src/console/design/chart.js";
 import { jsonLines } from "../../src/console/design/code.js";
 import { filterText, matcherOf, parseFilter, valuesOf } from "../../src/console/filter.js";
 import { changeOf, choiceIn, linesOf, measureOf, queryOf, tokenLines } from "../../src/console/usage_view.js";
@@ -13,6 +12,7 @@ import {
   inSpan,
   inTime,
   programIn,
+  roundUp,
   settingInWords,
 } from "../../src/console/words.js";
 

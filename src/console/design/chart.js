@@ -1,6 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** A chart over time, with axes, a legend, and the numbers of the moment that the pointer is at. */
+import { roundUp } from "../words.js";
 import { html, useEffect, useRef, useState } from "../ui.js";
 
 /**
@@ -29,17 +30,6 @@ const FILLED = 0.12;
 /** @param {string} color */
 function faint(color) {
   return color.startsWith("rgb(") ? color.replace("rgb(", "rgba(").replace(")", `, ${FILLED})`) : "transparent";
-}
-
-/**
- * The next round number above a value, so that the axis stays while the values move.
- * @param {number} value
- */
-export function roundUp(value) {
-  if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  const step = [1, 1.5, 2, 3, 4, 5, 6, 8].find((step) => step * power >= value) ?? 10;
-  return Number((step * power).toPrecision(12));
 }
 
 /**

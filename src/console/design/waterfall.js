@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** A timeline: the steps of one thing that happened, as bars on a common axis. */
 import { html } from "../ui.js";
-import { roundUp } from "./chart.js";
+import { roundUp } from "../words.js";
 
 /**
  * A step: a moment, or a bar from its beginning to its end. `mid`: where its second half begins, such as the first byte of an answer.

@@ -1,7 +1,8 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The next request of the playground as a program. */
-import { LANGUAGES, textsOf } from "../code_button.js";
+import { LANGUAGES } from "../code_button.js";
+import { textsOf } from "../request_texts.js";
 import { Dialog, toast } from "../design/overlays.js";
 import { Button, Segments, Tabs } from "../design/parts.js";
 import { messageIn, send } from "../dom.js";

@@ -76,6 +76,7 @@ import playTools from "../../console/play/tools.js" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
 import playStyle from "../../console/playground.css" with { type: "text" };
 import replay from "../../console/replay.js" with { type: "text" };
+import request_texts from "../../console/request_texts.js" with { type: "text" };
 import request_code from "../../console/request_code.js" with { type: "text" };
 import markdown from "../../console/design/markdown.js" with { type: "text" };
 import session from "../../console/session.js" with { type: "text" };
@@ -203,6 +204,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   playground,
   replay,
   request_code,
+  request_texts,
   session,
   session_content,
   session_fetch,
