@@ -2,6 +2,7 @@
  * Builds the release: an executable for each system and architecture, their checksums, and the bill of materials.
  * `deno task release [folder] [target...]`.
  */
+import { stripTypeScriptTypes } from "node:module";
 import manifest from "../../deno.json" with { type: "json" };
 import { folderOf } from "./cached.ts";
 import { compile, ROOT } from "./compile.ts";
@@ -22,7 +23,7 @@ const TARGETS = [
  * tokens with jose.
  */
 export const UNUSED = [
-  /\.([cm]?ts|map|cjs|md)$/,
+  /\.([cm]?ts|map|cjs|md)$|\.umd\.js$|\/marked\/[^/]+\/(bin|man)\//,
   /\/browser\/|\/dist\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
   /\/zod\/[^/]+\/((v3|v4-mini|mini|v4\/mini)\/|compile\.js$)/,
@@ -67,22 +68,36 @@ const FILES = ["deno.json", "deno.lock", "package.json", "gateway.default.json"]
 const CODE = ["src", "plugins"];
 
 /**
- * Copies the sources to `folder`, without their comments and indentation. An executable holds each source twice, as it is
- * written and as it runs, and a fifth of it is comments and indentation. Lines keep their numbers, so that stack traces name
- * the lines of the repository.
+ * Copies the sources to `folder` as JavaScript, without comments and indentation. An executable would hold each source in
+ * TypeScript twice, as it is written and as it runs. Lines keep their numbers, so that stack traces name the lines of the
+ * repository.
  */
-async function copySources(folder: string): Promise<void> {
+export async function copySources(folder: string): Promise<void> {
   const places = await placesByFile();
   const root = ROOT.pathname;
   const code = CODE.flatMap((name) => [...filesBelow(`${root}${name}`)].map((path) => path.slice(root.length)));
   for (const path of [...FILES, ...code]) {
     const file = new URL(path, ROOT);
     const bytes = await Deno.readFile(file);
-    const copy = `${folder}/${path}`;
+    const isTyped = /(?<!\.d)\.ts$/.test(path);
+    const copy = `${folder}/${isTyped ? path.replace(/ts$/, "js") : path}`;
+    const text = compact(bytes, places.get(file.href) ?? NOWHERE);
     await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
-    await Deno.writeTextFile(copy, compact(bytes, places.get(file.href) ?? NOWHERE));
+    await Deno.writeTextFile(copy, isTyped ? withoutTypes(text) : text);
     await Deno.utime(copy, 0, 0); // an executable holds the times, and equal sources give equal executables
   }
+}
+
+/** The addresses by which a module names another one. */
+const SPECIFIER = /(\bfrom |\bimport |\bimport\(|\bnew URL\()"(\.{1,2}\/[^"\n]+)\.ts"/g;
+
+/** A module as JavaScript, with the same lines. It names the other modules as they are named then. */
+export function withoutTypes(source: string): string {
+  const lines = source.split("\n");
+  const stripped = stripTypeScriptTypes(source).split("\n");
+  // A type leaves white space. White space at the end of a line of the source is part of a text.
+  const trimmed = stripped.map((line, index) => lines[index]!.endsWith(" ") ? line : line.trimEnd());
+  return trimmed.join("\n").replace(SPECIFIER, '$1"$2.js"');
 }
 
 /** A part of a source, in bytes from the beginning of its file. */
@@ -160,7 +175,7 @@ function indentationIn(source: Uint8Array, parts: readonly Part[]): Part[] {
 async function build(target: string, folder: string, unused: readonly string[], root: string): Promise<string> {
   const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
   const excluded = unused.flatMap((path) => ["--exclude", path]);
-  const isBuilt = await compile(`${folder}/${name}`, ["--no-check", "--target", target, ...excluded], root);
+  const isBuilt = await compile(`${folder}/${name}`, ["--no-check", "--target", target, ...excluded], root, "js");
   if (!isBuilt) throw new Error(`Cannot build ${name}`);
   return name;
 }
