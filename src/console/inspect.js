@@ -117,8 +117,8 @@ function setQuery(text) {
   keepAddress({ filter: text });
 }
 
-/** The page of one request is loaded with the first of them. @type {import("./inspect_request.js").RequestPage | undefined} */
-let RequestPage;
+/** The page of one request is loaded with the first of them. */
+const requestPage = signal(/** @type {{ View: import("./inspect_request.js").RequestPage } | undefined} */ (undefined));
 
 /** @param {{ id: string, view: import("./inspect_address.js").View, other?: string }} address */
 function one(address) {
@@ -138,7 +138,7 @@ function one(address) {
         if (isWhole) return;
         try {
           const [found, read] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
-          RequestPage ??= (await loading(() => import("./inspect_request.js"))).RequestPage;
+          requestPage.value ??= { View: (await loading(() => import("./inspect_request.js"))).RequestPage };
           batch(() => {
             record.value = found;
             understood.value = read;
@@ -162,8 +162,8 @@ function one(address) {
  */
 function OnePage({ address, record, understood, isForgotten }) {
   if (!isForgotten.value || record.value) {
-    if (!RequestPage) return html`<${Page} title=${`Request ${address.id}`} />`;
-    return html`<${RequestPage} address=${address} record=${record} understood=${understood} />`;
+    if (!requestPage.value) return html`<${Page} title=${`Request ${address.id}`} />`;
+    return html`<${requestPage.value.View} address=${address} record=${record} understood=${understood} />`;
   }
   if (!list.value?.bounds) return html`<${NotRecorded} title=${`Request ${address.id}`} />`;
   const { requests, megabytes } = list.value.bounds;

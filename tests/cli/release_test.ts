@@ -168,7 +168,11 @@ Deno.test("release: the sources as JavaScript are the whole program", async () =
     await copySources(folder);
     const base = "http://127.0.0.1:1";
     const run = async (...args: string[]) => {
-      const options = { args: ["run", "--allow-all", "src/main.js", ...args], cwd: folder, env: { XDG_DATA_HOME: folder } };
+      const options = {
+        args: ["run", "--allow-all", "src/main.js", ...args],
+        cwd: folder,
+        env: { XDG_DATA_HOME: folder },
+      };
       const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), options).output();
       return { code, said: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
     };
