@@ -130,7 +130,13 @@ const BUDGETS = [
     left: "4",
     forecast: { dollars: "18", usedUp: "2027-01-20T12:00:00.000Z" },
   },
-  { ...month, budget: "gateway", spent: "10", left: "0", forecast: { dollars: "30" } },
+  {
+    ...month,
+    budget: "gateway",
+    spent: "9.98",
+    left: "0.02",
+    forecast: { dollars: "30", usedUp: "2027-01-21T12:00:00.000Z" },
+  },
   {
     ...month,
     budget: "key:anna",
@@ -154,7 +160,9 @@ async function budgets(desk: Desk): Promise<void> {
   await short.nth(2).waitFor();
   const names = await short.locator("b:not(small b)").allTextContents();
   assertEquals(names, ["The gateway", EVIL, "anna"]);
-  await short.nth(0).getByText("100 % spent").waitFor();
+  assertEquals(await short.nth(0).locator(".badge[data-tone=bad]").textContent(), "used up");
+  await short.nth(0).getByText(/Nothing is left until the period ends .*1 Feb 2027/).waitFor();
+  assertEquals(await short.nth(0).getByText("At this rate").count(), 0);
   await short.nth(1).getByText("used up").waitFor();
   const rest = page.getByRole("list", { name: "Enough left" }).getByRole("listitem");
   await rest.filter({ hasText: "blue" }).getByText("$9.00 of $10.00 left this month").waitFor();
