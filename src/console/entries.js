@@ -6,7 +6,9 @@
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
  *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
- *   traceId?: string, session?: string, team?: string }} Entry
+ *   traceId?: string, session?: string, team?: string, operation?: string }} Entry
+ *
+ * `operation`: what it does, if it runs no model.
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
@@ -136,7 +138,8 @@ const RELAXED = "relaxed ";
  * @param {Entry} entry
  * @param {Sums} sums
  */
-function count({ durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [] }, sums) {
+function count(entry, sums) {
+  const { durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [], model, operation } = entry;
   sums.requests++;
   if (status >= 400) {
     const kind = error ?? String(status);
@@ -151,6 +154,8 @@ function count({ durationMs = 0, firstEventMs, status = 0, error, usage, cost, n
   sums.cached += usage?.cachedInputTokens ?? 0;
   sums.output += usage?.outputTokens ?? 0;
   sums.dollars += Number(cost ?? 0);
+  // A list of models takes no time, and would make models look fast.
+  if (model === undefined || operation !== undefined) return;
   if (sums.durations.length < MOST_DURATIONS) sums.durations.push(durationMs);
   if (firstEventMs !== undefined && sums.firstEvents.length < MOST_DURATIONS) sums.firstEvents.push(firstEventMs);
 }

@@ -15,6 +15,17 @@ export const isRecorded = signal(false);
 /** The request whose details are open. */
 export const chosen = signal(/** @type {Entry | undefined} */ (undefined));
 
+/** The words for what runs no model. @type {Readonly<Record<string, string>>} */
+const OPERATIONS = {
+  countTokens: "token count",
+  listModels: "model list",
+  getModel: "model facts",
+  getResponse: "stored answer",
+  deleteResponse: "stored answer deleted",
+  cancelResponse: "answer canceled",
+  connect: "WebSocket",
+};
+
 /** @type {import("./design/table.js").Column<Entry>[]} */
 const COLUMNS = [
   {
@@ -48,10 +59,14 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target, path }) =>
-      model || target
-        ? html`<bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>`
-        : html`<span class="dim">${path}</span>`,
+    view: ({ model, target, path, operation }) => {
+      const aside = operation && (OPERATIONS[operation] ?? operation);
+      if (!model && !target) return html`<span class="dim">${aside ?? path}</span>`;
+      return html`
+        <bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>
+        ${aside && html`<span class="dim">${` (${aside})`}</span>`}
+      `;
+    },
   },
   {
     id: "client",
