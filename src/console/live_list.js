@@ -6,6 +6,7 @@ import { Dialog } from "./design/overlays.js";
 import { Badge, ButtonLink } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
+import { CLIENT_LEFT } from "./entries.js";
 import { factsIn } from "./facts.js";
 import { exactly, inDollars, inTime, programIn } from "./words.js";
 
@@ -137,8 +138,8 @@ const COLUMNS = [
     title: "Cost",
     isNumber: true,
     sortBy: ({ cost }) => cost === undefined ? undefined : Number(cost),
-    hint: ({ cost }) => cost && `$${cost}`,
-    view: ({ cost }) => cost && inDollars(cost),
+    hint: ({ cost, usage }) => cost ? `$${cost}` : usage && "Its price is not known",
+    view: ({ cost, usage }) => (cost || usage) && inDollars(cost),
   },
   {
     id: "notes",
@@ -155,7 +156,8 @@ export const choice = new ColumnChoice("live", COLUMNS);
 function Status({ entry: { status, error } }) {
   if (status === undefined) return html`<${Badge} tone="info">running<//>`;
   const tone = status >= 500 ? "bad" : status >= 400 ? "warn" : "good";
-  return html`<${Badge} tone=${tone}>${[status, error].filter(Boolean).join(" ")}<//>`;
+  const why = status === CLIENT_LEFT ? "client left" : error;
+  return html`<${Badge} tone=${tone}>${[status, why].filter(Boolean).join(" ")}<//>`;
 }
 
 /** @param {{ entry: Entry }} props */

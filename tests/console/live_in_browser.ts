@@ -216,6 +216,27 @@ async function idle(desk: Desk): Promise<void> {
   await duration.filter({ hasText: /95 %: \d/ }).waitFor();
 }
 
+/** An unknown price is no price of zero, and a client that did not wait has a word. */
+async function unpriced(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  const one = { path: CHAT, model: "model", durationMs: 5, usage: { inputTokens: 1, outputTokens: 5 } };
+  const time = new Date().toISOString();
+  const ended = [
+    { ...one, number: 1, id: "one", time, status: 200 },
+    { ...one, number: 2, id: "two", time, status: 499, error: "client_closed" },
+  ];
+  await page.route(
+    /api\/live/,
+    (route) => route.fulfill({ json: { now: Date.now(), feed: "two", next: 3, running: [], ended } }),
+  );
+  await shows(page, 2);
+  assertEquals(await page.locator("tbody [data-column=cost]").allTextContents(), ["–", "–"]);
+  await page.locator("tbody [data-column=status]").getByText("499 client left", { exact: true }).waitFor();
+  const figures = page.getByRole("list", { name: "Figures of the time that is shown" });
+  assertStringIncludes((await figures.getByRole("listitem").filter({ hasText: "Cost" }).textContent())!, "–");
+}
+
 /** A gateway that keeps no sums says how to keep them. */
 async function notKept(desk: Desk): Promise<void> {
   const { page } = desk;
@@ -285,5 +306,6 @@ export const liveCases: readonly Case[] = [
     app: answering,
     run: idle,
   },
+  { name: "live: an unknown price is no zero, and a client that left has a word", app, run: unpriced },
   { name: "live: without usage, a longer time says how to keep it", app, run: notKept },
 ];
