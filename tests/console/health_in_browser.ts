@@ -208,12 +208,17 @@ async function connected(desk: Desk): Promise<void> {
   await ask("agent-a/2.0", ENV.GUEST_KEY!);
   await ask("agent-a/2.0", OPS, { model: "nobody-has-it" });
   await ask(EVIL.replaceAll('"', "'"), OPS);
+  await ask("SomeSDK/Python 2.8.0", OPS);
+  await ask("SomeSDK/JS 6.1.0", OPS);
+  await ask("agent-c/1", OPS);
   await openPage(page, "Live");
   await openPage(page, "Clients");
   const row = page.getByRole("region", { name: "Connected clients" }).getByRole("row").filter({ hasText: "agent-a" });
   await row.waitFor();
   // It is known by another name, too.
   await page.getByRole("rowheader", { name: "Agent B agent-b" }).waitFor();
+  await page.getByRole("rowheader", { name: "Some SDK (JS, Python) SomeSDK" }).waitFor();
+  await page.getByRole("rowheader", { name: "agent-c", exact: true }).waitFor();
   const cell = async (name: string) => await row.locator(`[data-column=${name}]`).textContent();
   assertEquals([await cell("requests"), await cell("errors"), await cell("lanes")], ["3", "1", "oss"]);
   assertEquals((await cell("keys"))!.split(", ").sort(), ["anna", "ops"]);
