@@ -21,7 +21,7 @@ interface Connected {
   keys: Set<string>;
   lanes: Set<string>;
   models: Set<string>;
-  /** What libraries call their languages: `some-sdk/Python 1.2`. */
+  /** The languages that libraries name: `some-sdk/Python 1.2`. */
   languages: Set<string>;
 }
 
