@@ -188,9 +188,9 @@ async function followed(desk: Desk): Promise<void> {
   await page.getByRole("dialog").getByText(/^\$0\.\d+$/).waitFor();
   await page.getByRole("link", { name: "Open its session" }).click();
   await page.getByRole("heading", { name: /^Session 5f2c9a41/ }).waitFor();
-  await page.getByText("9,620 tokens were read again: the instructions changed.").first().waitFor();
+  await page.getByText("9,622 tokens were read again: the instructions changed.").first().waitFor();
   await page.locator(".turn:focus").getByRole("heading", { name: "Turn 6" }).waitFor();
-  const grown = page.getByRole("listitem").filter({ hasText: "+1,950 tokens" });
+  const grown = page.getByRole("listitem").filter({ hasText: "+1,951 tokens" });
   await grown.getByText("result of read_file").waitFor();
   await grown.getByRole("button", { name: "Turn 3" }).press("Enter");
   await page.locator(".turn:focus").getByRole("heading", { name: "Turn 3" }).waitFor();
