@@ -65,6 +65,7 @@ export function OneBudget({ href, ...own }) {
   const { budget, period, dollars, spent, left, resets, forecast } = own;
   const { share, ahead, isUsedUp, tone } = stateOf(own);
   const [, kind, name = "The gateway"] = /^(key|team):(.*)$/s.exec(budget) ?? [];
+  const rest = Number(left) > 0 ? "Hardly anything is left" : "Nothing is left";
   const width = (/** @type {number} */ part) => ({ "--part": `${Math.min(1, part) * 100}%` });
   return html`
     <li>
@@ -94,8 +95,8 @@ export function OneBudget({ href, ...own }) {
       ${isUsedUp
         ? html`<small class="quiet">${
           resets
-            ? html`Nothing is left until the period ends <b>${exactly(resets)}</b>.`
-            : "Nothing is left, and it does not reset."
+            ? html`${rest} until the period ends <b>${exactly(resets)}</b>.`
+            : html`${rest}, and it does not reset.`
         }</small>`
         : forecast && html`<${Ahead} period=${period} forecast=${forecast} />`}
     </li>

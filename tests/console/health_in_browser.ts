@@ -161,7 +161,7 @@ async function budgets(desk: Desk): Promise<void> {
   const names = await short.locator("b:not(small b)").allTextContents();
   assertEquals(names, ["The gateway", EVIL, "anna"]);
   assertEquals(await short.nth(0).locator(".badge[data-tone=bad]").textContent(), "used up");
-  await short.nth(0).getByText(/Nothing is left until the period ends .*1 Feb 2027/).waitFor();
+  await short.nth(0).getByText(/Hardly anything is left until the period ends .*1 Feb 2027/).waitFor();
   assertEquals(await short.nth(0).getByText("At this rate").count(), 0);
   await short.nth(1).getByText("used up").waitFor();
   const rest = page.getByRole("list", { name: "Enough left" }).getByRole("listitem");
