@@ -15,8 +15,8 @@ const KINDS = { key: "Key", team: "Team" };
 /** @type {Readonly<Record<string, string>>} */
 const PERIODS = { day: "today", week: "this week", month: "this month", total: "in all" };
 
-/** The part of a budget from which on it looks short. */
-const NEARLY = 0.8;
+/** The part of a budget from which on it looks short, and the one that is shown as 100 %: hardly a request fits in the rest. */
+const [NEARLY, ALL] = [0.8, 0.995];
 /** How many are shown beside other things. */
 const MOST_SHOWN = 5;
 
@@ -42,15 +42,16 @@ export function Budgets({ budgets }) {
 function stateOf({ dollars, spent, forecast }) {
   const partOf = (/** @type {string} */ amount) => Number(amount) / (Number(dollars) || 1);
   const [share, ahead] = [partOf(spent), partOf(forecast?.dollars ?? spent)];
-  return { share, ahead, tone: share >= 1 ? "bad" : share >= NEARLY || ahead >= 1 ? "warn" : "good" };
+  const isUsedUp = share >= ALL;
+  return { share, ahead, isUsedUp, tone: isUsedUp ? "bad" : share >= NEARLY || ahead >= 1 ? "warn" : "good" };
 }
 
 /** Those that are used up come first, then those that will be, by when; then the rest, by how much is spent. @param {readonly Budget[]} budgets */
 export function inOrder(budgets) {
   const valued = budgets.map((budget) => {
-    const { share, tone } = stateOf(budget);
+    const { share, isUsedUp, tone } = stateOf(budget);
     const usedUp = Date.parse(budget.forecast?.usedUp ?? "") || Infinity;
-    return { budget, share, isShort: tone !== "good", at: share >= 1 ? 0 : usedUp };
+    return { budget, share, isShort: tone !== "good", at: isUsedUp ? 0 : usedUp };
   });
   return valued.sort((one, other) =>
     one.at === other.at
@@ -62,8 +63,9 @@ export function inOrder(budgets) {
 /** `href`: where it can be changed. @param {Budget & { href?: string }} props */
 export function OneBudget({ href, ...own }) {
   const { budget, period, dollars, spent, left, resets, forecast } = own;
-  const { share, ahead, tone } = stateOf(own);
+  const { share, ahead, isUsedUp, tone } = stateOf(own);
   const [, kind, name = "The gateway"] = /^(key|team):(.*)$/s.exec(budget) ?? [];
+  const rest = Number(left) > 0 ? "Hardly anything is left" : "Nothing is left";
   const width = (/** @type {number} */ part) => ({ "--part": `${Math.min(1, part) * 100}%` });
   return html`
     <li>
@@ -73,10 +75,7 @@ export function OneBudget({ href, ...own }) {
         `}
         ${href ? html`<a href=${href}><b>${name}</b></a>` : html`<b>${name}</b>`}
       </span>
-      <${Badge} tone=${tone}>${inPercent(
-        Number(spent),
-        Number(dollars),
-      )} spent<//>
+      <${Badge} tone=${tone}>${isUsedUp ? "used up" : `${inPercent(Number(spent), Number(dollars))} spent`}<//>
       <span class="quiet" title=${resets && `Resets ${exactly(resets)}`}>
         ${inDollars(left)} of ${inDollars(dollars)} left ${PERIODS[period.split(" ")[0] ?? ""] ?? `(${period})`}
         ${resets && html`, resets ${ago(resets)}`}
@@ -90,22 +89,30 @@ export function OneBudget({ href, ...own }) {
         aria-valuemax=${dollars}
         aria-valuenow=${Math.min(Number(spent), Number(dollars))}
       >
-        ${forecast && html`<span class="ahead" style=${width(ahead)}></span>`}
+        ${forecast && !isUsedUp && html`<span class="ahead" style=${width(ahead)}></span>`}
         <span class="spent" style=${width(share)}></span>
       </div>
-      ${forecast && html`<${Ahead} dollars=${dollars} spent=${spent} forecast=${forecast} />`}
+      ${isUsedUp
+        ? html`<small class="quiet">${
+          resets
+            ? html`${rest} until the period ends <b>${exactly(resets)}</b>.`
+            : html`${rest}, and it does not reset.`
+        }</small>`
+        : forecast && html`<${Ahead} period=${period} forecast=${forecast} />`}
     </li>
   `;
 }
 
-/** @param {{ dollars: string, spent: string, forecast: NonNullable<Budget["forecast"]> }} props */
-function Ahead({ dollars, spent, forecast }) {
-  const { usedUp } = forecast;
-  const isOver = Number(spent) >= Number(dollars);
-  const text = isOver
-    ? "Nothing is left until the next period."
-    : usedUp
-    ? html`At this rate it is used up <b>${exactly(usedUp)}</b>.`
-    : html`At this rate it comes to <b>${inDollars(forecast.dollars)}</b> by the end of the period.`;
+/** @param {{ period: string, forecast: NonNullable<Budget["forecast"]> }} props */
+function Ahead({ period, forecast: { dollars, usedUp } }) {
+  const text = usedUp
+    ? html`At this rate it is used up about <b>${roughly(usedUp, period)}</b>.`
+    : html`At this rate it comes to <b>${inDollars(dollars)}</b> by the end of the period.`;
   return html`<small class="quiet">${text}</small>`;
+}
+
+/** An estimate moves with each look at it, so it has no more digits than it is worth. @param {string} time @param {string} period */
+function roughly(time, period) {
+  const isDay = period.startsWith("day");
+  return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", ...isDay && { timeStyle: "short" } });
 }

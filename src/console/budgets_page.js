@@ -36,7 +36,7 @@ function BudgetsPage() {
   const { value } = budgets;
   const ordered = inOrder(value ?? []);
   const groups = /** @type {const} */ ([
-    ["Running out", "at the rate of this period", ordered.filter(({ isShort }) => isShort)],
+    ["Running out", "used up, or soon at the rate of this period", ordered.filter(({ isShort }) => isShort)],
     ["Enough left", "", ordered.filter(({ isShort }) => !isShort)],
   ]);
   const actions = html`

@@ -62,7 +62,7 @@ const COLUMNS = [
       client === ""
         ? html`<span class="dim">no name</span>`
         : html`<a href=${placeOf(client)}>${title ?? client}</a>${
-          title && html`<small class="dim">${` ${client}`}</small>`
+          title && title !== client && html`<small class="dim">${` ${client}`}</small>`
         }`,
   },
   {

@@ -6,23 +6,28 @@
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
  *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
- *   traceId?: string, session?: string, team?: string }} Entry
+ *   traceId?: string, session?: string, team?: string, operation?: string }} Entry
+ *
+ * `operation`: what it does, if it runs no model.
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
  *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number } }} Usage
  *
  * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, reasoning: number,
- *   dollars: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,
+ *   dollars: number, priced: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,
  *   durations: number[], firstEvents: number[] }} Sums
  *
- * The sums of the requests that ended in one stretch of time. `kinds`: the errors by their codes.
+ * The sums of the requests that ended in one stretch of time. `kinds`: the errors by their codes. `priced`: those whose cost is known.
  */
 
 /** How many that ended are kept. */
 const MOST_ENTRIES = 5_000;
 /** Durations of one column that its median is taken from. */
 const MOST_DURATIONS = 1_000;
+
+/** The status of a request whose client did not wait for its answer. */
+export const CLIENT_LEFT = 499;
 
 /** The charts' columns, at most, and how long each is. */
 export const MOST_COLUMNS = 90;
@@ -37,6 +42,7 @@ const noSums = () => ({
   output: 0,
   reasoning: 0,
   dollars: 0,
+  priced: 0,
   hits: 0,
   notes: 0,
   relaxations: 0,
@@ -136,10 +142,11 @@ const RELAXED = "relaxed ";
  * @param {Entry} entry
  * @param {Sums} sums
  */
-function count({ durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [] }, sums) {
+function count(entry, sums) {
+  const { durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [], model, operation } = entry;
   sums.requests++;
   if (status >= 400) {
-    const kind = error ?? String(status);
+    const kind = status === CLIENT_LEFT ? "client left" : error ?? String(status);
     sums.errors++;
     sums.kinds[kind] = (sums.kinds[kind] ?? 0) + 1;
   }
@@ -150,7 +157,10 @@ function count({ durationMs = 0, firstEventMs, status = 0, error, usage, cost, n
   sums.input += usage?.inputTokens ?? 0;
   sums.cached += usage?.cachedInputTokens ?? 0;
   sums.output += usage?.outputTokens ?? 0;
+  if (cost !== undefined) sums.priced++;
   sums.dollars += Number(cost ?? 0);
+  // A list of models takes no time, and would make models look fast.
+  if (model === undefined || operation !== undefined) return;
   if (sums.durations.length < MOST_DURATIONS) sums.durations.push(durationMs);
   if (firstEventMs !== undefined && sums.firstEvents.length < MOST_DURATIONS) sums.firstEvents.push(firstEventMs);
 }

@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** The facts about a request, in words. */
 import { count, duration, h } from "./dom.js";
+import { CLIENT_LEFT } from "./entries.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
@@ -24,7 +25,11 @@ const FACTS = [
   ["Target", ({ target }) => target],
   ["Provider", ({ provider }) => provider],
   ["Attempts", ({ attempts }) => attempts],
-  ["Status", ({ status, error }) => [status ?? "running", error].filter(Boolean).join(" ")],
+  [
+    "Status",
+    ({ status, error }) =>
+      [status ?? "running", status === CLIENT_LEFT ? "client left" : error].filter(Boolean).join(" "),
+  ],
   ["Upstream status", ({ upstreamStatus }) => upstreamStatus],
   ["Answer", ({ stream }) => stream === undefined ? undefined : stream ? "Streamed" : "Whole"],
   ["First event", ({ firstEventMs }) => duration(firstEventMs)],

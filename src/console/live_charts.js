@@ -139,7 +139,9 @@ function Figures({ columns, running }) {
       <${Stat} name="Tokens" value=${inShort(input + total((sums) => sums.output))} more=${`${
         inPercent(cached, input)
       } cached`} />
-      <${Stat} name="Cost" value=${inDollars(total((sums) => sums.dollars))} more="estimated" />
+      <${Stat} name="Cost" value=${inDollars(
+        requests > 0 && total((sums) => sums.priced) === 0 ? undefined : total((sums) => sums.dollars),
+      )} more="estimated" />
       <${Stat} name="Notes" value=${inShort(notes)} more=${`${
         inShort(total((sums) => sums.relaxations))
       } relaxations`} />
@@ -176,7 +178,7 @@ const NUMBERS = {
   "First event": (sums) => inTime(quantile(sums?.firstEvents ?? [], 0.5)),
   "Tokens": (sums) => inShort((sums?.input ?? 0) + (sums?.output ?? 0)),
   "Cache hits": (sums) => inShort(sums?.hits ?? 0),
-  "Cost": (sums) => inDollars(sums?.dollars ?? 0),
+  "Cost": (sums) => inDollars(sums?.priced === 0 ? undefined : sums?.dollars ?? 0),
   "Notes": (sums) => inShort(sums?.notes ?? 0),
 };
 

@@ -6,6 +6,7 @@ import { Dialog } from "./design/overlays.js";
 import { Badge, ButtonLink } from "./design/parts.js";
 import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
+import { CLIENT_LEFT } from "./entries.js";
 import { factsIn } from "./facts.js";
 import { exactly, inDollars, inTime, programIn } from "./words.js";
 
@@ -14,6 +15,17 @@ import { exactly, inDollars, inTime, programIn } from "./words.js";
 export const isRecorded = signal(false);
 /** The request whose details are open. */
 export const chosen = signal(/** @type {Entry | undefined} */ (undefined));
+
+/** The words for what runs no model. @type {Readonly<Record<string, string>>} */
+const OPERATIONS = {
+  countTokens: "token count",
+  listModels: "model list",
+  getModel: "model facts",
+  getResponse: "stored answer",
+  deleteResponse: "stored answer deleted",
+  cancelResponse: "answer canceled",
+  connect: "WebSocket",
+};
 
 /** @type {import("./design/table.js").Column<Entry>[]} */
 const COLUMNS = [
@@ -48,10 +60,14 @@ const COLUMNS = [
     grows: true,
     sortBy: ({ model }) => model,
     hint: namesOf,
-    view: ({ model, target, path }) =>
-      model || target
-        ? html`<bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>`
-        : html`<span class="dim">${path}</span>`,
+    view: ({ model, target, path, operation }) => {
+      const aside = operation && (OPERATIONS[operation] ?? operation);
+      if (!model && !target) return html`<span class="dim">${aside ?? path}</span>`;
+      return html`
+        <bdi>${model}</bdi>${model && target && html`<span class="dim">${" → "}</span>`}<bdi>${target}</bdi>
+        ${aside && html`<span class="dim">${` (${aside})`}</span>`}
+      `;
+    },
   },
   {
     id: "client",
@@ -122,8 +138,8 @@ const COLUMNS = [
     title: "Cost",
     isNumber: true,
     sortBy: ({ cost }) => cost === undefined ? undefined : Number(cost),
-    hint: ({ cost }) => cost && `$${cost}`,
-    view: ({ cost }) => cost && inDollars(cost),
+    hint: ({ cost, usage }) => cost ? `$${cost}` : usage && "Its price is not known",
+    view: ({ cost, usage }) => (cost || usage) && inDollars(cost),
   },
   {
     id: "notes",
@@ -140,7 +156,8 @@ export const choice = new ColumnChoice("live", COLUMNS);
 function Status({ entry: { status, error } }) {
   if (status === undefined) return html`<${Badge} tone="info">running<//>`;
   const tone = status >= 500 ? "bad" : status >= 400 ? "warn" : "good";
-  return html`<${Badge} tone=${tone}>${[status, error].filter(Boolean).join(" ")}<//>`;
+  const why = status === CLIENT_LEFT ? "client left" : error;
+  return html`<${Badge} tone=${tone}>${[status, why].filter(Boolean).join(" ")}<//>`;
 }
 
 /** @param {{ entry: Entry }} props */

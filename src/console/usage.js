@@ -324,7 +324,7 @@ function Groups({ answer: { totals = [], before }, by }) {
     <${Card} flush>
       <${DataTable}
         label="Usage"
-        caption=${`${title}: ${count(rows.length)}`}
+        caption=${`${count(rows.length)} ${title?.toLowerCase()}${rows.length === 1 ? "" : "s"}`}
         columns=${shown}
         items=${rows}
         keyOf=${(/** @type {Row} */ { name }) => name}

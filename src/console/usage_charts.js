@@ -47,7 +47,7 @@ export function Figures({ answer: { total, before } }) {
         tokens,
         inShort,
       )} />
-      <${Stat} name="Cost" value=${inDollars(dollars(total))} more=${more(
+      <${Stat} name="Cost" value=${inDollars(total.dollars)} more=${more(
         total.unpriced > 0 ? `${inShort(total.unpriced)} without a price` : "",
         dollars,
         inDollars,

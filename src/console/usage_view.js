@@ -156,7 +156,7 @@ const KINDS = {
   failed: "Failed (5xx)",
   rateLimited: "Over a limit (429)",
   rejected: "Rejected (other 4xx)",
-  closed: "Client went away",
+  closed: "Client left",
 };
 
 /**

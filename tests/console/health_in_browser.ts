@@ -130,7 +130,13 @@ const BUDGETS = [
     left: "4",
     forecast: { dollars: "18", usedUp: "2027-01-20T12:00:00.000Z" },
   },
-  { ...month, budget: "gateway", spent: "10", left: "0", forecast: { dollars: "30" } },
+  {
+    ...month,
+    budget: "gateway",
+    spent: "9.98",
+    left: "0.02",
+    forecast: { dollars: "30", usedUp: "2027-01-21T12:00:00.000Z" },
+  },
   {
     ...month,
     budget: "key:anna",
@@ -154,7 +160,9 @@ async function budgets(desk: Desk): Promise<void> {
   await short.nth(2).waitFor();
   const names = await short.locator("b:not(small b)").allTextContents();
   assertEquals(names, ["The gateway", EVIL, "anna"]);
-  await short.nth(0).getByText("100 % spent").waitFor();
+  assertEquals(await short.nth(0).locator(".badge[data-tone=bad]").textContent(), "used up");
+  await short.nth(0).getByText(/Hardly anything is left until the period ends .*1 Feb 2027/).waitFor();
+  assertEquals(await short.nth(0).getByText("At this rate").count(), 0);
   await short.nth(1).getByText("used up").waitFor();
   const rest = page.getByRole("list", { name: "Enough left" }).getByRole("listitem");
   await rest.filter({ hasText: "blue" }).getByText("$9.00 of $10.00 left this month").waitFor();
@@ -200,12 +208,17 @@ async function connected(desk: Desk): Promise<void> {
   await ask("agent-a/2.0", ENV.GUEST_KEY!);
   await ask("agent-a/2.0", OPS, { model: "nobody-has-it" });
   await ask(EVIL.replaceAll('"', "'"), OPS);
+  await ask("SomeSDK/Python 2.8.0", OPS);
+  await ask("SomeSDK/JS 6.1.0", OPS);
+  await ask("agent-c/1", OPS);
   await openPage(page, "Live");
   await openPage(page, "Clients");
   const row = page.getByRole("region", { name: "Connected clients" }).getByRole("row").filter({ hasText: "agent-a" });
   await row.waitFor();
   // It is known by another name, too.
   await page.getByRole("rowheader", { name: "Agent B agent-b" }).waitFor();
+  await page.getByRole("rowheader", { name: "Some SDK (JS, Python) SomeSDK" }).waitFor();
+  await page.getByRole("rowheader", { name: "agent-c", exact: true }).waitFor();
   const cell = async (name: string) => await row.locator(`[data-column=${name}]`).textContent();
   assertEquals([await cell("requests"), await cell("errors"), await cell("lanes")], ["3", "1", "oss"]);
   assertEquals((await cell("keys"))!.split(", ").sort(), ["anna", "ops"]);

@@ -197,6 +197,46 @@ async function followed(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(page), []);
 }
 
+/** Requests that run no model say what they are, and no figure of latency counts them. */
+async function idle(desk: Desk): Promise<void> {
+  const { page, app } = desk;
+  await logIn(desk);
+  const headers = { "x-api-key": OPS };
+  await (await app.post("/oss/v1/messages/count_tokens", chatBody(), headers)).text();
+  await (await app.get("/oss/v1/models", headers)).text();
+  await shows(page, 2);
+  assertEquals((await modelsOf(page)).map((text) => text.trim().replaceAll(/\s+/g, " ")), [
+    "model list",
+    "model (token count)",
+  ]);
+  const duration = page.getByRole("list", { name: "Figures of the time that is shown" }).getByRole("listitem")
+    .filter({ hasText: "Duration" });
+  assertStringIncludes((await duration.textContent())!, "95 %: –");
+  await (await app.post(CHAT, chatBody(), headers)).text();
+  await duration.filter({ hasText: /95 %: \d/ }).waitFor();
+}
+
+/** An unknown price is no price of zero, and a client that did not wait has a word. */
+async function unpriced(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  const one = { path: CHAT, model: "model", durationMs: 5, usage: { inputTokens: 1, outputTokens: 5 } };
+  const time = new Date().toISOString();
+  const ended = [
+    { ...one, number: 1, id: "one", time, status: 200 },
+    { ...one, number: 2, id: "two", time, status: 499, error: "client_closed" },
+  ];
+  await page.route(
+    /api\/live/,
+    (route) => route.fulfill({ json: { now: Date.now(), feed: "two", next: 3, running: [], ended } }),
+  );
+  await shows(page, 2);
+  assertEquals(await page.locator("tbody [data-column=cost]").allTextContents(), ["–", "–"]);
+  await page.locator("tbody [data-column=status]").getByText("499 client left", { exact: true }).waitFor();
+  const figures = page.getByRole("list", { name: "Figures of the time that is shown" });
+  assertStringIncludes((await figures.getByRole("listitem").filter({ hasText: "Cost" }).textContent())!, "–");
+}
+
 /** A gateway that keeps no sums says how to keep them. */
 async function notKept(desk: Desk): Promise<void> {
   const { page } = desk;
@@ -210,6 +250,13 @@ async function notKept(desk: Desk): Promise<void> {
 
 const app = () =>
   newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
+
+const answering = () =>
+  newApp({
+    config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+    now: Date.now,
+    fetch: () => Promise.resolve(answerWhole()),
+  });
 
 const kept = lastingStore();
 const lasting = () =>
@@ -254,5 +301,11 @@ export const liveCases: readonly Case[] = [
     run: followed,
   },
   { name: "live: a longer time that is chosen while the gateway is away comes later", app: lasting, run: askedAway },
+  {
+    name: "live: requests that run no model say what they are, and are left out of latency",
+    app: answering,
+    run: idle,
+  },
+  { name: "live: an unknown price is no zero, and a client that left has a word", app, run: unpriced },
   { name: "live: without usage, a longer time says how to keep it", app, run: notKept },
 ];

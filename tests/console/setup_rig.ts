@@ -123,7 +123,7 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
         tell(part, [], true);
       }
     },
-    titles: () => Promise.resolve(new Map([["agent-b", "Agent B"]])),
+    titles: () => Promise.resolve(new Map([["agent-b", "Agent B"], ["agent-c", "agent-c"], ["SomeSDK", "Some SDK"]])),
     restartFor: () => script.restart,
     use() {
       script.isFresh = false;

@@ -197,7 +197,7 @@ async function late(desk: Desk): Promise<void> {
   const done = page.waitForResponse(/range=90d/);
   held.resolve();
   await (await done).finished();
-  await page.getByText("Model: 2").waitFor();
+  await page.getByText("2 models", { exact: true }).waitFor();
   await page.waitForResponse(/range=1h/).catch(() => {});
   assertEquals(await page.getByText("Nothing was used").count(), 0);
 }

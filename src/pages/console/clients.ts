@@ -6,7 +6,7 @@ import { programOf, sumsOf } from "../../state/series/rows.ts";
 import { DAY_MS, positionsIn, tierFor } from "../../state/series/tiers.ts";
 
 /** The most clients, and the most names of each, because clients can make up any number. */
-const [MOST_CLIENTS, MOST_NAMES] = [200, 20];
+const [MOST_CLIENTS, MOST_NAMES, MOST_LANGUAGES] = [200, 20, 3];
 
 interface Connected {
   client: string;
@@ -21,6 +21,8 @@ interface Connected {
   keys: Set<string>;
   lanes: Set<string>;
   models: Set<string>;
+  /** The languages that libraries name: `some-sdk/Python 1.2`. */
+  languages: Set<string>;
 }
 
 type All = Map<string, Connected>;
@@ -38,9 +40,9 @@ export async function clients({ gateway, hide }: RequestContext): Promise<Respon
   const { setupDesk } = await gateway.console!.parts();
   const titles = await setupDesk?.titles();
   const data = [...all.values()].sort((one, other) => other.lastSeen - one.lastSeen).slice(0, MOST_CLIENTS);
-  const view = data.map(({ keys, lanes, models, ...rest }) => ({
+  const view = data.map(({ keys, lanes, models, languages, ...rest }) => ({
     ...rest,
-    title: titles?.get(rest.client),
+    title: titled(titles?.get(rest.client), languages),
     keys: [...keys],
     lanes: [...lanes],
     models: [...models],
@@ -49,6 +51,12 @@ export async function clients({ gateway, hide }: RequestContext): Promise<Respon
     headers: { "content-type": "application/json" },
   });
 }
+
+function titled(title: string | undefined, languages: ReadonlySet<string>): string | undefined {
+  return title !== undefined && languages.size > 0 ? `${title} (${[...languages].sort().join(", ")})` : title;
+}
+
+const LANGUAGE = /^[^/\s]+\/([A-Za-z]{1,12}) v?\d/;
 
 async function addKept(all: All, book: SeriesBook, from: number, now: number): Promise<void> {
   const range = { from, to: now + 1 };
@@ -68,7 +76,10 @@ function addLatest(all: All, feed: Feed, from: number, now: number, isCounted: b
     const at = Date.parse(entry.time) + entry.durationMs;
     const isRecent = at >= from;
     const sums = isCounted && model !== undefined ? sumsOf(entry) : NOTHING;
-    if (isRecent) add(all, { client: programOf(client), key, lane, model }, { ...sums, at });
+    if (!isRecent) continue;
+    const { languages } = add(all, { client: programOf(client), key, lane, model }, { ...sums, at });
+    const language = LANGUAGE.exec(client ?? "")?.[1];
+    if (language && languages.size < MOST_LANGUAGES) languages.add(language);
   }
   for (const { client, entry: { key, lane, model } } of feed.running()) {
     add(all, { client: programOf(client), key, lane, model }, { ...NOTHING, at: now }).running++;
@@ -79,12 +90,13 @@ const NOTHING = { requests: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
 
 function add(
   all: All,
-  { client = "", ...names }: { client?: string; key?: string; lane?: string; model?: string },
+  { client = "", ...own }: { client?: string; key?: string; lane?: string; model?: string },
   { requests, errors, inputTokens, outputTokens, at }: typeof NOTHING & { at: number },
 ): Connected {
   let one = all.get(client);
   if (!one) {
-    const sets = { keys: new Set<string>(), lanes: new Set<string>(), models: new Set<string>() };
+    const names = () => new Set<string>();
+    const sets = { keys: names(), lanes: names(), models: names(), languages: names() };
     all.set(client, one = { client, running: 0, ...NOTHING, lastSeen: 0, ...sets });
   }
   one.requests += requests;
@@ -92,7 +104,7 @@ function add(
   one.inputTokens += inputTokens;
   one.outputTokens += outputTokens;
   one.lastSeen = Math.max(one.lastSeen, at);
-  for (const [set, name] of [[one.keys, names.key], [one.lanes, names.lane], [one.models, names.model]] as const) {
+  for (const [set, name] of [[one.keys, own.key], [one.lanes, own.lane], [one.models, own.model]] as const) {
     if (name && set.size < MOST_NAMES) set.add(name);
   }
   return one;

@@ -1,6 +1,7 @@
 /** The data of the console's live pages, as JSON. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
+import { TASK_OF } from "../../canonical/operations.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
@@ -13,8 +14,15 @@ import { processStatus } from "../worker_report.ts";
  * `?feed=`.
  */
 export function live(
-  { gateway: { observe: { feed, captures }, clocks: { now } }, url, hide }: RequestContext,
+  { gateway: { observe: { feed, captures }, clocks: { now }, registry: { protocols } }, url, hide }: RequestContext,
 ): Response {
+  const idle = protocols.filter(({ operation }) => operation === "countTokens" || TASK_OF[operation] === undefined);
+  const operations = new Map(idle.map(({ name, operation }) => [name, operation]));
+  /** Names the operation of a request that runs no model. */
+  const named = <T extends { protocol?: string }>(entry: T) => ({
+    ...entry,
+    operation: operations.get(entry.protocol ?? ""),
+  });
   const isSame = url?.searchParams.get("feed") === feed?.id;
   const since = isSame ? Number(url?.searchParams.get("since")) : 0;
   const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({
@@ -36,8 +44,8 @@ export function live(
     feed: feed?.id,
     next: feed?.count ?? 0,
     isRecorded: captures !== undefined,
-    running: running ?? [],
-    ended: feed?.since(Number.isSafeInteger(since) && since >= 0 ? since : 0) ?? [],
+    running: running?.map(named) ?? [],
+    ended: feed?.since(Number.isSafeInteger(since) && since >= 0 ? since : 0).map(named) ?? [],
   });
 }
 
