@@ -95,8 +95,8 @@ async function sideBySide(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByRole("alert").getByText("Write a message first").waitFor();
-  await page.getByRole("button", { name: "Add model", exact: true }).click();
-  await page.getByLabel("Model 2", { exact: true }).fill("oss/sandbox");
+  await page.getByRole("button", { name: "Compare with another model" }).click();
+  assertEquals(await page.getByLabel("Model 2", { exact: true }).inputValue(), "oss/sandbox", "The one not shown yet");
   await page.getByLabel("API of model 2").selectOption("gemini");
   await page.getByLabel("Files", { exact: true }).setInputFiles([
     { name: "dot.gif", mimeType: "image/gif", buffer: Buffer.from(GIF, "base64") },
@@ -279,7 +279,7 @@ async function hostileContent(desk: Desk): Promise<void> {
     { name: `${EVIL}.txt`, mimeType: "text/plain", buffer: Buffer.from(EVIL) },
     { name: `${EVIL}.gif`, mimeType: "image/gif", buffer: Buffer.from(GIF, "base64") },
   ]);
-  await page.getByRole("button", { name: "Add model", exact: true }).click();
+  await page.getByRole("button", { name: "Compare with another model" }).click();
   await page.getByLabel("Model 2", { exact: true }).fill(`oss/${EVIL}`);
   await send(page, EVIL);
   const one = answerOf(page, 1, 1);
