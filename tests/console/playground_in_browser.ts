@@ -288,6 +288,11 @@ async function hostileContent(desk: Desk): Promise<void> {
   await one.getByRole("definition").getByText(EVIL).waitFor();
   await one.getByRole("textbox").fill(EVIL);
   await answerOf(page, 1, 2).getByRole("alert").getByText(EVIL).waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByRole("button", { name: "As code" }).click();
+  await page.getByRole("dialog").getByRole("tab", { name: "curl" }).waitFor();
+  const overflow = "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
+  assertEquals(await page.evaluate(overflow), 0, "Nothing is cut off");
   assertEquals(await page.locator("img[src=x], a[href^=javascript]").count(), 0);
   assertEquals(await page.title(), "Playground · Laneway");
   assertEquals(await faultsOf(page), []);
