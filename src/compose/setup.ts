@@ -25,11 +25,12 @@ export function setupFactsOf(world: World): SetupFacts {
         Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, alias]) => ({ lane, name, ...alias }))
       );
       const inOrder = listed.toSorted((one, other) => bestRank(one, rankOf) - bestRank(other, rankOf));
-      return inOrder.map(({ lane, name, task, targets }) => {
+      return inOrder.map(({ lane, name, task, price: own, targets: all }) => {
+        const targets = all.map(({ upstream, model, price = own }) => ({ upstream, model, price }));
         const names = targets.map(({ upstream }) => upstream);
         const works = names.some((upstream) => !lacking.has(upstream));
         const isBuiltIn = names.every((upstream) => upstreams[upstream]?.baseUrl === undefined);
-        return { lane, name, task, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
+        return { lane, name, task, targets, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
       });
     },
     hub,

@@ -52,11 +52,12 @@ export const configuration = {
       { id: "editor-help", class: "quiet", hidden: true },
       "Ctrl+Space moves to the suggestions, Escape back to the text.",
     );
+    const numbers = numbered(editor);
     const beside = suggestions(editor);
     const whole = h(
       "div",
       { class: "editor" },
-      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
+      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), numbers.around, help),
       beside,
     );
     main.append(
@@ -85,6 +86,7 @@ export const configuration = {
     const draw = () => {
       const isOpen = file?.text !== undefined && file.why === undefined;
       editor.readOnly = !isOpen;
+      numbers.draw();
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = (file?.source ?? "").replace(/^"(.*)"$/, "$1");
       drawWhy(why, file);
@@ -184,7 +186,27 @@ export const configuration = {
 function showPlace(editor) {
   const path = queryInAddress();
   if (path === "") return;
-  const offset = offsetOf(editor.value, path);
+  goTo(editor, offsetOf(editor.value, path));
+}
+
+/** The editor with the numbers of its lines. @param {HTMLTextAreaElement} editor */
+function numbered(editor) {
+  const column = h("div", { class: "line-numbers", "aria-hidden": "true" });
+  editor.addEventListener("scroll", () => column.scrollTop = editor.scrollTop);
+  return {
+    around: h("div", { class: "numbered" }, column, editor),
+    draw() {
+      const lines = lineAt(editor.value, editor.value.length);
+      if (column.dataset.lines === String(lines)) return;
+      column.dataset.lines = String(lines);
+      column.textContent = Array.from({ length: lines }, (_, at) => at + 1).join("\n");
+      column.scrollTop = editor.scrollTop;
+    },
+  };
+}
+
+/** Puts the cursor there, and its line in sight. @param {HTMLTextAreaElement} editor @param {number} offset */
+function goTo(editor, offset) {
   editor.focus();
   editor.setSelectionRange(offset, offset);
   editor.scrollTop = (lineAt(editor.value, offset) - 3) * parseFloat(getComputedStyle(editor).lineHeight);
@@ -239,10 +261,7 @@ function drawVerdict(verdict, list, checked, editor) {
       { type: "button" },
       line === undefined ? `line ${lineAt(editor.value, offset)}` : `line ${line}`,
     );
-    go.addEventListener("click", () => {
-      editor.focus();
-      editor.setSelectionRange(offset, offset);
-    });
+    go.addEventListener("click", () => goTo(editor, offset));
     return h("li", {}, go, ` ${path === "" ? "" : `${path}: `}${message}`);
   }));
   const text = !checked

@@ -9,10 +9,14 @@ import { ColumnChoice } from "./design/table.js";
 import { count } from "./dom.js";
 import { asked, ModelDialogs, open } from "./model_dialogs.js";
 import { readSetup } from "./setup_api.js";
+import { inDollars } from "./words.js";
 
 const EVERY_MS = 15_000;
 
-/** @typedef {import("./setup_api.js").Model} Model */
+/**
+ * @typedef {import("./setup_api.js").Model} Model
+ * @typedef {import("../canonical/price.ts").Price} Price
+ */
 
 const known = signal(/** @type {readonly Model[] | undefined} */ (undefined));
 
@@ -34,7 +38,13 @@ async function refresh() {
 function rowsOf(/** @type {readonly Model[]} */ served) {
   const lanes = Object.entries(file.value?.whole.lanes ?? {});
   const listed = lanes.flatMap(([lane, { models = {} }]) =>
-    Object.entries(models).map(([name, { task = "" }]) => ({ lane, name, task: String(task) }))
+    Object.entries(models).map(([name, { task = "", targets = [], price }]) => ({
+      lane,
+      name,
+      task: String(task),
+      // A file that the gateway does not use may have anything there.
+      targets: [targets].flat().map((/** @type {Model["targets"][number]} */ one) => ({ price, ...one })),
+    }))
   );
   const isServed = (/** @type {{ lane: string, name: string }} */ one) =>
     served.some(({ lane, name }) => lane === one.lane && name === one.name);
@@ -42,11 +52,24 @@ function rowsOf(/** @type {readonly Model[]} */ served) {
   return [...served, ...others];
 }
 
+/** @param {Model} model */
+const targetsOf = ({ targets }) => targets.map(({ upstream, model }) => `${upstream}/${model}`);
+
+/** @param {Model} model */
+const priceOf = ({ targets: [first] }) => first?.price ?? {};
+
+/** @param {Price} price */
+function inWords({ input, output, request, audioMinute }) {
+  if (input !== undefined || output !== undefined) return `${inDollars(input)} / ${inDollars(output)}`;
+  if (request !== undefined) return `${inDollars(request)} a request`;
+  return audioMinute === undefined ? "–" : `${inDollars(audioMinute)} a minute`;
+}
+
 /** @type {import("./design/table.js").Column<Model>[]} */
 const COLUMNS = [
   { id: "name", title: "Model", isHead: true, wide: true, sortBy: ({ name }) => name, view: ({ name }) => name },
   { id: "lane", title: "Lane", sortBy: ({ lane }) => lane, view: ({ lane }) => lane },
-  { id: "task", title: "Task", roomy: true, sortBy: ({ task }) => task, view: ({ task }) => task },
+  { id: "task", title: "Task", roomy: true, hiddenAtFirst: true, sortBy: ({ task }) => task, view: ({ task }) => task },
   {
     id: "state",
     title: "State",
@@ -55,6 +78,23 @@ const COLUMNS = [
     sortBy: ({ works }) => works ? 0 : 1,
     hint: ({ reason }) => reason,
     view: State,
+  },
+  {
+    id: "targets",
+    title: "Targets",
+    roomy: true,
+    sortBy: (model) => targetsOf(model)[0],
+    hint: (model) => targetsOf(model).join(", then "),
+    view: (model) => targetsOf(model).map((target, at) => html`<div class="line" key=${at}>${target}</div>`),
+  },
+  {
+    id: "price",
+    title: "Price, $/M",
+    isNumber: true,
+    roomy: true,
+    sortBy: (model) => priceOf(model).input,
+    hint: () => "Input / output at the first target, in US dollars per million tokens, at most",
+    view: (model) => inWords(priceOf(model)),
   },
   {
     id: "requests",
@@ -84,7 +124,7 @@ function ModelsPage() {
         <${ListTable}
           choice=${choice}
           label="Models"
-          placeholder="Name, lane, task"
+          placeholder="Name, lane, target"
           caption=${(/** @type {readonly Model[]} */ shown) => `Models: ${count(shown.length)}`}
           items=${rows}
           keyOf=${(/** @type {Model} */ { lane, task, name }) => `${lane} ${task} ${name}`}

@@ -11,7 +11,7 @@ import { Composer, Files } from "./play/composer.js";
 import { askAll, askChanged, removeSide, removeTurn, running, startAnew, stopAll, turns } from "./play/conversation.js";
 import { bytesIn } from "./play/files.js";
 import { Panel } from "./play/panel.js";
-import { addSide, changeSide, controlsOf, MOST_SIDES, offered, settings, sides } from "./play/settings.js";
+import { addSide, changeSide, controlsOf, MOST_SIDES, nextSide, offered, settings, sides } from "./play/settings.js";
 import { addressWith, openPreset } from "./play/share.js";
 import { Markdown } from "./design/markdown.js";
 import { html, screen, signal, useLayoutEffect, useRef, useState } from "./ui.js";
@@ -165,7 +165,6 @@ function showCode() {
 /** The models that are asked. */
 function Sides() {
   const all = sides.value;
-  const last = all.at(-1);
   return html`
     <div class="play-sides" role="group" aria-label="Models">
       ${all.map(({ id, model, wire }, at) =>
@@ -197,7 +196,9 @@ function Sides() {
         `
       )}
       ${all.length < MOST_SIDES && html`
-        <${Button} icon="plus" onClick=${() => addSide({ model: last?.model, wire: last?.wire })}>Add model<//>
+        <${Button} icon="plus" onClick=${() => addSide(nextSide(all, names.value, offered.value.wires))}>
+          Compare with another model
+        <//>
       `}
     </div>
   `;

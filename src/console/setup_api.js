@@ -14,7 +14,8 @@ import { textsIn } from "./streams.js";
  * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
- * @typedef {{ lane: string, name: string, task: string, works: boolean, isBuiltIn: boolean, reason?: string }} Model
+ * @typedef {{ lane: string, name: string, task: string, works: boolean, isBuiltIn: boolean, reason?: string,
+ *   targets: readonly { upstream: string, model: string, price?: import("../canonical/price.ts").Price }[] }} Model
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, needsKey?: boolean,
  *   command: string,

@@ -50,37 +50,45 @@ export function Targets({ targets, onChange, facts, fields }) {
       ${targets.map((target, at) =>
         html`
           <div class="row" key=${at}>
-            <select
-              aria-label=${`Upstream of target ${at + 1}`}
-              onChange=${(/** @type {any} */ { target }) => change(at, { upstream: target.value })}
-            >
-              ${[...new Set([...upstreams, target.upstream])].map((one) =>
-                html`<option key=${one} value=${one} selected=${one === target.upstream}>${one}</option>`
-              )}
-            </select>
-            <input
-              aria-label=${`Model of target ${at + 1}`}
-              placeholder="the model's name there"
-              autocomplete="off"
-              spellcheck="false"
-              list=${`models-of-${at}`}
-              value=${target.model}
-              onFocus=${() => propose(target.upstream)}
-              onInput=${(/** @type {any} */ { target }) => change(at, { model: target.value })}
-            />
+            <label>
+              <span>Upstream</span>
+              <select
+                aria-label=${`Upstream of target ${at + 1}`}
+                onChange=${(/** @type {any} */ { target }) => change(at, { upstream: target.value })}
+              >
+                ${[...new Set([...upstreams, target.upstream])].map((one) =>
+                  html`<option key=${one} value=${one} selected=${one === target.upstream}>${one}</option>`
+                )}
+              </select>
+            </label>
+            <label>
+              <span>Model there</span>
+              <input
+                aria-label=${`Model of target ${at + 1}`}
+                placeholder="the model's name there"
+                autocomplete="off"
+                spellcheck="false"
+                list=${`models-of-${at}`}
+                value=${target.model}
+                onFocus=${() => propose(target.upstream)}
+                onInput=${(/** @type {any} */ { target }) => change(at, { model: target.value })}
+              />
+            </label>
             <datalist id=${`models-of-${at}`}>
               ${(proposed[target.upstream] ?? []).map((one) => html`<option key=${one} value=${one} />`)}
             </datalist>
-            <input
-              class="short"
-              type="number"
-              min="0"
-              aria-label=${`Weight of target ${at + 1}`}
-              title="Its share of new conversations, relative to the other weights"
-              placeholder="weight"
-              value=${target.weight}
-              onInput=${(/** @type {any} */ { target }) => change(at, { weight: target.value })}
-            />
+            <label class="short">
+              <span>Weight</span>
+              <input
+                type="number"
+                min="0"
+                aria-label=${`Weight of target ${at + 1}`}
+                title="Its share of new conversations, relative to the other weights"
+                placeholder="none"
+                value=${target.weight}
+                onInput=${(/** @type {any} */ { target }) => change(at, { weight: target.value })}
+              />
+            </label>
             <${IconButton} icon="arrow-up" label=${`Move target ${at + 1} up`} disabled=${at === 0} onClick=${() =>
               swap(at)} />
             <${IconButton}
@@ -90,7 +98,7 @@ export function Targets({ targets, onChange, facts, fields }) {
               onClick=${() => onChange(targets.toSpliced(at, 1))}
             />
           </div>
-          ${problem(at) && html`<small class="error" role="alert">${problem(at)}</small>`}
+                    ${problem(at) && html`<small class="error" role="alert">${problem(at)}</small>`}
         `
       )}
       ${fields.targets && html`<small class="error">${fields.targets}</small>`}

@@ -3,8 +3,9 @@
 /** How each upstream is. */
 import { html, screen, signal } from "./ui.js";
 import { known, LastChange, readKnown } from "./change.js";
-import { Badge, Button, ButtonLink, Card, EmptyState, Page, Stat } from "./design/parts.js";
-import { DataTable } from "./design/table.js";
+import { ListTable } from "./design/list.js";
+import { Badge, Button, ButtonLink, EmptyState, Page, Stat } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
 import { ask, count, queryInAddress } from "./dom.js";
 import { Actions, asked, open, UpstreamDialogs } from "./upstream_dialogs.js";
 import { UpstreamHealth } from "./upstream_health.js";
@@ -43,8 +44,10 @@ async function readAll() {
 }
 
 async function refresh() {
-  status.value = await ask("status");
-  if (Date.now() - readAt > FILE_EVERY_MS) await readFile();
+  const isDue = Date.now() - readAt > FILE_EVERY_MS;
+  // Rows have their buttons as soon as they are shown.
+  const [now] = await Promise.all([ask("status"), isDue ? readFile() : undefined]);
+  status.value = now;
   const name = wanted;
   wanted = "";
   if (Object.hasOwn(known.value?.whole.upstreams ?? {}, name)) void open({ kind: "edit", name });
@@ -95,11 +98,13 @@ const COLUMNS = [
     title: "Last error",
     grows: true,
     sortBy: ({ lastError }) => lastError?.time,
-    hint: ({ lastError }) => lastError && exactly(lastError.time),
+    hint: ({ lastError }) => lastError && `${lastError.code}, ${exactly(lastError.time)}`,
     view: ({ lastError }) => lastError && html`${lastError.code} <span class="dim">${ago(lastError.time)}</span>`,
   },
   { id: "actions", title: "", view: Actions },
 ];
+
+const choice = new ColumnChoice("upstreams", COLUMNS);
 
 /** The upstreams of the file that the gateway does not use yet. @param {Upstream[]} [served] @returns {Upstream[]} */
 function pending(served = []) {
@@ -132,20 +137,17 @@ function UpstreamsPage() {
           <${Stat} name="WebSockets" value=${count(value.webSocketsOpen)} />
           <${Stat} name="Memory" value=${`${count(Math.round(value.memoryBytes / 1e6))} MB`} />
         </ul>
-        <${Card} flush>
-          <${DataTable}
-            label="Upstreams"
-            caption=${`Upstreams: ${count(rows.length)}`}
-            columns=${COLUMNS}
-            items=${rows}
-            keyOf=${(/** @type {Upstream} */ { name }) => name}
-          />
-          ${rows.length === 0 &&
-            html`
-              <${EmptyState} icon="server" title="No upstream" action=${add}>
-                An upstream is a service or a server that runs models. The state of each will be shown here.
-              <//>
-            `}
+        <${ListTable}
+          choice=${choice}
+          label="Upstreams"
+          placeholder="Name, state, error"
+          caption=${(/** @type {readonly Upstream[]} */ shown) => `Upstreams: ${count(shown.length)}`}
+          items=${rows}
+          keyOf=${(/** @type {Upstream} */ { name }) => name}
+        >
+          <${EmptyState} icon="server" title="No upstream" action=${add}>
+            An upstream is a service or a server that runs models. The state of each will be shown here.
+          <//>
         <//>
       `}
       ${value && html`<${UpstreamHealth} upstreams=${value.upstreams} past=${value.past} onForgotten=${refresh} />`}

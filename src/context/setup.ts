@@ -1,4 +1,5 @@
 /** The parts of the console's guide: facts about the configuration, and the launcher that runs commands for it. */
+import type { Price } from "../canonical/price.ts";
 import type { Store } from "../state/store.ts";
 
 /** An upstream of the running configuration. */
@@ -22,6 +23,8 @@ export interface SetupModel {
   isBuiltIn: boolean;
   /** Why none can. */
   reason?: string;
+  /** In the order of preference. `price`: as configured. */
+  targets: readonly { upstream: string; model: string; price?: Price }[];
 }
 
 /** A known service, for a list to choose from. */

@@ -14,7 +14,7 @@ import { plan, write } from "../../src/programs/init/work.ts";
 import { ENV, newApp, type TestApp } from "../support/app.ts";
 import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage } from "./desk.ts";
 
-const TEXT = `// Ours
+export const TEXT = `// Ours
 {
   "console": { "edit": true },
   "keys": [

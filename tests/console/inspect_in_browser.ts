@@ -392,6 +392,11 @@ async function asCode(desk: Desk): Promise<void> {
     assertStringIncludes(text, "LANEWAY_KEY");
     assert(!text.includes(OPS), "The key is in it");
   }
+  await page.setViewportSize({ width: 390, height: 844 });
+  const overflow = await dialog.getByRole("textbox").evaluate(({ scrollWidth, clientWidth }) =>
+    scrollWidth - clientWidth
+  );
+  assertEquals(overflow, 0, "Nothing is cut off");
   assertEquals(await faultsOf(page), []);
   assertEquals(complaints, []);
 }

@@ -95,8 +95,8 @@ async function sideBySide(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByRole("alert").getByText("Write a message first").waitFor();
-  await page.getByRole("button", { name: "Add model", exact: true }).click();
-  await page.getByLabel("Model 2", { exact: true }).fill("oss/sandbox");
+  await page.getByRole("button", { name: "Compare with another model" }).click();
+  assertEquals(await page.getByLabel("Model 2", { exact: true }).inputValue(), "oss/sandbox", "The one not shown yet");
   await page.getByLabel("API of model 2").selectOption("gemini");
   await page.getByLabel("Files", { exact: true }).setInputFiles([
     { name: "dot.gif", mimeType: "image/gif", buffer: Buffer.from(GIF, "base64") },
@@ -279,7 +279,7 @@ async function hostileContent(desk: Desk): Promise<void> {
     { name: `${EVIL}.txt`, mimeType: "text/plain", buffer: Buffer.from(EVIL) },
     { name: `${EVIL}.gif`, mimeType: "image/gif", buffer: Buffer.from(GIF, "base64") },
   ]);
-  await page.getByRole("button", { name: "Add model", exact: true }).click();
+  await page.getByRole("button", { name: "Compare with another model" }).click();
   await page.getByLabel("Model 2", { exact: true }).fill(`oss/${EVIL}`);
   await send(page, EVIL);
   const one = answerOf(page, 1, 1);
@@ -288,6 +288,11 @@ async function hostileContent(desk: Desk): Promise<void> {
   await one.getByRole("definition").getByText(EVIL).waitFor();
   await one.getByRole("textbox").fill(EVIL);
   await answerOf(page, 1, 2).getByRole("alert").getByText(EVIL).waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByRole("button", { name: "As code" }).click();
+  await page.getByRole("dialog").getByRole("tab", { name: "curl" }).waitFor();
+  const overflow = "document.querySelector('dialog').scrollWidth - document.querySelector('dialog').clientWidth";
+  assertEquals(await page.evaluate(overflow), 0, "Nothing is cut off");
   assertEquals(await page.locator("img[src=x], a[href^=javascript]").count(), 0);
   assertEquals(await page.title(), "Playground · Laneway");
   assertEquals(await faultsOf(page), []);

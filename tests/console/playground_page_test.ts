@@ -1,6 +1,6 @@
 /** The playground's page, apart from a browser: tools as they are written, and streams. */
 import { assertEquals, assertThrows } from "@std/assert";
-import { readTools, toolsText } from "../../src/console/play/settings.js";
+import { nextSide, readTools, toolsText } from "../../src/console/play/settings.js";
 import { eventsIn } from "../../src/console/streams.js";
 
 Deno.test("playground: whoever stops reading a stream ends the request, also where a stream cannot be iterated", async () => {
@@ -21,6 +21,17 @@ Deno.test("playground: whoever stops reading a stream ends the request, also whe
   } finally {
     Object.defineProperty(prototype, Symbol.asyncIterator, iterator);
   }
+});
+
+Deno.test("playground: a further side has a model that is not shown yet, or else another API", () => {
+  const side = (model: string, wire: string, id = 1) => ({ id, model, wire });
+  const wires = ["messages", "chat"];
+  const one = side("oss/a", "messages");
+  assertEquals(nextSide([one], ["oss/a", "oss/b"], wires), { model: "oss/b", wire: "messages" });
+  assertEquals(nextSide([one], ["oss/a"], wires), { model: "oss/a", wire: "chat" });
+  const both = [one, side("oss/b", "messages", 2)];
+  assertEquals(nextSide(both, ["oss/a", "oss/b"], wires), { model: "oss/b", wire: "chat" });
+  assertEquals(nextSide([one], [], []), { model: "oss/a", wire: "messages" });
 });
 
 Deno.test("playground: tools are taken as any of the wires writes them, and what is wrong with them is named", () => {

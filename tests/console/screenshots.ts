@@ -22,7 +22,7 @@ async function play(page: Page): Promise<void> {
   await openPage(page, "Playground", "datalist option");
   await page.getByLabel("System prompt").fill("Answer in a few sentences.");
   await page.getByLabel("Model 1", { exact: true }).fill("oss/glm-5.3");
-  await page.getByRole("button", { name: "Add model", exact: true }).click();
+  await page.getByRole("button", { name: "Compare with another model" }).click();
   await page.getByLabel("Model 2", { exact: true }).fill("oss/kimi-k3");
   await page.getByLabel("API of model 2").selectOption("responses");
   await page.getByLabel("Message", { exact: true }).fill("What is a lane?");

@@ -45,6 +45,21 @@ export function addSide(side) {
   sides.value = [...sides.value, newSide(side)];
 }
 
+/**
+ * A model that is not shown yet, or else a model by an API by which it is not asked yet.
+ * @param {readonly Side[]} all
+ * @param {readonly string[]} models
+ * @param {readonly string[]} wires
+ * @returns {Partial<Side>}
+ */
+export function nextSide(all, models, wires) {
+  const last = all.at(-1);
+  const model = models.find((name) => all.every((side) => side.model !== name));
+  if (model !== undefined) return { model, wire: last?.wire };
+  const other = wires.find((name) => all.every(({ model, wire }) => model !== last?.model || wire !== name));
+  return { model: last?.model, wire: other ?? last?.wire };
+}
+
 /** @param {readonly Partial<Side>[]} all */
 export function replaceSides(all) {
   sides.value = all.map(newSide);

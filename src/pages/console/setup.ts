@@ -31,7 +31,15 @@ export async function readSetup(context: RequestContext): Promise<Response> {
     isLocal,
     platform: desk?.platform,
     upstreams: setup.upstreams().map((one) => ({ ...one, ...one.reason && { reason: hide(one.reason) } })),
-    models: setup.models().map((one) => ({ ...one, name: hide(one.name) })),
+    models: setup.models().map((one) => ({
+      ...one,
+      name: hide(one.name),
+      targets: one.targets.map(({ upstream, model, price = gateway.prices.mostOf({ upstream, model }) }) => ({
+        upstream: hide(upstream),
+        model: hide(model),
+        price,
+      })),
+    })),
     providers: setup.providers(),
     hub: setup.hub,
   });
