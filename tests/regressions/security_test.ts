@@ -208,6 +208,7 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "@preact/signals",
     "@preact/signals-core",
     "htm",
+    "marked",
     "preact",
     "uplot",
     "zod",
