@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** A change of the configuration by a form: shown before it is written, written, and taken back. */
-import { Host, html, signal, useEffect, useRef, useState } from "./ui.js";
+import { Host, html, signal, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { attempt } from "./actions.js";
 import { Dialog, toast } from "./design/overlays.js";
 import { Button, Icon } from "./design/parts.js";
@@ -63,8 +63,8 @@ export function Editing({ title, form, onClose, onDone }) {
     return plan.problems ?? [];
   };
   const back = () => setShown(undefined);
-  // The button that had the focus is gone.
-  useEffect(() => {
+  // The button that had the focus is gone, and the next key press may come before the picture.
+  useLayoutEffect(() => {
     if (!shown) place.current?.querySelector("input, select")?.focus();
   }, [shown]);
   return html`
