@@ -140,7 +140,9 @@ async function whileItRuns(desk: Desk): Promise<void> {
   await page.getByText("Finished: 200").waitFor();
   assertEquals(await page.evaluate(STATE), before);
 }
+/** The streams of two cases, which run side by side. */
 let upstream: ReadableStreamDefaultController<Uint8Array>;
+let answering: ReadableStreamDefaultController<Uint8Array>;
 
 /** Selects a part of the answer, and scrolls what it is in. */
 const READ = `{
@@ -270,7 +272,7 @@ async function rounds(desk: Desk): Promise<void> {
 /** The answer as it was read, and the frames of each of its parts, while it comes and afterwards. */
 async function asRead(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
-  const write = (text: string) => upstream.enqueue(new TextEncoder().encode(text));
+  const write = (text: string) => answering.enqueue(new TextEncoder().encode(text));
   const tools = [{ name: "look", input_schema: { type: "object" } }];
   const running = ask(desk, { stream: true, tools, messages: [{ role: "user", content: "Is it **raining**?" }] });
   await logIn(desk);
@@ -285,7 +287,7 @@ async function asRead(desk: Desk): Promise<void> {
   await read.getByText("still running").waitFor();
   const call = { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: '{"at":"window"}' } };
   write(frame({ delta: { tool_calls: [call] } }) + frame({ delta: {}, finish_reason: "tool_calls" }) + USED);
-  upstream.close();
+  answering.close();
   await running;
   await read.getByText("It waits for the results of tools").waitFor();
   assertStringIncludes(await read.innerText(), "5 in, 3 out");
@@ -496,7 +498,7 @@ export const inspectCases: Case[] = [
         config: RECORDED,
         now: Date.now,
         fetch() {
-          const body = new ReadableStream<Uint8Array>({ start: (controller) => void (upstream = controller) });
+          const body = new ReadableStream<Uint8Array>({ start: (controller) => void (answering = controller) });
           return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
         },
       }),
