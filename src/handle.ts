@@ -76,7 +76,7 @@ export async function handle(
     gateway.observe.feed?.begin(opened.id, requestLog, request.headers);
     const caller = known ?? gateway.guards.authenticate(request, peer, protocol.keyPlaces);
     context = identified(opened, protocol, caller instanceof Promise ? await caller : caller);
-    gateway.observe.feed?.identify(opened.id, context.caller.team);
+    if (context.caller.team !== undefined) gateway.observe.feed?.identify(opened.id, context.caller.team);
     if (!match || "allow" in match) throw await refusalOf(found, context);
     const lane = enter(match, context);
     if (match.protocol.load) await match.protocol.load();

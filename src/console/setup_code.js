@@ -54,6 +54,9 @@ export function codeForm(onOpen, reason = "") {
   );
 }
 
+/** The form that is shown. Actions that run at once wait for one code. */
+let shown = /** @type {{ form: HTMLElement, given: Promise<void> } | undefined} */ (undefined);
+
 /**
  * Runs an action. If the gateway wants a new code, the page asks for one and runs it again.
  * @template T
@@ -66,12 +69,14 @@ export async function withCode(place, action) {
     return await action();
   } catch (error) {
     if (!(error instanceof CodeNeeded)) throw error;
-    const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
-    const form = codeForm(resolve, error.message);
-    place.prepend(form);
-    form.querySelector("input")?.focus();
-    await promise;
-    form.remove();
+    if (!shown?.form.isConnected) {
+      const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+      const form = codeForm(resolve, error.message);
+      place.prepend(form);
+      form.querySelector("input")?.focus();
+      shown = { form, given: promise.then(() => form.remove()) };
+    }
+    await shown.given;
     return await withCode(place, action);
   }
 }

@@ -54,7 +54,7 @@ export class Feed {
     if (this.#running.size > MOST_RUNNING) this.#dropOldest();
   }
 
-  identify(id: string, team: string | undefined): void {
+  identify(id: string, team: string): void {
     const running = this.#running.get(id);
     if (running) running.team = team;
   }

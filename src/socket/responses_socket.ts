@@ -200,7 +200,7 @@ export class ResponsesSocket implements OpenSocket {
     requestLog.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
     gateway.observe.feed?.begin(context.id, requestLog, request.headers);
-    gateway.observe.feed?.identify(context.id, caller.team);
+    if (caller.team !== undefined) gateway.observe.feed?.identify(context.id, caller.team);
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {
