@@ -120,7 +120,7 @@ async function fits(desk: Desk): Promise<void> {
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   await page.reload();
-  await page.locator(".chart:nth-of-type(3) canvas").waitFor();
+  await page.locator(".chart canvas").nth(2).waitFor();
   const drawn = await page.locator(".chart canvas").count();
   assert(drawn === 3, `${drawn} charts are drawn`);
   await page.getByRole("img", { name: /^Requests: at most 0\.\d\/s, now All/ }).hover();
