@@ -41,7 +41,7 @@ import { secretsOf } from "./secrets.ts";
 import { createSockets } from "./sockets.ts";
 import { createStages } from "./stages.ts";
 import { bytesPerKey } from "./store.ts";
-import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
+import { createUpstreams, jsonLimitsOf, mayContinue } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
@@ -94,7 +94,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     secrets,
     hide: hiderFor(secrets),
     guards,
-    routing: createRouting(world),
+    routing: createRouting(world, upstreams),
     hosted: {
       runner: createHosted(world),
       searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
@@ -204,7 +204,7 @@ function hasReplicas(
   return replicas > 1 || storeKind(store.kind).isShared || workers !== undefined;
 }
 
-function createRouting(world: World): Routing {
+function createRouting(world: World, upstreams: Gateway["upstreams"]): Routing {
   const { config, plugins, keep, clocks: { monotonic }, process: { shared } } = world;
   return {
     affinity: keep(
@@ -220,6 +220,7 @@ function createRouting(world: World): Routing {
     }),
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
+    continues: mayContinue(config, upstreams),
   };
 }
 

@@ -56,6 +56,7 @@ export async function askAgain<K extends ModelOperation>(
   const parts = new RefusedParts(asking, hasNews);
   let call = first;
   for (let tries = 1;; tries++) {
+    if (tries > 1 && attempt.calls) attempt.calls.repeated++;
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
     const reply = response.ok ? undefined : await readReply(response, upstream.answerBytes, upstream.json);
     const error = reply && refusalOf(upstream, reply, call);
@@ -65,7 +66,9 @@ export async function askAgain<K extends ModelOperation>(
       return response;
     }
     guesses.refused(error, reply);
-    if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
+    if (tries === MOST_TRIES || attempt.signal.aborted || attempt.calls?.areCallsSpent()) {
+      throw guesses.failure;
+    }
     const less = await parts.less(call, error);
     if (less) call = less;
     else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;

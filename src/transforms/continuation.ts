@@ -1,0 +1,280 @@
+/** Joins the beginning of an answer that broke off and the rest of it, which another call to a model gave. */
+import type {
+  Annotation,
+  GenerateEvent,
+  GenerateRequest,
+  Message,
+  OutputPart,
+  PartDelta,
+  ToolCallPart,
+} from "../canonical/generate.ts";
+import type { Usage } from "../canonical/usage.ts";
+import type { Emit, StreamTransform } from "../contract/stream.ts";
+import { misfit, quoteOf, type Seam } from "./seam.ts";
+
+/** The part of an answer that a client has seen. */
+export interface Shown {
+  content: readonly OutputPart[];
+  /** Whether the last part has not ended. */
+  isOpen: boolean;
+}
+
+/** How an answer is to go on. */
+export interface Continuing {
+  /** The beginning of the assistant's turn, for the model. Empty if the model is asked anew. */
+  turn: OutputPart[];
+  /** The text of that turn. */
+  text: string;
+  /** The calls that were seen after that turn. The model has to write them again as they are. */
+  calls: readonly ToolCallPart[];
+}
+
+/** How the answer goes on, or why it cannot: for the log. */
+export function continuingOf({ content, isOpen }: Shown, request: GenerateRequest): Continuing | string {
+  const odd = content.find(({ type }) => type !== "text" && type !== "reasoning" && type !== "tool-call");
+  if (odd) return `its ${odd.type} cannot be continued`;
+  const firstCall = content.findIndex(({ type }) => type === "tool-call");
+  const before = firstCall < 0 ? content : content.slice(0, firstCall);
+  const calls = firstCall < 0 ? [] : content.slice(firstCall);
+  if (!areCalls(calls)) return "it goes on after a call";
+  const text = before.map((part) => part.type === "text" ? part.text : "").join("");
+  const last = before.at(-1);
+  if (isOpen && calls.length === 0 && last?.type === "reasoning" && last.text !== "") return "its reasoning broke off";
+  if (content.some((part) => part.type === "text" && part.annotations?.length)) return "it has citations";
+  if (text === "") return { turn: [], text, calls };
+  if (request.outputSchema) return "its JSON broke off";
+  if (forcesCall(request)) return "it had to call a tool";
+  return { turn: before.filter((part) => "text" in part && (part.text !== "" || hasOpaque(part))), text, calls };
+}
+
+function areCalls(parts: readonly OutputPart[]): parts is ToolCallPart[] {
+  return parts.every(({ type }) => type === "tool-call");
+}
+
+function hasOpaque(part: OutputPart): boolean {
+  return part.type === "reasoning" && part.opaque !== undefined;
+}
+
+function forcesCall({ toolChoice }: GenerateRequest): boolean {
+  return toolChoice?.type === "required" || toolChoice?.type === "tool" ||
+    (toolChoice?.type === "allowed" && toolChoice.mode === "required");
+}
+
+/** The messages with an unfinished turn, whose text is `sent`, with which the model goes on. */
+export function withUnfinishedTurn(messages: readonly Message[], { turn }: Continuing, sent: string): Message[] {
+  const last = messages.at(-1);
+  const own = last?.role === "assistant" ? last.content : [];
+  const joined = joinTexts([...own, ...withText(turn, sent)]);
+  const before = last?.role === "assistant" ? messages.slice(0, -1) : messages;
+  return [...before, { role: "assistant", content: joined, isUnfinished: true }];
+}
+
+/** The messages, and a request in words to go on. It is the user's, because models take orders of no other kind amid a conversation. */
+export function withRequestToGoOn(messages: readonly Message[], { turn, text }: Continuing): Message[] {
+  return [
+    ...messages,
+    { role: "assistant", content: joinTexts(withText(turn, text.trimEnd())) },
+    { role: "user", content: [{ type: "text", text: wordsFor(quoteOf(text)) }] },
+  ];
+}
+
+function wordsFor(quote: string): string {
+  return "Sorry, my connection dropped while you were writing, and your last message reached me only up to here:\n\n" +
+    `${quote}\n\n` +
+    "Please write the rest of that message. Start by repeating exactly those last words, and go on from there as if " +
+    "there had been no break: no greeting, no comment, nothing that I have already.";
+}
+
+/** The turn with another text: what is missing at its end is taken from its last texts. */
+function withText(turn: readonly OutputPart[], sent: string): OutputPart[] {
+  let left = sent.length;
+  return turn.flatMap((part): OutputPart[] => {
+    if (part.type !== "text") return [part];
+    const text = part.text.slice(0, left);
+    left -= text.length;
+    return text === "" ? [] : [{ type: "text", text }];
+  });
+}
+
+/** Servers that continue a turn want its content as one text. */
+function joinTexts(parts: readonly OutputPart[]): OutputPart[] {
+  const joined: OutputPart[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (part.type === "text" && last?.type === "text") {
+      joined[joined.length - 1] = { ...last, text: last.text + part.text };
+    } else joined.push(part);
+  }
+  return joined;
+}
+
+export interface JoinOptions {
+  shown: Shown;
+  seam: Seam;
+  /** The calls that the rest has to repeat. */
+  calls: readonly ToolCallPart[];
+  /** The usage of the whole answer, from that of the rest. */
+  usage(rest: Usage): Usage;
+}
+
+/** How a part of the rest passes: not at all, compared with one that was seen, or as the answer's own. */
+type Mode = "hidden" | "blank" | "compared" | "own";
+
+/** Changes the events of the rest so that they follow those of the beginning. */
+export class JoinedRest implements StreamTransform<GenerateEvent> {
+  readonly #options: JoinOptions;
+  readonly #hidesReasoning: boolean;
+  readonly #calls: ToolCallPart[];
+  /** The open part of the answer. */
+  #open: OutputPart | undefined;
+  /** The index of the open part, or else of the next one. */
+  #index: number;
+  /** How many characters of the open part came before the rest. */
+  #before = 0;
+  #mode: Mode = "hidden";
+  /** The part of the rest that begins the answer's next part once it has any text. */
+  #delayed: OutputPart | undefined;
+  /** Whether the text of the rest has yet to pass the seam. */
+  #isAtSeam = true;
+  /** The characters of the part of the rest that came, and those that were new. */
+  #came = 0;
+  #new = 0;
+
+  constructor(options: JoinOptions) {
+    const { content, isOpen } = options.shown;
+    this.#options = options;
+    this.#hidesReasoning = content.some((part) => "text" in part ? part.text !== "" : true);
+    this.#calls = [...options.calls];
+    this.#open = isOpen ? content.at(-1) : undefined;
+    this.#index = isOpen ? content.length - 1 : content.length;
+    if (this.#open && "text" in this.#open) this.#before = this.#open.text.length;
+  }
+
+  push(event: GenerateEvent, emit: Emit<GenerateEvent>): void {
+    switch (event.type) {
+      case "start":
+        return;
+      case "part-start":
+        return this.#start(event.part, emit);
+      case "part-delta":
+        return this.#add(event.delta, emit);
+      case "part-end":
+        return this.#end(event, emit);
+      case "finish":
+        if (this.#calls.length > 0) throw misfit();
+        this.#close(emit);
+        return emit({ ...event, usage: this.#options.usage(event.usage) });
+      case "error":
+        throw event.error;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #start(part: OutputPart, emit: Emit<GenerateEvent>): void {
+    this.#came = this.#new = 0;
+    if (part.type === "reasoning" && this.#hidesReasoning) this.#mode = "hidden";
+    else if (this.#calls.length > 0) this.#compare(part);
+    else {
+      this.#mode = "own";
+      const isSame = this.#open?.type === part.type && part.type !== "tool-call" && this.#isAtSeam;
+      if (isSame) return;
+      if (part.type === "text" && this.#isAtSeam) this.#delayed = part;
+      else this.#begin(part, emit);
+    }
+  }
+
+  /** Whatever comes before the calls that were seen must be nothing, and then come those calls. */
+  #compare(part: OutputPart): void {
+    const [wanted] = this.#calls;
+    if (part.type === "text") this.#mode = "blank";
+    else if (part.type === "tool-call" && part.kind === wanted!.kind && part.name === wanted!.name) {
+      this.#mode = "compared";
+    } else throw misfit();
+  }
+
+  #begin(part: OutputPart, emit: Emit<GenerateEvent>): void {
+    this.#close(emit);
+    this.#open = part;
+    this.#before = 0;
+    emit({ type: "part-start", index: this.#index, part });
+  }
+
+  /** Ends the open part. */
+  #close(emit: Emit<GenerateEvent>): void {
+    if (!this.#open) return;
+    emit({ type: "part-end", index: this.#index++ });
+    this.#open = undefined;
+  }
+
+  #add(delta: PartDelta, emit: Emit<GenerateEvent>): void {
+    this.#came += delta.text.length;
+    if (this.#mode === "blank" && delta.text.trim() !== "") throw misfit();
+    if (this.#mode === "compared") return this.#addToCall(delta.text, emit);
+    if (this.#mode !== "own") return;
+    const text = delta.type === "text" && this.#isAtSeam ? this.#options.seam.take(delta.text) : delta.text;
+    this.#emit({ ...delta, text }, emit);
+  }
+
+  #emit(delta: PartDelta, emit: Emit<GenerateEvent>): void {
+    if (delta.text === "") return;
+    if (this.#delayed) this.#begin(this.#delayed, emit);
+    this.#delayed = undefined;
+    this.#new += delta.text.length;
+    emit({ type: "part-delta", index: this.#index, delta });
+  }
+
+  /** The input of a call has to begin like the one that was seen. The rest of it is new. */
+  #addToCall(text: string, emit: Emit<GenerateEvent>): void {
+    const { input } = this.#calls[0]!;
+    const before = this.#came - text.length;
+    const known = input.slice(before, before + text.length);
+    if (!text.startsWith(known)) throw misfit();
+    const rest = text.slice(known.length);
+    if (rest === "") return;
+    if (!this.#isLastOpen()) throw misfit();
+    emit({ type: "part-delta", index: this.#index, delta: { type: "tool-input", text: rest } });
+  }
+
+  #isLastOpen(): boolean {
+    return this.#calls.length === 1 && this.#open?.type === "tool-call";
+  }
+
+  #end(event: GenerateEvent & { type: "part-end" }, emit: Emit<GenerateEvent>): void {
+    if (this.#mode === "compared") return this.#endCall(event, emit);
+    if (this.#mode !== "own") return;
+    if (this.#isAtSeam && (this.#delayed ?? this.#open)?.type === "text") {
+      this.#emit({ type: "text", text: this.#options.seam.end() }, emit);
+      this.#isAtSeam = false;
+    }
+    this.#delayed = undefined;
+    if (!this.#open) return;
+    const { annotations } = event;
+    // A position in the rest, and the same one in the whole part.
+    const shift = this.#before + this.#new - this.#came;
+    emit({
+      ...event,
+      index: this.#index++,
+      ...(annotations && { annotations: annotations.map((one) => shifted(one, shift)) }),
+    });
+    this.#open = undefined;
+  }
+
+  #endCall(event: GenerateEvent & { type: "part-end" }, emit: Emit<GenerateEvent>): void {
+    if (this.#came < this.#calls[0]!.input.length) throw misfit();
+    if (this.#isLastOpen()) {
+      emit({ ...event, index: this.#index++ });
+      this.#open = undefined;
+    }
+    this.#calls.shift();
+  }
+}
+
+function shifted(annotation: Annotation, by: number): Annotation {
+  const { start, end } = annotation;
+  return {
+    ...annotation,
+    ...(start !== undefined && { start: start + by }),
+    ...(end !== undefined && { end: end + by }),
+  };
+}
