@@ -317,4 +317,5 @@ Deno.test("continuation: each is counted with its reason and its outcome", async
   const page = await (await app.get("/metrics")).text();
   assertStringIncludes(page, 'laneway_continuations_total{reason="upstream_error",outcome="continued"} 1');
   assertStringIncludes(page, 'laneway_attempts_total{upstream="first",reason="continuation"} 1');
+  await app.close();
 });
