@@ -175,11 +175,11 @@ interface Continued extends Prefill {
 }
 
 const PREFILLS: Record<NonNullable<Quirks["prefill"]>, Continued> = {
-  "turn": {},
+  "turn": { repeats: "perhaps" },
   // Without both fields, servers close the turn, or take it for the user's.
   "continue-final-message": { body: { continue_final_message: true, add_generation_prompt: false } },
   "prefix": { turn: { prefix: true } },
-  "repeated-prefix": { turn: { prefix: true }, repeats: true },
+  "repeated-prefix": { turn: { prefix: true }, repeats: "always" },
   "partial": { turn: { partial: true } },
 };
 

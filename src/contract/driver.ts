@@ -66,8 +66,8 @@ export interface Prompt {
 
 /** How a server goes on with an unfinished turn of the assistant. */
 export interface Prefill {
-  /** Whether its answer begins with the text of that turn. */
-  repeats?: true;
+  /** Whether its answer begins with the text of that turn: always, or perhaps, if nothing says how it is asked. */
+  repeats?: "always" | "perhaps";
 }
 
 /** How to talk to upstreams of one kind. */

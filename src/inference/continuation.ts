@@ -1,7 +1,7 @@
 /** Goes on with an answer that broke off after the client had seen some of it. Loaded with the first one that does. */
 import type { GenerateEvent, GenerateRequest, OutputPart } from "../canonical/generate.ts";
 import type { Usage } from "../canonical/usage.ts";
-import type { Prefill } from "../contract/driver.ts";
+import type { Prefill, Target } from "../contract/driver.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
 import { firstStream } from "../routing/first_stream.ts";
@@ -15,6 +15,9 @@ import {
   withUnfinishedTurn,
 } from "../transforms/continuation.ts";
 import { cutText, DirectSeam, QuotedSeam, RepeatedSeam, type Seam } from "../transforms/seam.ts";
+import { placeOf } from "../upstream/attempt.ts";
+import { UNFINISHED } from "../upstream/call_fields.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { CHARACTERS_PER_TOKEN } from "./counting.ts";
 import { withTurnsOf } from "./facts.ts";
@@ -95,9 +98,12 @@ function wordsFor(thrown: unknown): string {
 /** How a target is asked to go on: with the turn of the assistant, or in words. Absent if it is asked anew. */
 type Way = { target: PlannedTarget; prefill?: Prefill; inWords?: true };
 
+/** A server of which only the configuration says that it continues a turn. */
+const UNKNOWN: Prefill = { repeats: "perhaps" };
+
 /** The targets that may go on, in the order in which they are tried: the same one first, but not the second time. */
 function waysOf({ asking, served }: BrokenAnswer, request: GenerateRequest, { turn }: Continuing): Way[] {
-  const { plan, lane, context: { gateway: { upstreams, drivers }, requestLog } } = asking;
+  const { plan, lane, context: { gateway: { upstreams, drivers }, requestLog, caller } } = asking;
   const setting = plan.continuation ?? lane.continuing.continuation;
   const others = setting === "any" ? plan.targets.filter((one) => one !== served) : [];
   const targets = requestLog.continued === 0 ? [served, ...others] : [...others, served];
@@ -108,9 +114,16 @@ function waysOf({ asking, served }: BrokenAnswer, request: GenerateRequest, { tu
     if (turn.length === 0) return [{ target }];
     if (upstream.continuation === "instruction") return [{ target, inWords: true }];
     const own = { ...upstream.quirks, ...target, model: target.pinned ?? target.model };
-    const prefill = driver.prefill?.(own, request) ?? (upstream.continuation === "prefill" ? {} : undefined);
+    if (refusesTurns(upstream, own, caller.owner)) return [];
+    const prefill = driver.prefill?.(own, request) ?? (upstream.continuation === "prefill" ? UNKNOWN : undefined);
     return prefill ? [{ target, prefill }] : [];
   });
+}
+
+function refusesTurns(upstream: Upstream, target: Target & Pick<PlannedTarget, "path">, key: string): boolean {
+  const { baseUrl, refusals } = upstream;
+  const own = target.path === undefined ? upstream : { ...upstream, baseUrl: `${baseUrl}/${target.path}` };
+  return refusals.names(placeOf({ upstream: own, target }), key).includes(UNFINISHED);
 }
 
 function restFrom(
@@ -164,7 +177,8 @@ function inputFor({ prefill, inWords }: Way, continuing: Continuing, request: Ge
 function seamFor({ prefill, inWords }: Way, { text }: Continuing): Seam {
   if (inWords) return new QuotedSeam(text);
   const cut = cutText(text);
-  return prefill?.repeats ? new RepeatedSeam(cut) : new DirectSeam(prefill ? cut.again : text);
+  if (prefill?.repeats) return new RepeatedSeam(cut, prefill.repeats === "perhaps");
+  return new DirectSeam(prefill ? cut.again : text);
 }
 
 /** The usage for the client: its own prompt, and the output of all calls. Calls that broke off never said theirs. */

@@ -70,17 +70,20 @@ export class DirectSeam implements Seam {
 /** From this many equal characters on, a text that repeats the beginning repeats it on purpose. */
 const ON_PURPOSE = 16;
 
-/** For a server whose answer begins with the text that it was sent. Not all versions of such a server do it. */
+/**
+ * For a server whose answer begins with the text that it was sent. Not all versions of such a server do it.
+ * `isUnsure`: it usually does not, and a short text that comes again may be new.
+ */
 export class RepeatedSeam implements Seam {
   readonly #sent: string;
   readonly #after: DirectSeam;
   #held = "";
   #isOver: boolean;
 
-  constructor({ sent, again }: CutText) {
+  constructor({ sent, again }: CutText, isUnsure: boolean) {
     this.#sent = sent;
     this.#after = new DirectSeam(again);
-    this.#isOver = sent === "";
+    this.#isOver = sent === "" || (isUnsure && sent.length < ON_PURPOSE);
   }
 
   take(text: string): string {

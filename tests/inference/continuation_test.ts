@@ -128,6 +128,29 @@ Deno.test("continuation: with any, the next target goes on where the same one fa
   assertEquals(app.logs[0]!.target, "second/n");
 });
 
+Deno.test("continuation: a server that refuses unfinished turns is asked once", async () => {
+  const engines = continuingEngine(engine({ breaks: Array(9).fill({ after: 4, how: "closed" }) }));
+  const upstream = fakeUpstream((asked) => {
+    const { messages } = JSON.parse(asked.body);
+    if (messages.at(-1).role === "user") return engines(asked);
+    const message = "continue_final_message is not supported";
+    return Response.json({ error: { message, type: "invalid_request_error" } }, { status: 400 });
+  });
+  const app = newApp({
+    config: {
+      upstreams: {
+        fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "continue-final-message" },
+      },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+    },
+    fetch: upstream.fetch,
+  });
+  for (const calls of [2, 3, 4]) {
+    assertEquals(outcome(await answerFor(app, "chat")), { text: TEXT.slice(0, 20), ends: 0, errors: 1 });
+    assertEquals(upstream.asked.length, calls);
+  }
+});
+
 Deno.test("continuation: by an instruction, the rest begins after the words that the model repeats", async () => {
   for (
     const begin of [
@@ -156,6 +179,28 @@ Deno.test("continuation: by an instruction, the rest begins after the words that
       fetch: upstream.fetch,
     });
     assertEquals(outcome(await answerFor(app, "chat")), WHOLE, begin("QUOTE"));
+  }
+});
+
+Deno.test("continuation: a server that is not known to continue and begins anew shows nothing twice", async () => {
+  const begins = ["One answer, whatever", "One answer, whatever it takes"];
+  for (const [begun, whole] of [[begins[0]!, true], [begins[1]!, false]] as const) {
+    let call = 0;
+    const says = TEXT.replace("One answer, whatever", begun);
+    const upstream = fakeUpstream(() =>
+      call++ === 0
+        ? answerStream([word(TEXT.slice(0, 26))])
+        : answerStream([...says.match(/.{1,7}/gs)!.map(word), frame({ delta: {}, finish_reason: "stop" })])
+    );
+    const app = newApp({
+      config: {
+        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", continuation: "prefill" } },
+        lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+      },
+      fetch: upstream.fetch,
+    });
+    const got = outcome(await answerFor(app, "chat"));
+    assertEquals(got, whole ? WHOLE : { text: TEXT.slice(0, 26), ends: 0, errors: 1 });
   }
 });
 
