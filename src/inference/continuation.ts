@@ -38,7 +38,8 @@ function goingOnFrom(answer: BrokenAnswer, request: GenerateRequest): GoingOn | 
   if (signal.aborted) return "nobody waits for it";
   if (requestLog.continued >= MOST) return `it went on ${MOST} times`;
   if (requestLog.areCallsSpent()) return "it took all calls that it may take";
-  const continuing = continuingOf(shown, request);
+  const { protocol, exchange } = answer.asking;
+  const continuing = continuingOf(shown, request, protocol.reasoning?.(exchange.wire)?.hidden === true);
   if (typeof continuing === "string") return continuing;
   const ways = waysOf(answer, request, continuing);
   return ways.length === 0 ? "no target continues answers" : { continuing, ways };
@@ -55,30 +56,50 @@ export async function continueAnswer(
   request: GenerateRequest,
   thrown: unknown,
 ): Promise<EventSource<GenerateEvent>> {
-  const { asking: { context: { requestLog, gateway: { observe: { meter } }, signal, note } }, shown } = answer;
-  if (!isBreak(thrown) || signal.aborted) throw thrown;
+  const { requestLog, gateway: { observe: { meter } }, signal } = answer.asking.context;
   const { code: reason } = toGatewayError(thrown);
-  const goingOn = goingOnFrom(answer, request);
-  if (typeof goingOn === "string") {
-    requestLog.explain(new Error(`The answer cannot go on: ${goingOn}`, { cause: thrown }));
-    meter?.count({ type: "continuation", reason, outcome: "refused" });
-    throw thrown;
+  const count = (outcome: "continued" | "failed" | "refused") =>
+    meter?.count({ type: "continuation", reason, outcome });
+  for (let failure = thrown; isBreak(failure) && !signal.aborted;) {
+    const goingOn = goingOnFrom(answer, request);
+    if (typeof goingOn === "string") {
+      requestLog.explain(new Error(`The answer cannot go on: ${goingOn}`, { cause: failure }));
+      if (failure === thrown) count("refused");
+      break;
+    }
+    try {
+      const rest = await begin(answer, request, goingOn, thrown);
+      count("continued");
+      return rest;
+    } catch (again) {
+      count("failed");
+      failure = again;
+    }
   }
-  requestLog.continued++;
+  throw thrown;
+}
+
+/** Asks for the rest, and waits for its first new event. */
+async function begin(
+  answer: BrokenAnswer,
+  request: GenerateRequest,
+  goingOn: GoingOn,
+  thrown: unknown,
+): Promise<EventSource<GenerateEvent>> {
+  const { asking: { context: { requestLog, note } }, shown, served } = answer;
   const before = requestLog.attempt;
-  requestLog.capture?.event("continued", targetName(answer.served), reason);
+  requestLog.continued++;
+  requestLog.capture?.event("continued", targetName(served), toGatewayError(thrown).code);
   const rest = restFrom(answer, request, goingOn);
   try {
     const first = await rest.next();
     const target = requestLog.attempt?.target;
     note(`continued at ${target} after ${lengthOf(shown.content)} characters: ${wordsFor(thrown)}`);
-    meter?.count({ type: "continuation", reason, outcome: "continued" });
     return resumed(first, rest);
   } catch (failure) {
     requestLog.attempt = before;
     requestLog.explain(failure);
-    meter?.count({ type: "continuation", reason, outcome: "failed" });
-    throw signal.aborted ? failure : thrown;
+    throw failure;
   }
 }
 
@@ -152,7 +173,7 @@ function joinedRest(way: Way, continuing: Continuing, shown: Shown): JoinedRest 
   return new JoinedRest({
     shown,
     seam: seamFor(way, continuing),
-    calls: continuing.calls,
+    continuing,
     usage: (usage) => wholeUsage(usage, continuing, shown),
   });
 }

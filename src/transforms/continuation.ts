@@ -27,10 +27,19 @@ export interface Continuing {
   text: string;
   /** The calls that were seen after that turn. The model has to write them again as they are. */
   calls: readonly ToolCallPart[];
+  /** Whether reasoning of the rest is left out: the answer has its reasoning. */
+  hidesReasoning: boolean;
 }
 
-/** How the answer goes on, or why it cannot: for the log. */
-export function continuingOf({ content, isOpen }: Shown, request: GenerateRequest): Continuing | string {
+/**
+ * How the answer goes on, or why it cannot: for the log. `isHidden`: the client sees no text of the reasoning, so
+ * reasoning that broke off may begin again.
+ */
+export function continuingOf(
+  { content, isOpen }: Shown,
+  request: GenerateRequest,
+  isHidden: boolean,
+): Continuing | string {
   const odd = content.find(({ type }) => type !== "text" && type !== "reasoning" && type !== "tool-call");
   if (odd) return `its ${odd.type} cannot be continued`;
   const firstCall = content.findIndex(({ type }) => type === "tool-call");
@@ -38,13 +47,16 @@ export function continuingOf({ content, isOpen }: Shown, request: GenerateReques
   const calls = firstCall < 0 ? [] : content.slice(firstCall);
   if (!areCalls(calls)) return "it goes on after a call";
   const text = before.map((part) => part.type === "text" ? part.text : "").join("");
-  const last = before.at(-1);
-  if (isOpen && calls.length === 0 && last?.type === "reasoning" && last.text !== "") return "its reasoning broke off";
+  const last = content.at(-1);
+  const broken = isOpen && last?.type === "reasoning" ? last : undefined;
+  if (broken && broken.text !== "" && !isHidden) return "its reasoning broke off";
   if (content.some((part) => part.type === "text" && part.annotations?.length)) return "it has citations";
-  if (text === "") return { turn: [], text, calls };
+  const hidesReasoning = content.some((part) => part !== broken && (!("text" in part) || part.text !== ""));
+  if (text === "") return { turn: [], text, calls, hidesReasoning };
   if (request.outputSchema) return "its JSON broke off";
   if (forcesCall(request)) return "it had to call a tool";
-  return { turn: before.filter((part) => "text" in part && (part.text !== "" || hasOpaque(part))), text, calls };
+  const turn = before.filter((part) => part !== broken && "text" in part && (part.text !== "" || hasOpaque(part)));
+  return { turn, text, calls, hidesReasoning };
 }
 
 function areCalls(parts: readonly OutputPart[]): parts is ToolCallPart[] {
@@ -111,8 +123,7 @@ function joinTexts(parts: readonly OutputPart[]): OutputPart[] {
 export interface JoinOptions {
   shown: Shown;
   seam: Seam;
-  /** The calls that the rest has to repeat. */
-  calls: readonly ToolCallPart[];
+  continuing: Continuing;
   /** The usage of the whole answer, from that of the rest. */
   usage(rest: Usage): Usage;
 }
@@ -123,7 +134,6 @@ type Mode = "hidden" | "blank" | "compared" | "own";
 /** Changes the events of the rest so that they follow those of the beginning. */
 export class JoinedRest implements StreamTransform<GenerateEvent> {
   readonly #options: JoinOptions;
-  readonly #hidesReasoning: boolean;
   readonly #calls: ToolCallPart[];
   /** The open part of the answer. */
   #open: OutputPart | undefined;
@@ -141,10 +151,9 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
   #new = 0;
 
   constructor(options: JoinOptions) {
-    const { content, isOpen } = options.shown;
+    const { shown: { content, isOpen }, continuing: { calls } } = options;
     this.#options = options;
-    this.#hidesReasoning = content.some((part) => "text" in part ? part.text !== "" : true);
-    this.#calls = [...options.calls];
+    this.#calls = [...calls];
     this.#open = isOpen ? content.at(-1) : undefined;
     this.#index = isOpen ? content.length - 1 : content.length;
     if (this.#open && "text" in this.#open) this.#before = this.#open.text.length;
@@ -173,12 +182,13 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
 
   #start(part: OutputPart, emit: Emit<GenerateEvent>): void {
     this.#came = this.#new = 0;
-    if (part.type === "reasoning" && this.#hidesReasoning) this.#mode = "hidden";
+    if (part.type === "reasoning" && this.#options.continuing.hidesReasoning) this.#mode = "hidden";
     else if (this.#calls.length > 0) this.#compare(part);
     else {
       this.#mode = "own";
-      const isSame = this.#open?.type === part.type && part.type !== "tool-call" && this.#isAtSeam;
-      if (isSame) return;
+      const open = this.#open;
+      const isSame = this.#isAtSeam && (part.type === "text" || (part.type === "reasoning" && this.#before === 0));
+      if (isSame && open?.type === part.type) return;
       if (part.type === "text" && this.#isAtSeam) this.#delayed = part;
       else this.#begin(part, emit);
     }
@@ -209,15 +219,15 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
 
   #add(delta: PartDelta, emit: Emit<GenerateEvent>): void {
     this.#came += delta.text.length;
-    if (this.#mode === "blank" && delta.text.trim() !== "") throw misfit();
     if (this.#mode === "compared") return this.#addToCall(delta.text, emit);
-    if (this.#mode !== "own") return;
+    if (this.#mode === "hidden") return;
     const text = delta.type === "text" && this.#isAtSeam ? this.#options.seam.take(delta.text) : delta.text;
     this.#emit({ ...delta, text }, emit);
   }
 
   #emit(delta: PartDelta, emit: Emit<GenerateEvent>): void {
-    if (delta.text === "") return;
+    if (this.#mode === "blank" && delta.text.trim() !== "") throw misfit();
+    if (delta.text === "" || this.#mode === "blank") return;
     if (this.#delayed) this.#begin(this.#delayed, emit);
     this.#delayed = undefined;
     this.#new += delta.text.length;
@@ -242,11 +252,12 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
 
   #end(event: GenerateEvent & { type: "part-end" }, emit: Emit<GenerateEvent>): void {
     if (this.#mode === "compared") return this.#endCall(event, emit);
-    if (this.#mode !== "own") return;
-    if (this.#isAtSeam && (this.#delayed ?? this.#open)?.type === "text") {
+    if (this.#mode === "hidden") return;
+    if (this.#isAtSeam && (this.#mode === "blank" || (this.#delayed ?? this.#open)?.type === "text")) {
       this.#emit({ type: "text", text: this.#options.seam.end() }, emit);
       this.#isAtSeam = false;
     }
+    if (this.#mode === "blank") return;
     this.#delayed = undefined;
     if (!this.#open) return;
     const { annotations } = event;

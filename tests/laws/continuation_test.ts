@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { answerFor, CLIENTS } from "../support/continued_answers.ts";
-import { BREAKS, continuingEngine, type Engine, PREFILLS } from "../support/continuing_engine.ts";
+import { BREAKS, continuingEngine, type Engine, PREFILLS, type Said } from "../support/continuing_engine.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { law } from "../support/law.ts";
 
@@ -84,5 +84,52 @@ law(
     if (got.ends === 1) assertEquals(got.text, text);
     assert(upstream.asked.length <= 3);
     await app.close();
+  },
+);
+
+const call = fc.record({
+  call: fc.constantFrom("look", "find"),
+  input: fc.constantFrom("{}", '{"place":"here"}', '{"text":"😀 \\"quoted\\" {}","n":[1,2]}'),
+});
+const says = fc.tuple(
+  fc.option(text.map((reasoning) => ({ reasoning })), { nil: undefined }),
+  fc.option(text.map((one) => ({ text: one })), { nil: undefined }),
+  fc.array(call, { maxLength: 2 }),
+).map(([reasoning, text, calls]): Said[] => [reasoning ?? [], text ?? [], calls].flat())
+  .filter((said) => said.length > 0 && !(said.length === 1 && "reasoning" in said[0]!));
+
+/** A call as its client reads it: some get its arguments as an object. */
+const readCalls = (calls: readonly { name: string; input: string }[]) =>
+  calls.map(({ name, input }) => [name, JSON.stringify(JSON.parse(input))]);
+
+law(
+  "an answer with reasoning and calls that breaks off anywhere arrives whole, or ends in the error after a beginning of it",
+  fc.record({ server, says, pieces, breaks: fc.array(oneBreak, { minLength: 1, maxLength: 2 }), client }),
+  async ({ server, says, pieces, breaks, client }) => {
+    const engine = { ...server, says, pieces, breaks };
+    const upstream = fakeUpstream(continuingEngine(engine));
+    const app = newApp({ config: configFor(engine), fetch: upstream.fetch });
+    const got = await answerFor(app, client, { tools: ["look", "find"] });
+    await app.close();
+    const whole = { text: "", reasoning: "", calls: [] as { name: string; input: string }[] };
+    for (const said of says) {
+      if ("text" in said) whole.text += said.text;
+      else if ("reasoning" in said) whole.reasoning += said.reasoning;
+      else whole.calls.push({ name: said.call, input: said.input });
+    }
+    assertEquals(got.ends + got.errors, 1);
+    if (got.ends === 1) {
+      assertEquals([got.text, got.reasoning], [whole.text, whole.reasoning]);
+      assertEquals(readCalls(got.calls), readCalls(whole.calls));
+      return;
+    }
+    assert(whole.text.startsWith(got.text), got.text);
+    assert(whole.reasoning.startsWith(got.reasoning), got.reasoning);
+    for (const [at, { name, input }] of got.calls.entries()) {
+      assertEquals(name, whole.calls[at]!.name);
+      if (!["gemini", "ollama"].includes(client)) assert(whole.calls[at]!.input.startsWith(input), input);
+    }
+    // Only reasoning is not continued.
+    assert(got.text === "" && got.calls.length === 0, JSON.stringify(got));
   },
 );

@@ -110,7 +110,7 @@ export const CLIENTS: Record<string, Client> = {
     path: "/oss/v1beta/models/model:streamGenerateContent?alt=sse",
     body: ({ tools = [], maxTokens }) => ({
       contents: [{ role: "user", parts: [{ text: "Hello" }] }],
-      ...(maxTokens !== undefined && { generationConfig: { maxOutputTokens: maxTokens } }),
+      generationConfig: { maxOutputTokens: maxTokens, thinkingConfig: { includeThoughts: true } },
       ...(tools.length > 0 &&
         { tools: [{ functionDeclarations: tools.map((name) => ({ name, parameters: SCHEMA })) }] }),
     }),
