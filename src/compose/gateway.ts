@@ -9,7 +9,7 @@ import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createOperatorEndpoints } from "../http/operator_endpoints.ts";
-import { Room, uploadBytesOf } from "../http/body_memory.ts";
+import { KeptTexts, Room, uploadBytesOf } from "../http/body_memory.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { ConsolePart, Gateway, Pace, Process, Routing, StoredState } from "../context/gateway.ts";
@@ -136,11 +136,13 @@ function keysOf({ config, keep, env, store, clocks: { now, monotonic }, pace }: 
 
 function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
   const { config, keep, env, process: { shared, workers, areDescriptorsScarce }, clocks, platform } = world;
+  const mostUploads = () => uploadBytesOf(config.limits, loadShedder.limitBytes(config.limits));
+  const texts = keep("kept texts", config.limits, () => new KeptTexts(mostUploads));
   const loadShedder = keep("load", null, () =>
     createLoadShedder({
       memory: () => platform.memory(),
       limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), workers?.count),
-      collect: collectGarbage,
+      collect: () => (texts.releaseAll(), collectGarbage()),
       areDescriptorsScarce,
       now: clocks.monotonic,
       onShed: () => world.observe.meter?.count({ type: "shed" }),
@@ -159,6 +161,7 @@ function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
     budgets: createBudgetBook(world),
     loadShedder,
     uploads: createUploads(uploadLimitsOf(config, loadShedder, clocks.monotonic), room),
+    kept: texts,
     limits: { ...config.limits, json: jsonLimitsOf(config) },
     hasSeveralCallers: hasSeveralCallers(config),
   };

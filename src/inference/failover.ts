@@ -1,23 +1,20 @@
 /** Tries the targets of a request one after the other, and records what is learned about them on the way. */
-import { Collector, incomplete } from "../canonical/collect.ts";
 import type { GenerateEvent } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
-import { parseExactly } from "../canonical/raw_number.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { toGatewayError } from "../errors.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { settleWithin } from "../util/timeout.ts";
-import { streamedAnswer, wholeAnswer } from "./answer.ts";
+import { ContinuableAnswer, streamedAnswer, type Tries, wholeAnswer } from "./answer.ts";
 import { openAttempt } from "./attempt.ts";
 import { FACT } from "./facts.ts";
 import { forgetConversation } from "./incoming.ts";
-import type { Ask, Asking, BrokenAnswer, Inference, Stage } from "./inference.ts";
+import type { Ask, Inference, Stage } from "./inference.ts";
 
 /**
  * Tries the targets until one answers. A streamed answer has begun with its first content; until a whole answer is
@@ -168,125 +165,15 @@ function continuableOf(
   ask: Ask<"generate">,
 ): ContinuableAnswer | undefined {
   if (inference.facts & FACT.strict) return undefined;
-  const { input, wire: _wire, added: _added, ...rest } = inference;
-  return new ContinuableAnswer(rest, input, ask);
+  const { input, wire: _wire, added: _added, ...asking } = inference;
+  const { context, plan: { conversation } } = asking;
+  return new ContinuableAnswer(asking, input, triesFor(context, conversation, ask));
 }
 
-/** A streamed answer that may go on if it breaks off. The code for that is loaded with the first one that does. */
-class ContinuableAnswer implements BrokenAnswer {
-  readonly asking: Asking;
-  served!: PlannedTarget;
-  readonly #ask: Ask<"generate">;
-  #input: Input<"generate"> | undefined;
-  /** The request as text, which takes less memory than its parts. */
-  #kept: string | undefined;
-  #source!: EventSource<GenerateEvent>;
-  readonly #collector = new Collector();
-  #isOver = false;
-
-  constructor(asking: Asking, input: Input<"generate">, ask: Ask<"generate">) {
-    this.asking = asking;
-    this.#input = input;
-    this.#ask = ask;
-  }
-
-  get shown(): BrokenAnswer["shown"] {
-    return this.#collector.shown;
-  }
-
-  over(source: EventSource<GenerateEvent>): EventSource<GenerateEvent> {
-    this.#source = source;
-    return { next: () => this.#next(), cancel: () => this.#cancel() };
-  }
-
-  /** Keeps the request for as long as the answer goes on, if a target could then continue it. */
-  keep(target: PlannedTarget): void {
-    this.served = target;
-    const { asksAgain, context: { requestLog } } = this.asking;
-    if (!this.#input || requestLog.isLarge || !isContinued(target, this.asking)) this.#input = undefined;
-    // An outer stage that may ask again holds the request anyway.
-    if (!this.#input || asksAgain) return;
-    this.#kept = JSON.stringify(this.#input);
-    this.#input = undefined;
-  }
-
-  planFor(targets: readonly PlannedTarget[]): FailoverPlan<PlannedTarget> {
-    const { context, plan: { conversation } } = this.asking;
-    const plan = planFailover(targets, context, { conversation, first: "continuation" });
-    return {
-      ...plan,
-      onServed: (target) => {
-        plan.onServed(target);
-        this.served = target;
-      },
-    };
-  }
-
-  askAt(inference: Inference<"generate">, target: PlannedTarget, signal: AbortSignal): EventSource<GenerateEvent> {
-    return this.#ask(at(inference, target, openAttempt(inference, target, signal)));
-  }
-
-  async #next(): Promise<readonly GenerateEvent[] | undefined> {
-    for (;;) {
-      let thrown: unknown;
-      try {
-        const events = await this.#read();
-        if (events) this.#see(events);
-        if (events || this.#isOver) return events;
-        thrown = incomplete();
-      } catch (failure) {
-        thrown = failure;
-      }
-      this.#source = await this.#goOn(thrown);
-    }
-  }
-
-  /** The next events. A silence that is too long is a break, if the answer can go on. */
-  async #read(): Promise<readonly GenerateEvent[] | undefined> {
-    const source = this.#source;
-    const next = source.next();
-    const stallMs = this.asking.plan.stallContinueMs ?? this.asking.lane.continuing.stallContinueMs;
-    if (stallMs === undefined || !this.#isKept()) return await next;
-    const came = await settleWithin(next.then((events) => ({ events })), stallMs);
-    if (came) return came.events;
-    const { canGoOn } = await import("./continuation.ts");
-    if (!canGoOn(this, this.#request()!)) return await next;
-    next.catch(() => {}); // the answer goes on without it
-    await source.cancel();
-    throw new GatewayError("upstream_timeout", `The upstream did not send another event within ${stallMs} ms`);
-  }
-
-  #isKept(): boolean {
-    return this.#input !== undefined || this.#kept !== undefined;
-  }
-
-  #request(): Input<"generate"> | undefined {
-    return this.#input ?? (this.#kept === undefined ? undefined : parseExactly(this.#kept) as Input<"generate">);
-  }
-
-  #see(events: readonly GenerateEvent[]): void {
-    for (const event of events) if (this.#collector.add(event)) this.#isOver = true;
-  }
-
-  async #goOn(thrown: unknown): Promise<EventSource<GenerateEvent>> {
-    const request = this.#request();
-    if (!request || this.#isOver) throw thrown;
-    const { continueAnswer } = await import("./continuation.ts");
-    const rest = await continueAnswer(this, request, thrown);
-    if (this.#isOver) await rest.cancel();
-    return rest;
-  }
-
-  #cancel(): Promise<void> {
-    this.#isOver = true;
-    return this.#source.cancel();
-  }
-}
-
-/** Whether an answer of the target may go on. Where the configuration says nothing, the upstream has to be known for it. */
-function isContinued(target: PlannedTarget, { plan, lane, context: { gateway: { upstreams } } }: Asking): boolean {
-  const setting = plan.continuation ?? lane.continuing.continuation;
-  if (setting !== undefined) return setting !== "off";
-  const { continuation = "off", quirks, driver } = upstreams.get(target.upstream) ?? {};
-  return continuation === "auto" ? quirks?.prefill !== undefined || driver?.prefills === true : continuation !== "off";
+/** Also a function of its own: its closures live as long as the answer. */
+function triesFor(context: RequestContext, conversation: string | undefined, ask: Ask<"generate">): Tries {
+  return {
+    plan: (targets) => planFailover(targets, context, { conversation, first: "continuation" }),
+    ask: (inference, target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
+  };
 }

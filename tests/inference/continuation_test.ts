@@ -364,3 +364,53 @@ Deno.test("continuation: each is counted with its reason and its outcome", async
   assertStringIncludes(page, 'laneway_attempts_total{upstream="first",reason="continuation"} 1');
   await app.close();
 });
+
+Deno.test("continuation: requests are kept within the memory for bodies, and the oldest makes way", async () => {
+  const breaking: (() => void)[] = [];
+  const rest = continuingEngine(engine({ breaks: [] }));
+  const upstream = fakeUpstream((asked) => {
+    if (JSON.parse(asked.body).messages.at(-1).role === "assistant") return rest(asked);
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(word("One answer, ")));
+        breaking.push(() => controller.error(new TypeError("connection reset")));
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  const app = newApp({
+    config: {
+      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+      limits: { bodyBytes: 30_000, uploadBytes: 30_000 },
+    },
+    fetch: upstream.fetch,
+  });
+  const messages = [{ role: "user", content: "long ".repeat(2_000) }];
+  const open = async () => {
+    const reader = (await app.post(CHAT, chatBody({ stream: true, messages }))).body!.getReader();
+    const { value } = await reader.read();
+    return { reader, first: new TextDecoder().decode(value) };
+  };
+  const readers = [await open(), await open()];
+  for (const one of breaking) one();
+  const texts = await Promise.all(readers.map(async ({ reader, first }) => {
+    let text = first;
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      text += new TextDecoder().decode(read.value);
+    }
+    return text;
+  }));
+  assertEquals(texts.map((text) => text.includes("[DONE]")), [false, true]);
+  assertEquals(upstream.asked.length, 3);
+});
+
+Deno.test("continuation: reasoning that the client does not see begins again", async () => {
+  const says = [{ reasoning: "They want an answer." }, { text: TEXT }];
+  const { app, hosts } = gateway({ first: engine({ says, breaks: [{ after: 2, how: "closed" }] }) });
+  const body = { model: "model", stream: true, max_tokens: 500, messages: [{ role: "user", content: "Hello" }] };
+  const thinking = { type: "enabled", budget_tokens: 200, display: "omitted" };
+  const text = await (await app.post("/oss/v1/messages", { ...body, thinking })).text();
+  const shown = [...text.matchAll(/"text_delta","text":"([^"]*)"/g)].map(([, one]) => one).join("");
+  assertEquals([shown, text.includes("message_stop"), hosts()], [TEXT, true, ["first", "first"]]);
+});
