@@ -23,6 +23,7 @@ const keysHelp = (program: string) =>
     --lane <name>                  a lane that the key may use (repeatable; default: all)
     --model <pattern>              a model that the key may use (repeatable; default: all)
     --expires <date>               when it expires: 2027-01-31, or with a time
+    --continuation <where>         where its answers that break off go on: off, same or any
     --operator                     an operator's key, also for the console and /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
@@ -49,6 +50,7 @@ const OPTIONS = {
   lane: { type: "string", multiple: true },
   model: { type: "string", multiple: true },
   expires: { type: "string" },
+  continuation: { type: "string" },
   operator: { type: "boolean" },
   "requests-per-minute": { type: "string" },
   "tokens-per-minute": { type: "string" },
@@ -244,6 +246,7 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
     ...(expires !== undefined && { expires }),
     ...(values.lane && { lanes: values.lane }),
     ...(values.model && { models: values.model }),
+    ...(values.continuation !== undefined && { continuation: continuationIn(values.continuation) }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
     ...(values.budget !== undefined && { budget: budgetIn(values.budget) }),
@@ -276,6 +279,11 @@ function countOf(option: string, text: string): number {
     throw new KeysError(`Cannot use "${text}" for --${option}: expected an integer above 0`);
   }
   return Number(text);
+}
+
+function continuationIn(where: string): KeyFacts["continuation"] {
+  if (where === "off" || where === "same" || where === "any") return where;
+  throw new KeysError(`Expected off, same or any for --continuation: ${where}`);
 }
 
 function budgetIn(text: string): KeyFacts["budget"] {

@@ -98,9 +98,14 @@ export function secretPlaceOf(
 }
 
 /** Whether an answer may go on that breaks off: where an upstream is known to do it, or wherever the configuration says so. */
-export function mayContinue({ lanes }: Config, upstreams: ReadonlyMap<string, Upstream>): boolean {
-  const settings = Object.values(lanes).flatMap((lane) => [lane, ...Object.values(lane.models)]);
-  if (settings.some(({ continuation }) => continuation === "same" || continuation === "any")) return true;
+export function mayContinue(
+  { lanes, keys, oidc, storedKeys }: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): boolean {
+  const ofLanes = Object.values(lanes).flatMap((lane) => [lane, ...Object.values(lane.models)]);
+  const settings = [...ofLanes, ...keys, ...oidc?.groups ?? []];
+  // Nobody knows yet what a stored key will say.
+  if (storedKeys || settings.some(({ continuation }) => continuation === "same" || continuation === "any")) return true;
   return [...upstreams.values()].some(({ continuation, quirks, driver }) =>
     continuation === "prefill" || continuation === "instruction" ||
     (continuation === "auto" && (quirks.prefill !== undefined || driver.prefills === true))

@@ -45,6 +45,7 @@ export function keyForm(dialog, known, key, onSubmit) {
   });
   const period = select(["day", "week", "month", "total"], key?.budget?.period ?? "month");
   const team = select(["", ...known.teams], key?.team ?? "");
+  const continuation = select(["", "off", "same", "any"], key?.continuation ?? "");
   const operator = h("input", { type: "checkbox", checked: key?.operator });
   const problem = h("p", { class: "error", role: "alert" });
   const save = h("button", { type: "submit" }, key ? "Save" : "Create");
@@ -70,6 +71,7 @@ export function keyForm(dialog, known, key, onSubmit) {
             ? undefined
             : { ...key?.budget, dollars: Number(dollars.value), period: period.value },
           team: team.value || undefined,
+          continuation: continuation.value || undefined,
           operator: operator.checked || undefined,
         })),
       );
@@ -95,6 +97,7 @@ export function keyForm(dialog, known, key, onSubmit) {
       label("Budget in dollars", dollars),
       label("Budget period", period),
       ...known.teams.length > 0 ? [label("Team", team)] : [],
+      label("Where answers that break off go on", continuation),
       h("label", { class: "check" }, operator, "Operator: full access to this console"),
       problem,
       h("div", { class: "bar" }, save, cancel),

@@ -9,7 +9,7 @@ const EVERY_MS = 30_000;
 /**
  * @typedef {{ dollars: number, period: string }} Budget
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
- *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
+ *   operator?: boolean, continuation?: string, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
  *   budgets: { budget: string, dollars: string, left: string, period: string }[] }} Answer

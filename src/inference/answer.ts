@@ -196,8 +196,11 @@ export class ContinuableAnswer implements BrokenAnswer {
 }
 
 /** Whether an answer of the target may go on. Where the configuration says nothing, the upstream has to be known for it. */
-function isContinued(target: PlannedTarget, { plan, lane, context: { gateway: { upstreams } } }: Asking): boolean {
-  const setting = plan.continuation ?? lane.continuing.continuation;
+function isContinued(
+  target: PlannedTarget,
+  { plan, lane, context: { gateway: { upstreams }, caller } }: Asking,
+): boolean {
+  const setting = caller.continuation ?? plan.continuation ?? lane.continuing.continuation;
   if (setting !== undefined) return setting !== "off";
   const { continuation = "off", quirks, driver } = upstreams.get(target.upstream) ?? {};
   return continuation === "auto" ? quirks?.prefill !== undefined || driver?.prefills === true : continuation !== "off";

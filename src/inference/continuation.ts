@@ -125,7 +125,7 @@ const UNKNOWN: Prefill = { repeats: "perhaps" };
 /** The targets that may go on, in the order in which they are tried: the same one first, but not the second time. */
 function waysOf({ asking, served }: BrokenAnswer, request: GenerateRequest, { turn }: Continuing): Way[] {
   const { plan, lane, context: { gateway: { upstreams, drivers }, requestLog, caller } } = asking;
-  const setting = plan.continuation ?? lane.continuing.continuation;
+  const setting = caller.continuation ?? plan.continuation ?? lane.continuing.continuation;
   const others = setting === "any" ? plan.targets.filter((one) => one !== served) : [];
   const targets = requestLog.continued === 0 ? [served, ...others] : [...others, served];
   return targets.flatMap((target): Way[] => {

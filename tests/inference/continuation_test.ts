@@ -1,6 +1,6 @@
 /** Answers that break off and go on: where, how, and what their clients, the log and the budgets are told. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { CHAT, chatBody, type ConfigInput, newApp } from "../support/app.ts";
+import { CHAT, chatBody, type ConfigInput, ENV, newApp } from "../support/app.ts";
 import { answerStream, frame, word } from "../support/chat.ts";
 import { answerFor, CLIENTS } from "../support/continued_answers.ts";
 import { continuingEngine, type Engine, type Said } from "../support/continuing_engine.ts";
@@ -413,4 +413,16 @@ Deno.test("continuation: reasoning that the client does not see begins again", a
   const text = await (await app.post("/oss/v1/messages", { ...body, thinking })).text();
   const shown = [...text.matchAll(/"text_delta","text":"([^"]*)"/g)].map(([, one]) => one).join("");
   assertEquals([shown, text.includes("message_stop"), hosts()], [TEXT, true, ["first", "first"]]);
+});
+
+Deno.test("continuation: a key says it whatever its lane or model says", async () => {
+  for (const [continuation, lane, ends] of [["any", "off", 1], ["off", "any", 0]] as const) {
+    const { app } = gateway({
+      first: engine(),
+      model: { continuation: lane },
+      config: { keys: [{ name: "team", secret: { env: "TEAM_KEY" }, continuation }] },
+    });
+    const got = await answerFor(app, "chat", {}, { authorization: `Bearer ${ENV.TEAM_KEY}` });
+    assertEquals(got.ends, ends);
+  }
 });
