@@ -102,6 +102,7 @@ export function mayContinue(
   { lanes, keys, oidc, storedKeys }: Config,
   upstreams: ReadonlyMap<string, Upstream>,
 ): boolean {
+  if (Object.values(lanes).some(({ toolCalls }) => toolCalls)) return true;
   const ofLanes = Object.values(lanes).flatMap((lane) => [lane, ...Object.values(lane.models)]);
   const settings = [...ofLanes, ...keys, ...oidc?.groups ?? []];
   // Nobody knows yet what a stored key will say.

@@ -107,6 +107,11 @@ export const laneSchema = object("A path prefix with its own models.", {
       "unknown name gets 404. Without it, or if the catalog does not answer, the upstream decides.",
   }),
   ...continuationFields,
+  toolCalls: z.literal("whole").optional().meta({
+    description:
+      "With whole, a streamed call of a tool is held back until it is complete, so that it can be asked for again if it " +
+      "breaks off.",
+  }),
 });
 
 /** A curated name of a model, and its targets. */
@@ -117,5 +122,7 @@ export type ModelLimits = Readonly<z.output<typeof modelLimitsSchema>>;
 export interface ContinuationSettings {
   continuation?: typeof CONTINUATIONS[number] | undefined;
   stallContinueMs?: number | undefined;
+  /** Set if streamed calls of tools are held back until they are complete. Only a lane says it. */
+  toolCalls?: "whole" | undefined;
 }
 export type LaneConfig = z.output<typeof laneSchema>;

@@ -83,6 +83,8 @@ export class ContinuableAnswer implements BrokenAnswer {
   #kept: KeptText | undefined;
   #source!: EventSource<GenerateEvent>;
   readonly #collector = new Collector();
+  /** The events of a call that is not complete, if calls are held back. */
+  #held: GenerateEvent[] | undefined;
   #isOver = false;
 
   constructor(asking: Asking, input: Input<"generate">, tries: Tries) {
@@ -136,13 +138,16 @@ export class ContinuableAnswer implements BrokenAnswer {
     for (;;) {
       let thrown: unknown;
       try {
-        const events = await this.#read();
+        const came = await this.#read();
+        const events = came && this.asking.lane.continuing.toolCalls ? this.#hold(came) : came;
+        if (events?.length === 0) continue;
         if (events) this.#see(events);
         if (events || this.#isOver) return events;
         thrown = incomplete();
       } catch (failure) {
         thrown = failure;
       }
+      this.#held = undefined;
       this.#source = await this.#goOn(thrown);
     }
   }
@@ -160,6 +165,19 @@ export class ContinuableAnswer implements BrokenAnswer {
     next.catch(() => {}); // the answer goes on without it
     await source.cancel();
     throw new GatewayError("upstream_timeout", `The upstream did not send another event within ${stallMs} ms`);
+  }
+
+  /** The events without those of a call that is not complete. */
+  #hold(events: readonly GenerateEvent[]): GenerateEvent[] {
+    const passed: GenerateEvent[] = [];
+    for (const event of events) {
+      if (event.type === "part-start" && event.part.type === "tool-call") this.#held = [];
+      (this.#held ?? passed).push(event);
+      if (event.type !== "part-end" || !this.#held) continue;
+      for (const one of this.#held) passed.push(one);
+      this.#held = undefined;
+    }
+    return passed;
   }
 
   #isKept(): boolean {

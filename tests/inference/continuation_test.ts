@@ -426,3 +426,28 @@ Deno.test("continuation: a key says it whatever its lane or model says", async (
     assertEquals(got.ends, ends);
   }
 });
+
+Deno.test("continuation: a call that is held back until it is whole may be another one after the break", async () => {
+  for (const after of [4, 6, 8]) {
+    let call = 0;
+    const first = engine({ says: [{ text: "Let me look." }, CALL], pieces: [4], breaks: [{ after, how: "reset" }] });
+    const other = engine({ says: [{ text: "Let me look." }, { call: "find", input: "{}" }], breaks: [] });
+    const engines = [continuingEngine(first), continuingEngine(other)];
+    const upstream = fakeUpstream((asked) => engines[call++]!(asked));
+    const app = newApp({
+      config: {
+        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
+        lanes: {
+          oss: {
+            toolCalls: "whole",
+            models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } },
+          },
+        },
+      },
+      fetch: upstream.fetch,
+    });
+    const got = await answerFor(app, "chat", { tools: ["look", "find"] });
+    assertEquals(outcome(got), { text: "Let me look.", ends: 1, errors: 0 });
+    assertEquals(got.calls, [{ name: "find", input: "{}" }]);
+  }
+});
