@@ -76,6 +76,7 @@ export interface Tries {
 /** A streamed answer that may go on if it breaks off. The code for that is loaded with the first one that does. */
 export class ContinuableAnswer implements BrokenAnswer {
   readonly asking: Asking;
+  /** Set once a target serves. */
   served!: PlannedTarget;
   readonly #tries: Tries;
   #input: Input<"generate"> | undefined;
@@ -181,10 +182,12 @@ export class ContinuableAnswer implements BrokenAnswer {
   }
 
   #isKept(): boolean {
+    if (!this.served) return false;
     return this.#input !== undefined || this.#kept?.text !== undefined;
   }
 
   #request(): Input<"generate"> | undefined {
+    if (!this.#isKept()) return undefined;
     const text = this.#kept?.text;
     return this.#input ?? (text === undefined ? undefined : parseExactly(text) as Input<"generate">);
   }

@@ -101,7 +101,7 @@ export const CLIENTS: Record<string, Client> = {
         got.calls.push({ name: item.name, input: "" });
       }
       if (type === "response.function_call_arguments.delta") got.calls.at(-1)!.input += delta;
-      if (type === "response.completed") got.ends++;
+      if (type === "response.completed" || type === "response.incomplete") got.ends++;
       if (type === "response.failed" || type === "error") got.errors++;
       if (response?.usage) [got.input, got.output] = [response.usage.input_tokens, response.usage.output_tokens];
     },
@@ -157,8 +157,10 @@ export async function answerFor(
   headers: HeadersInit = {},
 ): Promise<Got> {
   const { path, body, read } = CLIENTS[name]!;
-  const text = await (await app.post(path, body(options), headers)).text();
+  const response = await app.post(path, body(options), headers);
+  const text = await response.text();
   const got: Got = { text: "", reasoning: "", calls: [], ends: 0, errors: 0, notes: "" };
+  if (!response.ok) return { ...got, errors: 1 };
   for (const line of text.split("\n")) {
     if (line.startsWith(": notes: ")) got.notes += line.slice(": notes: ".length);
     const json = line.startsWith("data: ") ? line.slice("data: ".length) : line;
