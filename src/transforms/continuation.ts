@@ -27,7 +27,7 @@ export interface Continuing {
   text: string;
   /** The calls that were seen after that turn. The model has to write them again as they are. */
   calls: readonly ToolCallPart[];
-  /** Whether reasoning of the rest is left out: the answer has its reasoning. */
+  /** Whether the reasoning with which the rest begins is left out: the answer has its reasoning. */
   hidesReasoning: boolean;
 }
 
@@ -51,7 +51,7 @@ export function continuingOf(
   const broken = isOpen && last?.type === "reasoning" ? last : undefined;
   if (broken && broken.text !== "" && !isHidden) return "its reasoning broke off";
   if (content.some((part) => part.type === "text" && part.annotations?.length)) return "it has citations";
-  const hidesReasoning = content.some((part) => part !== broken && (!("text" in part) || part.text !== ""));
+  const hidesReasoning = content.some((part) => part !== broken && part.type === "reasoning" && part.text !== "");
   if (text === "") return { turn: [], text, calls, hidesReasoning };
   if (request.outputSchema) return "its JSON broke off";
   if (forcesCall(request)) return "it had to call a tool";
@@ -144,6 +144,8 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
   #mode: Mode = "hidden";
   /** The part of the rest that begins the answer's next part once it has any text. */
   #delayed: OutputPart | undefined;
+  /** Whether the rest has only reasoned so far. */
+  #isBeginning = true;
   /** Whether the text of the rest has yet to pass the seam. */
   #isAtSeam = true;
   /** The characters of the part of the rest that came, and those that were new. */
@@ -182,8 +184,10 @@ export class JoinedRest implements StreamTransform<GenerateEvent> {
 
   #start(part: OutputPart, emit: Emit<GenerateEvent>): void {
     this.#came = this.#new = 0;
-    if (part.type === "reasoning" && this.#options.continuing.hidesReasoning) this.#mode = "hidden";
-    else if (this.#calls.length > 0) this.#compare(part);
+    this.#isBeginning &&= part.type === "reasoning";
+    if (part.type === "reasoning" && this.#isBeginning && this.#options.continuing.hidesReasoning) {
+      this.#mode = "hidden";
+    } else if (this.#calls.length > 0) this.#compare(part);
     else {
       this.#mode = "own";
       const open = this.#open;

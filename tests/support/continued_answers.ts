@@ -49,7 +49,8 @@ export const CLIENTS: Record<string, Client> = {
       const [{ delta = {}, finish_reason = null } = {}] = choices;
       got.text += delta.content ?? "";
       got.reasoning += delta.reasoning_content ?? "";
-      for (const { index, function: { name, arguments: input = "" } = {} as Loose } of delta.tool_calls ?? []) {
+      for (const { index, custom, function: of = {} } of delta.tool_calls ?? []) {
+        const { name, input = "" } = custom ?? { name: of.name, input: of.arguments };
         if (name) got.calls[index] = { name, input };
         else got.calls[index]!.input += input;
       }
@@ -97,10 +98,12 @@ export const CLIENTS: Record<string, Client> = {
       if (type === "response.reasoning_text.delta" || type === "response.reasoning_summary_text.delta") {
         got.reasoning += delta;
       }
-      if (type === "response.output_item.added" && item.type === "function_call") {
+      if (type === "response.output_item.added" && /^(function|custom_tool)_call$/.test(item.type)) {
         got.calls.push({ name: item.name, input: "" });
       }
-      if (type === "response.function_call_arguments.delta") got.calls.at(-1)!.input += delta;
+      if (/^response\.(function_call_arguments|custom_tool_call_input)\.delta$/.test(type)) {
+        got.calls.at(-1)!.input += delta;
+      }
       if (type === "response.completed" || type === "response.incomplete") got.ends++;
       if (type === "response.failed" || type === "error") got.errors++;
       if (response?.usage) [got.input, got.output] = [response.usage.input_tokens, response.usage.output_tokens];
