@@ -176,8 +176,11 @@ interface Continued extends Prefill {
 
 const PREFILLS: Record<NonNullable<Quirks["prefill"]>, Continued> = {
   "turn": { repeats: "perhaps" },
-  // Without both fields, servers close the turn, or take it for the user's.
-  "continue-final-message": { body: { continue_final_message: true, add_generation_prompt: false } },
+  // Without both fields, servers close the turn, take it for the user's, or repeat it. Builds that do not know them repeat it, too.
+  "continue-final-message": {
+    body: { continue_final_message: true, add_generation_prompt: false },
+    repeats: "perhaps",
+  },
   "prefix": { turn: { prefix: true } },
   "repeated-prefix": { turn: { prefix: true }, repeats: "always" },
   "partial": { turn: { partial: true } },

@@ -31,6 +31,7 @@ const CONTINUES = /claude-(?:instant|[23]\b|(?:haiku|sonnet|opus)-4(?![-.][6-9])
  */
 export function prefillOf({ model, prefill }: Target, { thinking }: GenerateRequest): Prefill | undefined {
   const thinks = thinking !== undefined && thinking.enabled !== false && thinking.effort !== "none";
-  const continues = prefill !== undefined || (isVendors(model) && CONTINUES.test(model));
-  return continues && !thinks ? {} : undefined;
+  if (thinks) return undefined;
+  if (isVendors(model)) return CONTINUES.test(model) ? {} : undefined;
+  return prefill === undefined ? undefined : { repeats: "perhaps" };
 }

@@ -41,6 +41,8 @@ function goingOnFrom(answer: BrokenAnswer, request: GenerateRequest): GoingOn | 
   const { protocol, exchange } = answer.asking;
   const continuing = continuingOf(shown, request, protocol.reasoning?.(exchange.wire)?.hidden === true);
   if (typeof continuing === "string") return continuing;
+  // A complete call may be running already.
+  if (continuing.calls.length > 0 && answer.asking.hosted) return "the gateway runs a tool of it";
   const ways = waysOf(answer, request, continuing);
   return ways.length === 0 ? "no target continues answers" : { continuing, ways };
 }

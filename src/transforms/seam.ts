@@ -67,8 +67,11 @@ export class DirectSeam implements Seam {
   }
 }
 
-/** From this many equal characters on, a text that repeats the beginning repeats it on purpose. */
-const ON_PURPOSE = 16;
+/**
+ * From how many equal characters on a text repeats the beginning on purpose: all of it, or the first characters of a beginning
+ * that then differs. A word that goes on rarely looks like the first words of its answer.
+ */
+const [ALL_ON_PURPOSE, SOME_ON_PURPOSE] = [4, 16];
 
 /**
  * For a server whose answer begins with the text that it was sent. Not all versions of such a server do it.
@@ -83,7 +86,7 @@ export class RepeatedSeam implements Seam {
   constructor({ sent, again }: CutText, isUnsure: boolean) {
     this.#sent = sent;
     this.#after = new DirectSeam(again);
-    this.#isOver = sent === "" || (isUnsure && sent.length < ON_PURPOSE);
+    this.#isOver = sent === "" || (isUnsure && sent.length < ALL_ON_PURPOSE);
   }
 
   take(text: string): string {
@@ -102,7 +105,7 @@ export class RepeatedSeam implements Seam {
   #new(): string {
     this.#isOver = true;
     if (this.#held.startsWith(this.#sent)) return this.#held.slice(this.#sent.length);
-    if (commonStart(this.#held, this.#sent) >= ON_PURPOSE) throw misfit();
+    if (commonStart(this.#held, this.#sent) >= SOME_ON_PURPOSE) throw misfit();
     return this.#held;
   }
 }

@@ -451,3 +451,31 @@ Deno.test("continuation: a call that is held back until it is whole may be anoth
     assertEquals(got.calls, [{ name: "find", input: "{}" }]);
   }
 });
+
+Deno.test("continuation: a response that is made in the background goes on", async () => {
+  const { app, hosts } = gateway({ first: engine() });
+  const queued = await (await app.post("/oss/v1/responses", { model: "model", input: "Hello", background: true }))
+    .json();
+  for (;;) {
+    const found = await (await app.get(`/oss/v1/responses/${queued.id}`)).json();
+    if (found.status === "queued" || found.status === "in_progress") {
+      await new Promise((resolve) => setTimeout(resolve));
+      continue;
+    }
+    assertEquals([found.status, found.output[0].content[0].text], ["completed", TEXT]);
+    break;
+  }
+  assertEquals(hosts(), ["first", "first"]);
+  await app.close();
+});
+
+Deno.test("continuation: an answer that is stored is stored whole, and the next turn builds on it", async () => {
+  const { app, bodies } = gateway({ first: engine() });
+  const body = { model: "model", input: "Hello", stream: true };
+  const text = await (await app.post("/oss/v1/responses", body)).text();
+  const [, id] = /"id":"(resp_[^"]+)"/.exec(text)!;
+  await (await app.post("/oss/v1/responses", { ...body, input: "And?", previous_response_id: id })).text();
+  const messages = bodies().at(-1).messages.map(({ content }: { content: string }) => content);
+  assertEquals(messages, ["Hello", TEXT, "And?"]);
+  await app.close();
+});
