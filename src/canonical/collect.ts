@@ -38,9 +38,9 @@ export class Collector {
   readonly #content: OutputPart[] = [];
   #isOpen = false;
 
-  /** The answer so far. */
+  /** A copy of the answer so far. */
   get shown(): { content: readonly OutputPart[]; isOpen: boolean } {
-    return { content: this.#content, isOpen: this.#isOpen };
+    return { content: this.#content.map((part) => ({ ...part })), isOpen: this.#isOpen };
   }
 
   /** Returns the whole answer after the last event. Throws the error of an `error` event. */

@@ -10,7 +10,7 @@ import { GatewayError } from "../errors.ts";
 import type { KeptText } from "../http/body_memory.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
 import { transformed } from "../transforms/apply.ts";
-import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { type EventSource, opening, sourceOf, type Steps } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import type { Answer, Asking, BrokenAnswer, Held, Inference } from "./inference.ts";
 
@@ -83,6 +83,8 @@ export class ContinuableAnswer implements BrokenAnswer {
   /** The request as text, which takes less memory than its parts. */
   #kept: KeptText | undefined;
   #source!: EventSource<GenerateEvent>;
+  /** How the latest events are read, if by steps. */
+  #reading: Steps<GenerateEvent> | undefined;
   readonly #collector = new Collector();
   /** The events of a call that is not complete, if calls are held back. */
   #held: GenerateEvent[] | undefined;
@@ -100,8 +102,53 @@ export class ContinuableAnswer implements BrokenAnswer {
 
   over(source: EventSource<GenerateEvent>): EventSource<GenerateEvent> {
     this.#source = source;
-    return { next: () => this.#next(), cancel: () => this.#cancel() };
+    const { stallContinueMs, continuing } = this.#settings();
+    // Both look at more than one event.
+    const isPlain = stallContinueMs === undefined && !continuing.toolCalls;
+    const stepsOf = () => isPlain && this.served && this.#source.steps ? this.#steps : undefined;
+    return {
+      next: () => this.#next(),
+      cancel: () => this.#cancel(),
+      get steps() {
+        return stepsOf();
+      },
+    };
   }
+
+  #settings() {
+    const { plan, lane: { continuing } } = this.asking;
+    return { continuing, stallContinueMs: plan.stallContinueMs ?? continuing.stallContinueMs };
+  }
+
+  /** The events of whatever source there is: another one after a break, which may have no steps. */
+  readonly #steps: Steps<GenerateEvent> = {
+    read: () => {
+      this.#reading = this.#source.steps;
+      return this.#reading ? this.#reading.read() : this.#source.next();
+    },
+    take: (got) => {
+      const events = this.#reading ? this.#reading.take(got) : got as readonly GenerateEvent[] | undefined;
+      if (!events) return this.#pass(events);
+      if (events instanceof Promise) return events.then(this.#pass, this.#break);
+      this.#see(events);
+      return events;
+    },
+    fail: (thrown) => {
+      const events = this.#reading?.fail(thrown);
+      return events ? Promise.resolve(events).then(this.#pass, this.#break) : this.#break(thrown);
+    },
+  };
+
+  readonly #pass = (events: readonly GenerateEvent[] | undefined): Promise<readonly GenerateEvent[] | undefined> => {
+    if (!events && !this.#isOver) return this.#break(incomplete());
+    if (events) this.#see(events);
+    return Promise.resolve(events);
+  };
+
+  readonly #break = async (thrown: unknown): Promise<readonly GenerateEvent[] | undefined> => {
+    this.#source = await this.#goOn(thrown);
+    return await this.#next();
+  };
 
   /** Keeps the request for as long as the answer goes on, if a target could then continue it. */
   keep(target: PlannedTarget): void {
@@ -157,7 +204,7 @@ export class ContinuableAnswer implements BrokenAnswer {
   async #read(): Promise<readonly GenerateEvent[] | undefined> {
     const source = this.#source;
     const next = source.next();
-    const stallMs = this.asking.plan.stallContinueMs ?? this.asking.lane.continuing.stallContinueMs;
+    const { stallContinueMs: stallMs } = this.#settings();
     if (stallMs === undefined || !this.#isKept()) return await next;
     const came = await settleWithin(next.then((events) => ({ events })), stallMs);
     if (came) return came.events;
@@ -193,7 +240,8 @@ export class ContinuableAnswer implements BrokenAnswer {
   }
 
   #see(events: readonly GenerateEvent[]): void {
-    for (const event of events) if (this.#collector.add(event)) this.#release();
+    if (this.#isKept()) { for (const event of events) this.#collector.add(event); }
+    if (events.at(-1)?.type === "finish") this.#release();
   }
 
   async #goOn(thrown: unknown): Promise<EventSource<GenerateEvent>> {

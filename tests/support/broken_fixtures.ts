@@ -103,24 +103,24 @@ function brokenBody(
   { recorded: { bytes, boundaries, wire }, at, how }: BrokenCase,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  const beginning = bytes.subarray(0, boundaries[at]);
+  const beginning = boundaries.slice(0, at + 1).map((end, index) => bytes.subarray(boundaries[index - 1] ?? 0, end));
   const encoded = (text: string) => new TextEncoder().encode(text);
   switch (how) {
     case "cut":
-      return bodyOf([beginning]);
+      return bodyOf(beginning);
     case "reset":
-      return bodyOf([beginning], new TypeError("connection reset"));
+      return bodyOf(beginning, new TypeError("connection reset"));
     case "garbage":
-      return bodyOf([beginning, encoded(GARBAGE)]);
+      return bodyOf([...beginning, encoded(GARBAGE)]);
     case "stall":
       return new ReadableStream({
         start(controller) {
-          controller.enqueue(beginning);
+          for (const one of beginning) controller.enqueue(one);
           signal.addEventListener("abort", () => controller.error(signal.reason), { once: true });
         },
       });
     default:
-      return bodyOf([beginning, encoded(FAILURES[wire.name]!(how === "overload"))]);
+      return bodyOf([...beginning, encoded(FAILURES[wire.name]!(how === "overload"))]);
   }
 }
 
@@ -173,13 +173,13 @@ function restOf(content: readonly OutputPart[], { text, quote }: Begun): OutputP
 
 const MODELS: Record<string, string> = { chat: "org/model", messages: "claude-haiku-4-5", responses: "org/model" };
 
-function configFor({ name }: Wire): ConfigInput {
+function configFor({ name }: Wire, broken: Break = "cut"): ConfigInput {
   const how = { chat: { prefill: "turn" as const }, responses: { continuation: "instruction" as const } }[name];
   return {
     upstreams: { fake: { driver: name, baseUrl: "http://upstream.test/v1", ...how } },
     lanes: {
       oss: {
-        stallContinueMs: 1,
+        ...broken === "stall" && { stallContinueMs: 1 },
         models: { model: { task: "chat", targets: [{ upstream: "fake", model: MODELS[name]! }] } },
       },
     },
@@ -216,7 +216,7 @@ export async function brokenFor(one: BrokenCase): Promise<{ got: Got; calls: num
   });
   const app = newApp({
     config: {
-      ...configFor(recorded.wire),
+      ...configFor(recorded.wire, one.how),
       // A stall that is not continued ends soon.
       ...one.how === "stall" && { upstreams: impatient(configFor(recorded.wire)) },
     },

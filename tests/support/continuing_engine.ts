@@ -45,7 +45,7 @@ export function continuingEngine(engine: Engine): (asked: Asked) => Response {
     const isCut = after < pieces.length;
     const frames = FRAMES[engine.wire](isCut ? pieces.slice(0, after) : pieces, engine.says, isCut ? how : undefined);
     const failure = isCut && how === "reset" ? new TypeError("connection reset") : undefined;
-    return new Response(bodyOf([new TextEncoder().encode(frames.join(""))], failure), {
+    return new Response(bodyOf(frames.map((one) => new TextEncoder().encode(one)), failure), {
       headers: { "content-type": "text/event-stream" },
     });
   };
