@@ -248,6 +248,8 @@ export class ContinuableAnswer implements BrokenAnswer {
     try {
       const request = this.#request();
       if (!request) throw thrown;
+      // Its place at the upstream is free then.
+      await this.#source.cancel();
       const { continueAnswer } = await import("./continuation.ts");
       const rest = await continueAnswer(this, request, thrown);
       if (this.#isOver) await rest.cancel();
