@@ -5,6 +5,7 @@ import { answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { answerFor } from "../support/continued_answers.ts";
 import { continuingEngine } from "../support/continuing_engine.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
+import { newHostedRig } from "../support/hosted_rig.ts";
 import { until } from "../support/wait.ts";
 
 const TEXT = "One answer, whatever breaks: it goes on as if nothing had happened.";
@@ -136,4 +137,27 @@ Deno.test("continuation: what a caller's mistake or a limit of the gateway ended
   const got = await answerFor(app, "chat");
   assertEquals([got.ends, got.errors, upstream.asked.length], [0, 1, 1]);
   await app.close();
+});
+
+Deno.test("continuation beside hosted tools: the text of a round goes on, and its search is run once", async () => {
+  const rest = ["goes on", " after it."];
+  const rig = newHostedRig({
+    rounds: [
+      ["Let me search. ", 'web_search{"query":"weather"}'],
+      answerStream([word("It rains, and ")]),
+      rest,
+    ],
+    config: {
+      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
+    },
+  });
+  const body = { model: "model", stream: true, store: false, input: "Weather?", tools: [{ type: "web_search" }] };
+  const text = await (await rig.app.post("/oss/v1/responses", body)).text();
+  const shown = [...text.matchAll(/"type":"response.output_text.delta"[^\n]*?"delta":"([^"]*)"/g)].map(([, one]) =>
+    one
+  );
+  assertEquals(shown.join(""), "Let me search. It rains, and goes on after it.");
+  assertEquals([text.includes("response.completed"), rig.searched.length, rig.asked.length], [true, 1, 3]);
+  const last = (rig.asked[2]!.body.messages as { role: string; content: string }[]).at(-1)!;
+  assertEquals([last.role, last.content], ["assistant", "It rains, and"]);
 });
