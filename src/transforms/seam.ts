@@ -190,7 +190,7 @@ const QUOTES: Readonly<Record<string, string>> = { "“": '"', "”": '"', "‘"
 /** Where the quote ends at the head of the text, whatever spaces and quotation marks it was written with. */
 function endOfQuote(text: string, quote: string): number | undefined {
   const opening = OPENING.exec(text)![0].length;
-  for (const start of opening === 0 ? [0] : [0, opening]) {
+  for (let start = 0; start <= opening; start++) {
     const end = endOfSame(text, start, quote);
     if (end !== undefined) return end;
   }
