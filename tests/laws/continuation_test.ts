@@ -133,3 +133,59 @@ law(
     assert(got.text === "" && got.calls.length === 0, JSON.stringify(got));
   },
 );
+
+law(
+  "a text whose server is gone after the break goes on at another one, whatever wires both speak",
+  fc.record({
+    one: server,
+    other: server,
+    text,
+    pieces,
+    first: oneBreak,
+    second: fc.option(oneBreak, { nil: undefined }),
+    client,
+  }),
+  async ({ one, other, text, pieces, first, second, client }) => {
+    const says = [{ text }];
+    const engines = {
+      "one.test": continuingEngine({ ...one, says, pieces, breaks: [first] }),
+      "other.test": continuingEngine({ ...other, says, pieces, breaks: second ? [second] : [] }),
+    };
+    let isGone = false;
+    const upstream = fakeUpstream((asked) => {
+      const host = asked.url.hostname as keyof typeof engines;
+      if (host === "one.test" && isGone) return new Response("busy", { status: 503 });
+      if (host === "one.test") isGone = true;
+      return engines[host](asked);
+    });
+    const configOf = ({ wire, prefill }: typeof one, host: string) => ({
+      driver: wire,
+      baseUrl: `http://${host}/v1`,
+      ...(wire === "chat" && { prefill }),
+    });
+    const app = newApp({
+      config: {
+        upstreams: { one: configOf(one, "one.test"), other: configOf(other, "other.test") },
+        lanes: {
+          oss: {
+            continuation: "any",
+            models: {
+              model: {
+                task: "chat",
+                targets: [
+                  { upstream: "one", model: MODELS[one.wire] },
+                  { upstream: "other", model: MODELS[other.wire] },
+                ],
+              },
+            },
+          },
+        },
+        retry: { rounds: 1 },
+      },
+      fetch: upstream.fetch,
+    });
+    const got = await answerFor(app, client);
+    assertEquals({ text: got.text, ends: got.ends, errors: got.errors }, { text, ends: 1, errors: 0 });
+    await app.close();
+  },
+);
