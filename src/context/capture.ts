@@ -69,7 +69,7 @@ export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "d
 /** An event between the calls. */
 export interface CapturedEvent {
   at: number;
-  what: "served" | "failed" | "continued" | "hosted tool" | "hosted tool ended";
+  what: "served" | "failed" | "broke off" | "hosted tool" | "hosted tool ended";
   /** `upstream/model`, or the name of the tool. */
   name: string;
   detail?: string;

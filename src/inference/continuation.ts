@@ -91,7 +91,7 @@ async function begin(
   const { asking: { context: { requestLog, note } }, shown, served } = answer;
   const before = requestLog.attempt;
   requestLog.continued++;
-  requestLog.capture?.event("continued", targetName(served), toGatewayError(thrown).code);
+  requestLog.capture?.event("broke off", targetName(served), toGatewayError(thrown).code);
   const rest = restFrom(answer, request, goingOn);
   try {
     const first = await rest.next();

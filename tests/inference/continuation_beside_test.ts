@@ -161,3 +161,14 @@ Deno.test("continuation beside hosted tools: the text of a round goes on, and it
   const last = (rig.asked[2]!.body.messages as { role: string; content: string }[]).at(-1)!;
   assertEquals([last.role, last.content], ["assistant", "It rains, and"]);
 });
+
+Deno.test("continuation beside a record: the console shows each call with its reason, and where the answer broke off", async () => {
+  const app = newApp({ config: configWith({ console: { record: {} } }), fetch: fakeUpstream(breaking()).fetch });
+  await answerFor(app, "chat");
+  const { data } = await (await app.get("/console/api/records")).json();
+  const record = await (await app.get(`/console/api/record?id=${data[0].id}`)).json();
+  assertEquals(record.calls.map(({ reason }: { reason: string }) => reason), ["first", "continuation"]);
+  const events = record.events.map(({ what, name, detail }: Record<string, string>) => [what, name, detail]);
+  assertEquals(events.filter(([what]: string[]) => what === "broke off"), [["broke off", "fake/m", "upstream_error"]]);
+  await app.close();
+});
