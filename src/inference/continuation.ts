@@ -6,15 +6,16 @@ import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import { transformed } from "../transforms/apply.ts";
+import { JoinedRest } from "../transforms/continuation.ts";
+import { cutText, DirectSeam, QuotedSeam, RepeatedSeam, type Seam } from "../transforms/seam.ts";
 import {
   type Continuing,
   continuingOf,
-  JoinedRest,
+  forOtherTarget,
   type Shown,
   withRequestToGoOn,
   withUnfinishedTurn,
-} from "../transforms/continuation.ts";
-import { cutText, DirectSeam, QuotedSeam, RepeatedSeam, type Seam } from "../transforms/seam.ts";
+} from "../transforms/unfinished_answer.ts";
 import { placeOf } from "../upstream/attempt.ts";
 import { UNFINISHED } from "../upstream/call_fields.ts";
 import type { Upstream } from "../upstream/upstream.ts";
@@ -154,10 +155,11 @@ function restFrom(
   request: GenerateRequest,
   { continuing, ways }: GoingOn,
 ): EventSource<GenerateEvent> {
-  const { asking, shown } = answer;
+  const { asking, shown, served } = answer;
   return firstStream(answer.planFor(ways.map(({ target }) => target)), (target, signal) => {
     const way = ways.find((one) => one.target === target)!;
-    const input = inputFor(way, continuing, shortened(request, shown));
+    const from = target === served ? continuing : forOtherTarget(continuing);
+    const input = inputFor(way, from, shortened(request, shown));
     const inference = {
       ...asking,
       input,

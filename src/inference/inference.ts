@@ -10,7 +10,7 @@ import type { StreamTransform } from "../contract/stream.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
 import type { AddedTurn } from "../state/continuity.ts";
-import type { Shown } from "../transforms/continuation.ts";
+import type { Shown } from "../transforms/unfinished_answer.ts";
 import type { HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { Attempt } from "../upstream/attempt.ts";

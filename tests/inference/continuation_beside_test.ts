@@ -172,3 +172,45 @@ Deno.test("continuation beside a record: the console shows each call with its re
   assertEquals(events.filter(([what]: string[]) => what === "broke off"), [["broke off", "fake/m", "upstream_error"]]);
   await app.close();
 });
+
+Deno.test("continuation: signed reasoning goes back to the server that signed it, and to no other", async () => {
+  const sign = (name: string, more: object) => `event: ${name}\ndata: ${JSON.stringify({ type: name, ...more })}\n\n`;
+  const message = { id: "m", type: "message", role: "assistant", content: [], model: "m", usage: { input_tokens: 9 } };
+  const thinking = { type: "thinking", thinking: "", signature: "" };
+  const signed = [
+    sign("message_start", { message }),
+    sign("content_block_start", { index: 0, content_block: thinking }),
+    sign("content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking: "So." } }),
+    sign("content_block_delta", { index: 0, delta: { type: "signature_delta", signature: "signed" } }),
+    sign("content_block_stop", { index: 0 }),
+    sign("content_block_start", { index: 1, content_block: { type: "text", text: "" } }),
+    sign("content_block_delta", { index: 1, delta: { type: "text_delta", text: "One answer" } }),
+  ];
+  const sent: string[] = [];
+  const upstream = fakeUpstream(({ url, body }) => {
+    sent.push(`${url.hostname} ${body.includes("signed")}`);
+    if (url.hostname === "other.test") {
+      return answerStream([word(" goes on"), ENDING]);
+    }
+    return sent.length === 1 ? answerStream(signed) : new Response("busy", { status: 503 });
+  });
+  const config = configWith({
+    upstreams: {
+      one: { driver: "messages", baseUrl: "http://one.test/v1", prefill: "turn" },
+      other: { driver: "chat", baseUrl: "http://other.test/v1", prefill: "turn" },
+    },
+    lanes: {
+      oss: {
+        continuation: "any",
+        models: {
+          model: { task: "chat", targets: [{ upstream: "one", model: "m" }, { upstream: "other", model: "n" }] },
+        },
+      },
+    },
+  });
+  const app = newApp({ config, fetch: upstream.fetch });
+  const got = await answerFor(app, "messages");
+  assertEquals([got.text, got.reasoning, got.ends], ["One answer goes on", "So.", 1]);
+  assertEquals(sent, ["one.test false", "one.test true", "other.test false"]);
+  await app.close();
+});
