@@ -4,7 +4,7 @@ import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/transforms/thinking.ts";
 import type { Reply } from "../../src/contract/call.ts";
-import type { Target } from "../../src/contract/driver.ts";
+import type { Prefill, Target } from "../../src/contract/driver.ts";
 import { ANY_ID, type Family, familyOf, isOpenAi, levelsOf } from "../shared/families.ts";
 import { CONTROLS, refusalText } from "../shared/refusals.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
@@ -166,4 +166,35 @@ function dialectOf({ model, dialect = "router" }: Pick<Target, "model" | "dialec
   const [, provider = ""] = /\/[^/:]+:([\w-]+)$/.exec(model) ?? [];
   const isPinned = dialect === "router" && Object.hasOwn(OF_PROVIDER, provider);
   return isPinned ? OF_PROVIDER[provider]! : DIALECTS[dialect];
+}
+
+/** How a request says to hosts that its last turn is to be continued. */
+interface Continued extends Prefill {
+  turn?: JsonObject;
+  body?: JsonObject;
+}
+
+const PREFILLS: Record<NonNullable<Quirks["prefill"]>, Continued> = {
+  "turn": { repeats: "perhaps" },
+  // Without both fields, servers close the turn, take it for the user's, or repeat it. Builds that do not know them repeat it, too.
+  "continue-final-message": {
+    body: { continue_final_message: true, add_generation_prompt: false },
+    repeats: "perhaps",
+  },
+  "prefix": { turn: { prefix: true } },
+  "repeated-prefix": { turn: { prefix: true }, repeats: "always" },
+  "partial": { turn: { partial: true } },
+};
+
+/** How the target continues a turn, if it is known to do so. */
+export function prefillOf({ prefill }: Target, { outputSchema }: GenerateRequest): Prefill | undefined {
+  // The hosts that know this field refuse it beside a format.
+  return prefill === undefined || (prefill === "partial" && outputSchema) ? undefined : PREFILLS[prefill];
+}
+
+/** Marks the last turn of the body as one to be continued. */
+export function markUnfinished(body: JsonObject, { prefill = "turn" }: Target): JsonObject {
+  const { turn, body: fields } = PREFILLS[prefill];
+  const turns = body.messages as JsonObject[];
+  return { ...body, messages: [...turns.slice(0, -1), { ...turns.at(-1), ...turn }], ...fields };
 }

@@ -9,7 +9,7 @@ import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/e
 import { CHAT_SAMPLING } from "../shared/sampling.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
-import { factsOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
+import { factsOf, markUnfinished, prefillOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
@@ -82,10 +82,12 @@ export const chatDriver: Driver = {
     relay: relayOperation,
     countTokens: countOperation,
     generate: {
-      request: (input, target, context) => ({
-        path: "chat/completions",
-        body: serializeRequest(input, target, context),
-      }),
+      request(input, target, context) {
+        const body = serializeRequest(input, target, context);
+        const last = input.messages[input.messages.length - 1];
+        const isUnfinished = last?.role === "assistant" && last.isUnfinished;
+        return { path: "chat/completions", body: isUnfinished ? markUnfinished(body, target) : body };
+      },
       response: ([reply], input, target, context) => parseResponse(reply!.body, input, target, context),
       longResponse: ([reply], input, target, context) => parseLongResponse(reply!.body, input, target, context),
       stream: { framing: "sse", reader: parseStream },
@@ -102,6 +104,7 @@ export const chatDriver: Driver = {
     lacks: CHAT_SAMPLING.lacks,
   }),
   prompt: promptOf,
+  prefill: prefillOf,
   synonyms: { max_tokens: "max_completion_tokens" },
   layout: async () => (await import("./layout.ts")).LAYOUT,
   parseError: (reply) =>

@@ -1,4 +1,6 @@
 /** The differences between model families, as data. */
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Prefill, Target } from "../../src/contract/driver.ts";
 
 /** The models of the vendor that made the wire, under the names that hosts have for them. */
 const OWN = /^(([\w-]+\.)?anthropic[./])?claude-/i;
@@ -18,4 +20,18 @@ const REFUSED =
 /** Whether an upstream's refusal is about the thoughts of earlier turns. */
 export function refusesThinking(message: string): boolean {
   return REFUSED.test(message);
+}
+
+/** The vendor's models that go on with a turn of the assistant. Later ones refuse it. */
+const CONTINUES = /claude-(?:instant|[23]\b|(?:haiku|sonnet|opus)-4(?![-.][6-9]))/i;
+
+/**
+ * How the target continues a turn: as it is, unless it thinks. Other servers of this wire close the turn and begin
+ * another, so they do it only if the configuration says so.
+ */
+export function prefillOf({ model, prefill }: Target, { thinking }: GenerateRequest): Prefill | undefined {
+  const thinks = thinking !== undefined && thinking.enabled !== false && thinking.effort !== "none";
+  if (thinks) return undefined;
+  if (isVendors(model)) return CONTINUES.test(model) ? {} : undefined;
+  return prefill === undefined ? undefined : { repeats: "perhaps" };
 }

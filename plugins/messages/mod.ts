@@ -6,7 +6,7 @@ import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamRefusal } from "../shared/errors.ts";
 import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
-import { refusesThinking } from "./families.ts";
+import { prefillOf, refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { serializeSummary } from "./compaction.ts";
 import { failTools } from "./failed_tools.ts";
@@ -114,6 +114,9 @@ export const messagesDriver: Driver = {
     },
   },
   intake: intakeOf,
+  reads: ["prefill"],
+  prefill: prefillOf,
+  prefills: true,
   layout: async () => (await import("./layout.ts")).LAYOUT,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined })),

@@ -36,6 +36,12 @@ export class Collector {
   #model = "";
   #extra: Extra | undefined;
   readonly #content: OutputPart[] = [];
+  #isOpen = false;
+
+  /** A copy of the answer so far. */
+  get shown(): { content: readonly OutputPart[]; isOpen: boolean } {
+    return { content: this.#content.map((part) => ({ ...part })), isOpen: this.#isOpen };
+  }
 
   /** Returns the whole answer after the last event. Throws the error of an `error` event. */
   add(event: GenerateEvent): GenerateResponse | undefined {
@@ -46,6 +52,7 @@ export class Collector {
         return undefined;
       case "part-start":
         this.#content.push({ ...event.part });
+        this.#isOpen = true;
         return undefined;
       case "part-delta": {
         const part = this.#content[event.index];
@@ -58,6 +65,7 @@ export class Collector {
         if (part?.type === "text" && event.annotations) part.annotations = event.annotations;
         if (part?.type === "reasoning" && event.opaque) part.opaque = event.opaque;
         if (part && event.extra) part.extra = event.extra;
+        this.#isOpen = false;
         return undefined;
       }
       case "finish": {
@@ -73,7 +81,8 @@ export class Collector {
   }
 }
 
-function incomplete(): GatewayError {
+/** The error for a stream that just stops. */
+export function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }
 

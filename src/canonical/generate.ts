@@ -142,6 +142,8 @@ export interface UserMessage extends MessageBase {
 export interface AssistantMessage extends MessageBase {
   role: "assistant";
   content: OutputPart[];
+  /** Set if the turn broke off, and the model is to go on with it instead of beginning another. */
+  isUnfinished?: true;
 }
 export interface ToolMessage extends MessageBase {
   role: "tool";

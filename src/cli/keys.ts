@@ -228,6 +228,7 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
     ...(expires !== undefined && { expires }),
     ...(values.lane && { lanes: values.lane }),
     ...(values.model && { models: values.model }),
+    ...(values.continuation !== undefined && { continuation: continuationIn(values.continuation) }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
     ...(values.budget !== undefined && { budget: budgetIn(values.budget, values.unpriced) }),
@@ -261,6 +262,11 @@ function countOf(option: string, text: string): number {
     throw new KeysError(`Cannot use "${text}" for --${option}: expected an integer above 0`);
   }
   return Number(text);
+}
+
+function continuationIn(where: string): KeyFacts["continuation"] {
+  if (where === "off" || where === "same" || where === "any") return where;
+  throw new KeysError(`Expected off, same or any for --continuation: ${where}`);
 }
 
 function budgetIn(text: string, unpriced: string | undefined): KeyFacts["budget"] {

@@ -9,7 +9,7 @@ import { collectGarbage } from "../util/collect_garbage.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createOperatorEndpoints } from "../http/operator_endpoints.ts";
-import { Room, uploadBytesOf } from "../http/body_memory.ts";
+import { KeptTexts, Room, uploadBytesOf } from "../http/body_memory.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
 import type { ConsolePart, Gateway, Pace, Process, Routing, StoredState } from "../context/gateway.ts";
@@ -41,7 +41,7 @@ import { secretsOf } from "./secrets.ts";
 import { createSockets } from "./sockets.ts";
 import { createStages } from "./stages.ts";
 import { bytesPerKey } from "./store.ts";
-import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
+import { createUpstreams, jsonLimitsOf, mayContinue } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
@@ -94,7 +94,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     secrets,
     hide: hiderFor(secrets),
     guards,
-    routing: createRouting(world),
+    routing: createRouting(world, upstreams),
     hosted: {
       runner: createHosted(world),
       searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
@@ -141,11 +141,13 @@ function keysOf({ config, keep, store, clocks: { now, monotonic }, pace, ...sour
 
 function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
   const { config, keep, env, process: { shared, workers, areDescriptorsScarce }, clocks, platform } = world;
+  const mostUploads = () => uploadBytesOf(config.limits, loadShedder.limitBytes(config.limits));
+  const texts = keep("kept texts", config.limits, () => new KeptTexts(mostUploads));
   const loadShedder = keep("load", null, () =>
     createLoadShedder({
       memory: () => platform.memory(),
       limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), workers?.count),
-      collect: collectGarbage,
+      collect: () => (texts.releaseAll(), collectGarbage()),
       areDescriptorsScarce,
       now: clocks.monotonic,
       onShed: () => world.observe.meter?.count({ type: "shed" }),
@@ -164,6 +166,7 @@ function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
     budgets: createBudgetBook(world),
     loadShedder,
     uploads: createUploads(uploadLimitsOf(config, loadShedder, clocks.monotonic), room),
+    kept: texts,
     limits: { ...config.limits, json: jsonLimitsOf(config) },
     hasSeveralCallers: hasSeveralCallers(config),
   };
@@ -203,13 +206,11 @@ function createTokens(world: World): Tokens | undefined {
 }
 
 /** Whether other gateways answer the same clients, as far as this one knows. */
-function hasReplicas(
-  { config: { replicas, store }, process: { workers } }: World,
-): boolean {
+function hasReplicas({ config: { replicas, store }, process: { workers } }: World): boolean {
   return replicas > 1 || storeKind(store.kind).isShared || workers !== undefined;
 }
 
-function createRouting(world: World): Routing {
+function createRouting(world: World, upstreams: Gateway["upstreams"]): Routing {
   const { config, plugins, keep, clocks: { monotonic }, process: { shared } } = world;
   return {
     affinity: keep(
@@ -225,6 +226,7 @@ function createRouting(world: World): Routing {
     }),
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
+    continues: mayContinue(config, upstreams),
   };
 }
 
@@ -248,19 +250,10 @@ function createStoredState(world: World): StoredState {
       patienceMs: pace.storeMs,
       longest: config.limits.bodyBytes,
     }),
-    runs: keep(
-      "runs",
-      null,
-      () =>
-        createRuns({
-          store,
-          storageQuota,
-          now,
-          retentionMs,
-          patienceMs: pace.storeMs,
-          hasReplicas: hasReplicas(world),
-        }),
-    ),
+    runs: keep("runs", null, () => {
+      const patienceMs = pace.storeMs;
+      return createRuns({ store, storageQuota, now, retentionMs, patienceMs, hasReplicas: hasReplicas(world) });
+    }),
     continuity: createContinuity({
       store,
       storageQuota,

@@ -45,8 +45,18 @@ function createUpstream(
   limits: Limits,
   { plugins: { drivers }, store, clocks: { now } }: World,
 ): Omit<Upstream, "transport"> {
-  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, relax, ...others } =
-    upstream;
+  const {
+    driver: driverName,
+    secret,
+    catalog: _,
+    prices: _prices,
+    baseUrl,
+    headers,
+    refuses,
+    relax,
+    continuation,
+    ...others
+  } = upstream;
   const { propagateTrace, provider: _provider, ...rest } = others;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
@@ -62,7 +72,7 @@ function createUpstream(
     get: () => store.get(record),
     update: (change) => store.update(record, change),
   });
-  return { ...service, refuses, relax, refusals, providers, tokenizers, quirks };
+  return { ...service, refuses, relax, continuation, refusals, providers, tokenizers, quirks };
 }
 
 /** The secret of an upstream, which may be another one whenever the configuration is read. */
@@ -85,4 +95,20 @@ export function secretPlaceOf(
   const header = secret?.header?.toLowerCase();
   if (header === undefined) return driver?.secret;
   return header === "authorization" ? undefined : { header };
+}
+
+/** Whether an answer may go on that breaks off: where an upstream is known to do it, or wherever the configuration says so. */
+export function mayContinue(
+  { lanes, keys, oidc, storedKeys }: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): boolean {
+  if (Object.values(lanes).some(({ toolCalls }) => toolCalls)) return true;
+  const ofLanes = Object.values(lanes).flatMap((lane) => [lane, ...Object.values(lane.models)]);
+  const settings = [...ofLanes, ...keys, ...oidc?.groups ?? []];
+  // Nobody knows yet what a stored key will say.
+  if (storedKeys || settings.some(({ continuation }) => continuation === "same" || continuation === "any")) return true;
+  return [...upstreams.values()].some(({ continuation, quirks, driver }) =>
+    continuation === "prefill" || continuation === "instruction" ||
+    (continuation === "auto" && (quirks.prefill !== undefined || driver.prefills === true))
+  );
 }

@@ -35,6 +35,23 @@ const targetSchema = object("A model at an upstream.", {
 
 const tokensSchema = z.int().min(1);
 
+/** Where an answer that breaks off may go on. */
+const CONTINUATIONS = ["off", "same", "any"] as const;
+
+/** How answers that break off go on. */
+export const continuationFields = {
+  continuation: z.enum(CONTINUATIONS).optional().meta({
+    description:
+      "Where an answer that breaks off after its first words may go on: nowhere, at the same model, or also at the next " +
+      "targets. By default at the same model, if its upstream is known to continue answers.",
+  }),
+  stallContinueMs: z.int().min(1).optional().meta({
+    description:
+      "After how many milliseconds without an event an answer counts as broken off, if it can be continued. By default " +
+      "the upstream's idle time-out decides.",
+  }),
+};
+
 const modelLimits = {
   contextLength: tokensSchema.optional().meta({ description: "Input and output tokens together." }),
   maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that an answer can have." }),
@@ -67,6 +84,7 @@ export const aliasSchema = object("A model of the lane.", {
       "the first to answer is used. At most one request in ten is sent twice, because both may be charged.",
   }),
   voices: quirkFields.voices.optional(),
+  ...continuationFields,
 });
 
 export const laneNameSchema = z.string()
@@ -88,10 +106,23 @@ export const laneSchema = object("A path prefix with its own models.", {
       "One or more catalogs of what those upstreams offer. Their models are listed with the lane's own, and an " +
       "unknown name gets 404. Without it, or if the catalog does not answer, the upstream decides.",
   }),
+  ...continuationFields,
+  toolCalls: z.literal("whole").optional().meta({
+    description:
+      "With whole, a streamed call of a tool is held back until it is complete, so that it can be asked for again if it " +
+      "breaks off.",
+  }),
 });
 
 /** A curated name of a model, and its targets. */
 export type Alias = z.output<typeof aliasSchema>;
 /** The limits of a model in any lane and at any upstream. */
 export type ModelLimits = Readonly<z.output<typeof modelLimitsSchema>>;
+/** How answers of a lane or of one of its models go on. */
+export interface ContinuationSettings {
+  continuation?: typeof CONTINUATIONS[number] | undefined;
+  stallContinueMs?: number | undefined;
+  /** Set if streamed calls of tools are held back until they are complete. Only a lane says it. */
+  toolCalls?: "whole" | undefined;
+}
 export type LaneConfig = z.output<typeof laneSchema>;

@@ -14,6 +14,11 @@ export const retrySchema = object("How often a request is tried if its targets f
       "How many failures that may have cost something, such as 500, 502, 504, a time-out or a broken connection, are " +
       "followed by a request to another target. The same target never gets it again.",
   }),
+  calls: z.int().min(1).max(100).default(12).meta({
+    description:
+      "How many calls of upstreams one request for a model's answer may cause in total: retries, other targets, " +
+      "hedges, repetitions without refused parts, and continuations of answers that broke off.",
+  }),
   budgetMs: z.int().min(0).default(5_000).meta({
     description:
       "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is " +

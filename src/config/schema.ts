@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { hostedToolsSchema } from "./hosted_schema.ts";
-import { laneNameSchema, laneSchema } from "./lane_schema.ts";
+import { continuationFields, laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { budgetSchema, limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
 import { oidcSchema } from "./oidc_schema.ts";
@@ -37,6 +37,11 @@ const keySchema = object("A key that clients authenticate with.", {
   budget: budgetSchema.optional().meta({ description: "How much the key may spend." }),
   team: z.string().min(1).optional().meta({
     description: "The key's team, whose budget it also spends.",
+  }),
+  continuation: continuationFields.continuation.meta({
+    description:
+      "Where its answers that break off may go on, whatever their lane or model says: nowhere (off), at the same model " +
+      "(same), or also at the next targets (any).",
   }),
   operator: z.boolean().optional().meta({
     description: "Whether the key is an operator's, which may also read metrics, for example.",

@@ -54,6 +54,13 @@ export const upstreamSchema = object("A service that runs models.", {
       "request taught is remembered for the caller's key, and for all keys once a second key's request was refused in " +
       "the same way; with trusted, for all keys at once. With off, the refusal is passed on.",
   }),
+  continuation: z.enum(["auto", "prefill", "instruction", "off"]).default("auto").meta({
+    description:
+      "How an answer that breaks off amid its text is continued here. With prefill, the model goes on with the turn of " +
+      "the assistant; with instruction, it is asked in words, also where servers begin a new turn. With auto, by prefill " +
+      "where the server is known to do it (see prefill), and else not.",
+  }),
+  prefill: quirkFields.prefill.optional(),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
       "Where this upstream's chat templates accept system messages. With first, later ones from clients of " +

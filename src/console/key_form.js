@@ -15,6 +15,7 @@ const QUOTAS = [
 ];
 const PERIODS = ["day", "week", "month", "total"];
 const UNPRICED = ["refuse", "allow"];
+const CONTINUATION = ["", "off", "same", "any"];
 
 /**
  * @param {{ known: { lanes: string[], teams: string[] }, own?: Key, onSubmit(facts: Key): Promise<void>, onCancel(): void }} props
@@ -64,6 +65,8 @@ export function KeyForm({ known, own, onSubmit, onCancel }) {
         html`<${Input} key=${name} label=${label} name=${name} ...${number} defaultValue=${own?.quota?.[name]} />`
       )}
       <${BudgetFields} budget=${own?.budget} />
+      <${Select} label="Where answers that break off go on" name="continuation" values=${CONTINUATION} chosen=${own
+        ?.continuation ?? ""} />
       <label class="check">
         <input type="checkbox" name="operator" defaultChecked=${own?.operator} />Operator: full access to this console
       </label>
@@ -139,6 +142,7 @@ function factsIn(form, own) {
     quota: present(Object.fromEntries(QUOTAS.map(([name]) => [name, number(name)]))),
     budget: budgetIn(form, own?.budget),
     team: text("team") || undefined,
+    continuation: text("continuation") || undefined,
     operator: form.has("operator") || undefined,
   }));
 }

@@ -73,7 +73,7 @@ export interface CapturedEvent {
   at: number;
   /** When it began, if it took a while. */
   from?: number;
-  what: "served" | "failed" | "queued" | "hosted tool" | "hosted tool ended";
+  what: "served" | "failed" | "broke off" | "queued" | "hosted tool" | "hosted tool ended";
   /** `upstream/model`, or the name of the tool. */
   name: string;
   detail?: string;

@@ -72,8 +72,13 @@ export interface Routing {
   sessionHeaders: readonly string[];
   /** Tracks which targets fail. */
   breaker: Breaker;
-  retry: RetryPolicy;
+  retry: RetryPolicy & {
+    /** How many calls of upstreams one answer may take. */
+    calls: number;
+  };
   hedges: HedgeBudget;
+  /** Whether the configuration lets any answer that breaks off go on. */
+  continues: boolean;
 }
 
 /** The tools that the gateway runs itself while a model answers. */

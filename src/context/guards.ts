@@ -3,6 +3,7 @@ import type { Price } from "../canonical/price.ts";
 import type { Target } from "../contract/driver.ts";
 import type { Admission } from "../http/admission.ts";
 import type { Authenticate, Caller } from "../http/auth.ts";
+import type { KeptText } from "../http/body_memory.ts";
 import type { LoadLimits, LoadShedder } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Uploads } from "../http/uploads.ts";
@@ -20,6 +21,11 @@ export interface Guards {
   loadShedder: LoadShedder;
   /** Reads request bodies within the limits. */
   uploads: Uploads;
+  /** Keeps requests as text until their answers are complete, if these may go on. */
+  kept: {
+    keep(text: string): KeptText;
+    release(kept: KeptText): void;
+  };
   limits: Limits;
   /** Whether there can be several callers, so that each gets only its share of what has a limit (`util/shares.ts`). */
   hasSeveralCallers: boolean;

@@ -76,6 +76,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
       path: url?.pathname ?? "",
     },
     log: gateway.observe.log,
+    mostCalls: gateway.routing.retry.calls,
     elapsedMs: () => Math.round(gateway.clocks.monotonic() - since),
     hide,
     trace: gateway.observe.tracing?.tracer?.begin(request.method, request.headers),

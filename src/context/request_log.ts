@@ -62,6 +62,8 @@ export interface RequestLogOptions {
   log(entry: LogEntry): void;
   /** Milliseconds since the request arrived. */
   elapsedMs(): number;
+  /** How many calls of upstreams an answer may take. */
+  mostCalls?: number;
   trace?: RequestTrace;
   /** Returns the text without the gateway's secrets. */
   hide?(text: string): string;
@@ -79,6 +81,11 @@ export class RequestLog {
   isAnswered = false;
   /** How many attempts were made. */
   asked = 0;
+  /** How many attempts were the first of an answer: each round of hosted tools has its own. */
+  firsts = 0;
+  repeated = 0;
+  /** How often its answer broke off and went on. */
+  continued = 0;
   /** The reason for the next attempt. */
   reason: AttemptReason = "first";
   /** Present if the request is traced. */
@@ -109,13 +116,17 @@ export class RequestLog {
   readonly elapsedMs: RequestLogOptions["elapsedMs"];
   readonly #log: RequestLogOptions["log"];
   readonly #hide: (text: string) => string;
+  readonly #mostCalls: number;
   #charge?: number;
   /** The bills of all answers requested from upstreams. */
   readonly #bills: Bill[] = [];
   readonly #running: RequestLogOptions["running"];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs, trace, running, hide = (text) => text }: RequestLogOptions) {
+  constructor(
+    { entry, log, elapsedMs, trace, running, mostCalls = Infinity, hide = (text) => text }: RequestLogOptions,
+  ) {
+    this.#mostCalls = mostCalls;
     this.#hide = hide;
     this.entry = { ...entry };
     this.trace = trace;
@@ -160,6 +171,11 @@ export class RequestLog {
     return attempt;
   }
 
+  /** Whether it may cause no further calls of upstreams. */
+  areCallsSpent(): boolean {
+    return this.asked + this.repeated - this.firsts >= this.#mostCalls - 1;
+  }
+
   firstEvent(): void {
     this.entry.firstEventMs ??= this.elapsedMs();
   }
@@ -194,10 +210,7 @@ export class RequestLog {
     return this.#bills.length > 1 ? addCosts(this.#bills) : this.#bills[0]?.cost;
   }
 
-  /**
-   * Ends the bills that are still open, whose answers are no longer wanted. For an answer that never completed, the log gets the
-   * usage of its bills.
-   */
+  /** Ends the open bills, whose answers are no longer wanted. The log of an answer that never completed gets their usage. */
   closeBills(): void {
     for (const bill of this.#bills) if (!bill.isOver) bill.end(true);
     if (this.entry.usage) return;
@@ -267,6 +280,7 @@ export class RequestLog {
     if (attempt) line.target = attempt.target;
     if (attempt?.provider !== undefined) line.provider = attempt.provider;
     if (asked > 1) line.attempts = asked;
+    if (this.continued > 0) line.continued = this.continued;
     if (cost) line.cost = formatDollars(cost.pico);
     if (cost?.isEstimated) line.costEstimated = true;
     line.durationMs = this.elapsedMs();

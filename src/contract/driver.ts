@@ -64,6 +64,12 @@ export interface Prompt {
   variables: JsonObject;
 }
 
+/** How a server goes on with an unfinished turn of the assistant. */
+export interface Prefill {
+  /** Whether its answer begins with the text of that turn: always, or perhaps, if nothing says how it is asked. */
+  repeats?: "always" | "perhaps";
+}
+
 /** How to talk to upstreams of one kind. */
 export interface Driver {
   /** Unique name, by which configurations choose a driver. */
@@ -86,6 +92,13 @@ export interface Driver {
   intake?(target: Target): Intake;
   /** The input that servers of this kind pass to a model's chat template. Images are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
+  /**
+   * How the target goes on with an unfinished turn. Absent, or `undefined` for a target or a request, if it would begin
+   * another turn.
+   */
+  prefill?(target: Target, input: Input<"generate">): Prefill | undefined;
+  /** Whether some of its targets do so without being configured. */
+  prefills?: true;
   /** How its servers list their models. */
   models?: Catalog;
   /** How the bodies of its conversations are laid out. Absent if its servers are not asked again in another form. */

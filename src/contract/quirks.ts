@@ -18,6 +18,9 @@ export const DIALECTS = [
   "enable-thinking",
 ] as const;
 
+/** How servers are asked to go on with the last turn of the assistant. */
+export const PREFILLS = ["turn", "continue-final-message", "prefix", "repeated-prefix", "partial"] as const;
+
 /** The quirks that can be configured for an upstream, a model or both. Each description says what the default is. */
 export const quirkFields = {
   batch: z.int().min(1).meta({
@@ -90,6 +93,12 @@ export const quirkFields = {
       "speaks the tool's protocol and does not refuse the tool (see refuses), and otherwise the gateway, if " +
       "hostedTools configures the tool. An alias overrides its upstream.",
   }),
+  prefill: z.enum(PREFILLS).meta({
+    description:
+      "How this upstream is asked to go on with an answer that broke off, as the last turn of the assistant. With " +
+      "turn, that turn is enough. With continue-final-message, by continue_final_message beside it. With prefix and " +
+      "partial, by that field of the turn; with repeated-prefix, the server then repeats the turn.",
+  }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:
       "How relevance scores are returned. With sigmoid, scores outside 0 to 1 are mapped into that range, in " +
@@ -108,5 +117,5 @@ export interface Quirks extends Readonly<z.output<typeof quirksSchema>> {
 }
 
 /** The quirks that only some drivers read. */
-export const OWN_QUIRKS = ["cacheControl", "dialect", "reasoningField", "textForms"] as const;
+export const OWN_QUIRKS = ["cacheControl", "dialect", "prefill", "reasoningField", "textForms"] as const;
 export type OwnQuirk = typeof OWN_QUIRKS[number];

@@ -136,3 +136,44 @@ function refusal(refused: Refused): GatewayError {
     )
     : new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
 }
+
+/** A request that is kept as text in case its answer breaks off. */
+export interface KeptText {
+  /** Absent once the memory was needed. */
+  text?: string | undefined;
+}
+
+/** The texts of requests that are being answered. They have room of their own, and the oldest ones make way. */
+export class KeptTexts {
+  readonly #kept = new Set<KeptText>();
+  readonly #mostBytes: () => number;
+  #length = 0;
+
+  constructor(mostBytes: () => number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  keep(text: string): KeptText {
+    const mostBytes = this.#mostBytes();
+    const kept: KeptText = { text };
+    this.#kept.add(kept);
+    this.#length += text.length;
+    // A character takes up to two bytes.
+    for (const oldest of this.#kept) {
+      if (this.#length * 2 <= mostBytes) break;
+      this.release(oldest);
+    }
+    return kept;
+  }
+
+  release(kept: KeptText): void {
+    this.#kept.delete(kept);
+    this.#length -= kept.text?.length ?? 0;
+    kept.text = undefined;
+  }
+
+  /** Lets go of all texts, because memory is short. */
+  releaseAll(): void {
+    for (const kept of this.#kept) this.release(kept);
+  }
+}

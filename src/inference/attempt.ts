@@ -109,6 +109,7 @@ function createAttempt<K extends ModelOperation>(
     upstream: calleeOf(upstream, inference, attempt, tools?.lost),
     context: answer,
     signal,
+    calls: requestLog,
     wayBack,
     prepare(lessons) {
       const prepared = prepareFor(lessons);

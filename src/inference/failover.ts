@@ -1,15 +1,16 @@
 /** Tries the targets of a request one after the other, and records what is learned about them on the way. */
+import type { GenerateEvent } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
-import type { Exchange } from "../contract/context.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
-import type { Protocol } from "../contract/protocol.ts";
 import { toGatewayError } from "../errors.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
+import type { AttemptReason } from "../observe/metric_events.ts";
 import type { Attempt } from "../upstream/attempt.ts";
+import type { EventSource } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
-import { streamedAnswer, wholeAnswer } from "./answer.ts";
+import { ContinuableAnswer, streamedAnswer, type Tries, wholeAnswer } from "./answer.ts";
 import { openAttempt } from "./attempt.ts";
 import { FACT } from "./facts.ts";
 import { forgetConversation } from "./incoming.ts";
@@ -34,16 +35,24 @@ export const FAILOVER: Stage = {
       context,
       operation === "generate" ? { conversation, hedgeAfterMs } : { conversation },
     );
-    return streamedAnswer(firstStream(
-      "messages" in input && !inference.asksAgain
-        ? forgetting(failover, inference.exchange as Exchange<"generate">, inference.protocol as Protocol<"generate">)
+    const continuable = context.gateway.routing.continues && operation === "generate"
+      ? continuableOf(inference as Inference<"generate">, ask as Ask<"generate">)
+      : undefined;
+    const events = firstStream(
+      "messages" in input && (continuable || !inference.asksAgain)
+        ? forgetting(failover, inference as Inference<"generate">, continuable)
         : failover,
       (target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
-    ));
+    );
+    return streamedAnswer(
+      continuable ? continuable.over(events as EventSource<GenerateEvent>) as typeof events : events,
+    );
   },
 };
 
 interface PlanOptions {
+  /** Why the first target is tried. */
+  first?: AttemptReason;
   /** How long a stream may be silent before the next target is tried as well, in milliseconds. */
   hedgeAfterMs?: number;
   /** Identifies the conversation, if its targets depend on that. */
@@ -54,7 +63,7 @@ interface PlanOptions {
 function planFailover(
   targets: readonly PlannedTarget[],
   { gateway, signal, caller, requestLog }: RequestContext,
-  { hedgeAfterMs, conversation }: PlanOptions = {},
+  { hedgeAfterMs, conversation, first = "first" }: PlanOptions = {},
 ): FailoverPlan<PlannedTarget> {
   const { upstreams, prices, routing, clocks: { now, monotonic }, observe: { meter } } = gateway;
   const { breaker, retry: policy, hedges, affinity } = routing;
@@ -69,7 +78,10 @@ function planFailover(
     policy,
     now,
     signal,
-    hedge: hedgeAfterMs === undefined ? undefined : { afterMs: hedgeAfterMs, spend: () => isHedge = hedges.spend() },
+    hedge: hedgeAfterMs === undefined
+      ? undefined
+      : { afterMs: hedgeAfterMs, spend: () => isHedge = !requestLog.areCallsSpent() && hedges.spend() },
+    isSpent: () => requestLog.areCallsSpent(),
     // A failure with one caller's own token says nothing about the tokens of other callers.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
@@ -80,7 +92,8 @@ function planFailover(
     onAsk(where) {
       requestLog.asked++;
       const again = asked.has(where) ? "retry" : "failover";
-      const reason = asked.size === 0 ? "first" : isHedge ? "hedge" : again;
+      const reason = asked.size === 0 ? first : isHedge ? "hedge" : again;
+      if (reason === "first") requestLog.firsts++;
       asked.set(where, monotonic());
       isHedge = false;
       requestLog.reason = reason;
@@ -152,14 +165,34 @@ function at<K extends ModelOperation>(
 /** The plan, changed so that the conversation is let go of once an answer begins. */
 function forgetting(
   plan: FailoverPlan<PlannedTarget>,
-  exchange: Exchange<"generate">,
-  protocol: Protocol<"generate">,
+  { exchange, protocol, asksAgain }: Inference<"generate">,
+  continuable: ContinuableAnswer | undefined,
 ): FailoverPlan<PlannedTarget> {
   return {
     ...plan,
     onServed(target) {
       plan.onServed(target);
-      forgetConversation(exchange, protocol);
+      continuable?.keep(target);
+      if (!asksAgain) forgetConversation(exchange, protocol);
     },
+  };
+}
+
+/** A function of its own, so that the answer does not hold the conversation. */
+function continuableOf(
+  inference: Inference<"generate">,
+  ask: Ask<"generate">,
+): ContinuableAnswer | undefined {
+  if (inference.facts & FACT.strict) return undefined;
+  const { input, wire: _wire, added: _added, ...asking } = inference;
+  const { context, plan: { conversation } } = asking;
+  return new ContinuableAnswer(asking, input, triesFor(context, conversation, ask));
+}
+
+/** Also a function of its own: its closures live as long as the answer. */
+function triesFor(context: RequestContext, conversation: string | undefined, ask: Ask<"generate">): Tries {
+  return {
+    plan: (targets) => planFailover(targets, context, { conversation, first: "continuation" }),
+    ask: (inference, target, signal) => ask(at(inference, target, openAttempt(inference, target, signal))),
   };
 }

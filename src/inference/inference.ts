@@ -1,14 +1,16 @@
 /** One request to a model on its way, and the stages that it passes. */
 import type { CompactionRequest } from "../canonical/compaction.ts";
 import type { Extra } from "../canonical/extra.ts";
-import type { HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
+import type { GenerateEvent, HostedPart, HostedTool, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import type { Resolution } from "../lanes/resolution.ts";
+import type { FailoverPlan } from "../routing/failover.ts";
 import type { AddedTurn } from "../state/continuity.ts";
+import type { Shown } from "../transforms/unfinished_answer.ts";
 import type { HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { Attempt } from "../upstream/attempt.ts";
@@ -106,6 +108,21 @@ export interface Answer<K extends ModelOperation> extends EventSource<StreamEven
    * The whole answer. Only answers of conversations can be read in the other way than the one in which they come.
    */
   whole(): Promise<Output<K>>;
+}
+
+/** An inference without what its client sent. */
+export type Asking = Omit<Inference<"generate">, "input" | "wire" | "added">;
+
+/** An answer that broke off after its client had seen some of it. */
+export interface BrokenAnswer {
+  readonly asking: Asking;
+  readonly shown: Shown;
+  /** The target whose answer broke off. */
+  readonly served: PlannedTarget;
+  /** How these targets are tried. */
+  planFor(targets: readonly PlannedTarget[]): FailoverPlan<PlannedTarget>;
+  /** Asks one of them. */
+  askAt(inference: Inference<"generate">, target: PlannedTarget, signal: AbortSignal): EventSource<GenerateEvent>;
 }
 
 /** The targets of a request in the order in which they are tried, and the limits of its model. */

@@ -226,12 +226,13 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
       this.#isOver = true;
       const rest = [...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent })];
       for (const event of rest) passed.push(event);
-    } else if (!this.#again) {
+    } else if (!this.#again || this.#asked.calls?.areCallsSpent()) {
       const message = `The model did not answer in the requested format after ${TRIES} tries: ${read.problem}`;
       this.#isOver = true;
       this.#failure = new GatewayError("upstream_error", message, { retryable: false });
     } else {
       const again = this.#again;
+      if (this.#asked.calls) this.#asked.calls.repeated++;
       this.#asked.context.note("asked again for the requested format");
       const corrections = correction(this.#held.text, read.problem);
       if (++this.#tries === TRIES) this.#again = undefined;

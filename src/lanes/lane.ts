@@ -2,7 +2,7 @@ import type { Found } from "../contract/catalog.ts";
 import { isPattern, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
-import type { Alias } from "../config/lane_schema.ts";
+import type { Alias, ContinuationSettings } from "../config/lane_schema.ts";
 import { describe, withoutWindow } from "./alias.ts";
 import type { CatalogCache } from "./catalog.ts";
 import type { ModelFinder } from "./finder.ts";
@@ -12,7 +12,7 @@ import { createFinder } from "./patterns.ts";
 import type { Resolution } from "./resolution.ts";
 import { createTaskCheck, type TaskCheck } from "./tasks.ts";
 
-export interface LaneOptions {
+export interface LaneOptions extends ContinuationSettings {
   /** By name or pattern. `*` in a pattern matches any text. */
   models: Readonly<Record<string, Alias>>;
   /** By task: the upstream that serves models that the lane does not list, under the name that the client wrote. */
@@ -37,6 +37,8 @@ export interface LaneOptions {
 /** A path prefix with its own models. */
 export interface Lane {
   name: string;
+  /** How answers go on that break off, where a model does not say it. */
+  readonly continuing: ContinuationSettings;
   /**
    * The lane's own models, the built-in ones last, then those of the catalogs. Models that no upstream can serve come after all
    * others, because many clients propose the first one. `note` receives the reason if a catalog cannot be read.
@@ -93,9 +95,11 @@ class ConfiguredLane implements Lane {
   readonly #resolved = new Map<OperationName, Map<string, Promise<Resolution>>>();
 
   readonly name: string;
+  readonly continuing: ContinuationSettings;
 
   constructor(name: string, options: LaneOptions) {
     this.name = name;
+    this.continuing = options;
     const { models, upstreams, catalogs = [], offers = [], finders = new Map(), endpoints = {}, created } = options;
     this.#options = options;
     this.#findAlias = createFinder(models);

@@ -22,6 +22,8 @@ export interface LogEntry {
   provider?: string;
   /** The number of attempts, if there was more than one. */
   attempts?: number;
+  /** How often the answer broke off and went on. */
+  continued?: number;
   stream?: boolean;
   status: number;
   error?: ErrorCode;

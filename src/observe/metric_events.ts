@@ -5,7 +5,7 @@ import type { Family, Sink } from "./exposition.ts";
 import type { LogEntry } from "./log.ts";
 
 /** Why an attempt is made. */
-export type AttemptReason = "first" | "retry" | "failover" | "hedge";
+export type AttemptReason = "first" | "retry" | "failover" | "hedge" | "continuation";
 
 /** One event to count. It never holds content or a secret. */
 export type MetricEvent =
@@ -13,6 +13,7 @@ export type MetricEvent =
   | { type: "attempt"; upstream: string; reason: AttemptReason }
   | { type: "attempt failed"; upstream: string; code: ErrorCode; at: number }
   | { type: "served"; upstream: string; ms: number; at: number }
+  | { type: "continuation"; reason: ErrorCode; outcome: "continued" | "failed" | "refused" }
   | { type: "hosted call"; tool: string; error?: string }
   | { type: "store"; operation: string; seconds: number; failed: boolean }
   | { type: "budget"; budget: string; what: "refused" | "warned" }

@@ -93,6 +93,10 @@ class RequestMetrics implements Metrics {
     "From a call to an upstream to its answer, or to the first content of a stream.",
     DURATIONS,
   );
+  readonly #continuations = new Counter(
+    "laneway_continuations_total",
+    "Answers that broke off and were to go on, by the reason of the break and the outcome.",
+  );
   readonly #hosted = new Counter("laneway_hosted_calls_total", "Calls of hosted tools.");
   readonly #overBudget = new Counter("laneway_budget_refused_total", "Calls that a budget had no room for.");
   readonly #budgetWarnings = new Counter(
@@ -120,6 +124,7 @@ class RequestMetrics implements Metrics {
     this.#attempts,
     this.#failures,
     this.#upstreams,
+    this.#continuations,
     this.#hosted,
     this.#overBudget,
     this.#budgetWarnings,
@@ -148,6 +153,8 @@ class RequestMetrics implements Metrics {
         return this.#served(event.upstream, event.ms / 1000);
       case "hosted call":
         return this.#hosted.add({ tool: event.tool, error: event.error });
+      case "continuation":
+        return this.#continuations.add({ reason: event.reason, outcome: event.outcome });
       case "budget":
         return (event.what === "refused" ? this.#overBudget : this.#budgetWarnings).add({
           budget: this.#keyOf(event.budget),

@@ -26,6 +26,8 @@ export interface FailoverPlan<T> {
   policy: RetryPolicy;
   /** Tries another target as well if one has been silent for this long. The first one that answers is used. */
   hedge?: Hedge;
+  /** Whether the request may cause no further calls of upstreams. Asked after each failure. */
+  isSpent?(): boolean;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Aborted when the answer is no longer needed. */
@@ -110,7 +112,7 @@ export class Failover<T> {
   failed(target: T, thrown: unknown, othersRun = false): void {
     this.broke(target, thrown);
     if (mayHaveBegun(thrown)) this.#begun++;
-    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#plan.policy.failovers;
+    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#plan.policy.failovers && !this.#plan.isSpent?.();
     if (!mayGoOn && !othersRun) throw thrown;
     this.#refusals.push(thrown);
     if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#plan.now()) });

@@ -17,6 +17,7 @@ import {
   REASONING,
   refusedBy,
   tellsRoom,
+  UNFINISHED,
   without,
   withShorterAnswer,
 } from "./call_fields.ts";
@@ -49,6 +50,15 @@ export async function askAgain<K extends ModelOperation>(
   refusal: TransportResponse,
   asking: Asking<K>,
 ): Promise<TransportResponse> {
+  if (isUnfinished(asking.attempt)) throw await refusalOfTurn(refusal, asking.attempt, first);
+  return await askWithLess(first, refusal, asking);
+}
+
+async function askWithLess<K extends ModelOperation>(
+  first: Call,
+  refusal: TransportResponse,
+  asking: Asking<K>,
+): Promise<TransportResponse> {
   const { attempt, signal } = asking;
   const { upstream } = attempt;
   const hasNews = await recall(upstream) && !trialOf(first);
@@ -56,6 +66,7 @@ export async function askAgain<K extends ModelOperation>(
   const parts = new RefusedParts(asking, hasNews);
   let call = first;
   for (let tries = 1;; tries++) {
+    if (tries > 1 && attempt.calls) attempt.calls.repeated++;
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
     const reply = response.ok ? undefined : await readReply(response, upstream.answerBytes, upstream.json);
     const error = reply && refusalOf(upstream, reply, call);
@@ -65,11 +76,31 @@ export async function askAgain<K extends ModelOperation>(
       return response;
     }
     guesses.refused(error, reply);
-    if (tries === MOST_TRIES || attempt.signal.aborted) throw guesses.failure;
+    if (tries === MOST_TRIES || attempt.signal.aborted || attempt.calls?.areCallsSpent()) {
+      throw guesses.failure;
+    }
     const less = await parts.less(call, error);
     if (less) call = less;
     else if (!guesses.next(call, reply, tries === MOST_TRIES - 1)) throw guesses.failure;
   }
+}
+
+/** Whether the call asks to go on with a turn. Without the fields for that, the server would begin another one. */
+function isUnfinished({ input }: Attempt<ModelOperation>): boolean {
+  const last = "messages" in input ? input.messages.at(-1) : undefined;
+  return last?.role === "assistant" && last.isUnfinished === true;
+}
+
+/** The refusal of a call that asks to go on with a turn. If the call itself is at fault, the next answer that breaks off is not sent there. */
+async function refusalOfTurn<K extends ModelOperation>(
+  response: TransportResponse,
+  attempt: Attempt<K>,
+  call: Call,
+): Promise<GatewayError> {
+  const { upstream } = attempt;
+  const error = refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json), call);
+  if (error.code === "invalid_request") upstream.refusals.add(placeOf(attempt), [UNFINISHED], attempt.key);
+  return error;
 }
 
 /** The parts that the driver recognizes in refusals, and which of them have been left out with success. */

@@ -51,6 +51,13 @@ export interface Attempt<K extends ModelOperation> {
   wayBack?: WayBack<K>;
   /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
+  /** Counts the calls of the request. Absent if nobody does. */
+  calls?: {
+    /** Whether no further call may be made. */
+    areCallsSpent(): boolean;
+    /** How often an attempt called its upstream again. */
+    repeated: number;
+  };
   /**
    * Present if the output schema is requested in the prompt: the turns that correct an earlier answer, empty at the
    * first attempt. If absent, what is known about the upstream decides.

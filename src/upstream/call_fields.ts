@@ -9,6 +9,9 @@ import { type Attempt, placeOf } from "./attempt.ts";
 /** Entries of a list of refused fields that are not fields of the body: reasoning of earlier turns, and cache hints. */
 export const REASONING = "reasoning of earlier turns";
 
+/** An entry, too: a last turn of the assistant that the server is to go on with. */
+export const UNFINISHED = "unfinished turns";
+
 /** The content of a turn with tool calls and no text. Each form is refused by some servers. */
 export const NULL_CONTENT = "null content";
 export const EMPTY_CONTENT = "empty content";

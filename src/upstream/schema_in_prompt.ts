@@ -8,11 +8,11 @@ import { type Attempt, placeOf } from "./attempt.ts";
 export const FORM = "response_format";
 
 /** The facts about a request for a form that are needed while it is answered. */
-export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "key" | "context">;
+export type FormRequest = Pick<Attempt<"generate">, "input" | "target" | "upstream" | "key" | "context" | "calls">;
 
 /** These facts hold no conversation, because they live as long as the answer. */
-export function formRequestOf({ input, target, upstream, key, context }: Attempt<"generate">): FormRequest {
-  return { input: { ...input, messages: [] }, target, upstream, key, context };
+export function formRequestOf({ input, target, upstream, key, context, calls }: Attempt<"generate">): FormRequest {
+  return { input: { ...input, messages: [] }, target, upstream, key, context, calls };
 }
 
 /** Whether this upstream needs the output schema in the prompt. */

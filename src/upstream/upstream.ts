@@ -40,6 +40,8 @@ export interface Upstream {
   refusals: LearntRelaxations;
   /** Whether it is asked again without what it refuses. What one key's request taught holds for all keys if `trusted`. */
   relax: "auto" | "trusted" | "off";
+  /** How answers that broke off are continued. */
+  continuation: "auto" | "prefill" | "instruction" | "off";
   /** Defaults for models without settings of their own. */
   quirks: Quirks & Pick<Target, "systemMessages">;
   /**

@@ -13,6 +13,7 @@ Deno.test("schema: what is left out gets its default", () => {
         headers: {},
         refuses: [],
         relax: "auto",
+        continuation: "auto",
         systemMessages: "first",
         cacheControl: "drop",
         dialect: "router",
@@ -33,7 +34,7 @@ Deno.test("schema: what is left out gets its default", () => {
     replicas: 1,
     storedKeys: false,
     transport: "fetch",
-    retry: { rounds: 3, failovers: 1, budgetMs: 5_000 },
+    retry: { rounds: 3, failovers: 1, calls: 12, budgetMs: 5_000 },
     limits: {
       headerBytes: 32 * 1024,
       bodyBytes: 30 * 1024 * 1024,

@@ -83,6 +83,9 @@ const FEATURES: Record<string, ConfigInput & Record<string, unknown>> = {
   "has arguments repaired": {
     upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", repairArguments: true } },
   },
+  "may have the answer continued": {
+    upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
+  },
   "asks a model whose limits are known": {
     lanes: {
       oss: {

@@ -359,3 +359,25 @@ Deno.test("websocket: the console shows an answer while it is made", async () =>
     await client.close();
   }, { fetch: upstream.fetch });
 });
+
+Deno.test("websocket: an answer that breaks off goes on, and the next turn builds on all of it", async () => {
+  const sent: JsonObject[] = [];
+  const upstream = fakeUpstream(({ body }) => {
+    sent.push(JSON.parse(body));
+    const { messages } = JSON.parse(body);
+    if (messages.at(-1).role === "assistant") return answerStream([word(" was answered"), ENDING]);
+    return answerStream([word("What was asked")], new TypeError("connection reset"));
+  });
+  const config: ConfigInput = {
+    ...CONFIG,
+    upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, prefill: "turn" } },
+  };
+  await withGateway(async (rig) => {
+    const client = await connect(rig);
+    const first = await client.turn({ input: "One" });
+    const second = await client.turn({ input: "Two", previous_response_id: idOf(first) });
+    assertEquals([typeOf(first), typeOf(second)], ["response.completed", "response.completed"]);
+    assertEquals(said(sent[2]!), ["user: One", `assistant: ${BUILT}`, "user: Two"]);
+    await client.close();
+  }, { config, fetch: upstream.fetch });
+});

@@ -24,6 +24,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     refuses: [],
     refusals: new LearntRelaxations(() => 0),
     relax: "auto",
+    continuation: "auto",
     quirks: { systemMessages: "anywhere" },
     resultsFrom: [],
     takesTokens: false,

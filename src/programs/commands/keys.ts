@@ -32,6 +32,12 @@ export const KEYS_CREATE = command({
       help: "a model that the key may use (repeatable; default: all)",
     },
     expires: { type: "string", value: "<date>", help: "when it expires: 2027-01-31, or with a time" },
+    continuation: {
+      type: "string",
+      value: "<where>",
+      help: "where its answers that break off go on: off, same or any",
+      words: ["off", "same", "any"],
+    },
     operator: { type: "boolean", help: "an operator's key, also for the console and /metrics" },
     "requests-per-minute": { type: "string", value: "<n>", help: "how many requests a minute it may make" },
     "tokens-per-minute": { type: "string", value: "<n>", help: "how many tokens a minute it may use" },
