@@ -26,6 +26,11 @@ function endingOf(bytes: Uint8Array<ArrayBuffer>, { marks }: Wire): number {
   return boundariesOf(bytes).findLast((at) => at <= ending)!;
 }
 
+/** An upstream whose answers end where they break off. */
+const endingOn = ({ name }: Wire) => ({
+  fake: { driver: name, baseUrl: "http://upstream.test/v1", continuation: "off" as const },
+});
+
 for (const wire of WIRES) {
   for (const client of CLIENTS) {
     Deno.test(`hosted: an upstream of ${wire.name} that ends or breaks at any frame of any round, to a client of ${client}`, async () => {
@@ -37,7 +42,7 @@ for (const wire of WIRES) {
           for (const failure of [undefined, new TypeError("reset")]) {
             const pieces = (bytes: Uint8Array<ArrayBuffer>, of: number) =>
               of === round ? bodyOf(at === 0 ? [] : [bytes.subarray(0, at)], failure) : bodyOf([bytes]);
-            const rig = newHostedRig({ wire, rounds: ROUNDS, pieces });
+            const rig = newHostedRig({ wire, rounds: ROUNDS, pieces, config: { upstreams: endingOn(wire) } });
             const response = await ask(rig, client, true);
             const text = await response.text();
             await assertAnswer(client, response, text);
