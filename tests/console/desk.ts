@@ -12,6 +12,9 @@ export const browser = BROWSERS.find((path) => existsSync(path));
 /** The operator's key. */
 export const OPS = ENV.TEAM_KEY!;
 
+/** How long a page may take on a machine that is busy with other tests, in milliseconds. */
+const PATIENCE_MS = 180_000;
+
 /** What outlives a gateway that stops, as a file or a server does. */
 export function lastingStore(): Store {
   return { ...createMemoryStore({ now: Date.now, limitBytes: 2 ** 20 }), close() {} };
@@ -36,6 +39,7 @@ export async function withDesk(opened: Browser, app: () => TestApp, use: (desk: 
   const { port } = server.addr;
   const context = await opened.newContext();
   try {
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));

@@ -184,7 +184,7 @@ async function inFolder(folder: string, urls: { server: string; provider: string
     await withLaunched([], place, async (gateway) => {
       const context = await opened.newContext();
       // Each command is a process, and other tests run beside this one.
-      context.setDefaultTimeout(60_000);
+      context.setDefaultTimeout(180_000);
       const page = await context.newPage();
       await wholeWay(page, gateway, place.cwd, urls);
       await changeInPlace(page, place.cwd, urls.server);
