@@ -1,6 +1,6 @@
 /**
- * Node 24 or later, without a build step, because it strips the types. There is no sandbox and no database, so the store is in
- * memory. Importing this file adds the few web standards that the gateway uses and Node lacks.
+ * Node 24 or later, without a build step, because it strips the types. There is no sandbox. Importing this file adds the few web
+ * standards that the gateway uses and Node lacks.
  */
 import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
@@ -16,7 +16,7 @@ const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
-  hasDatabase: false,
+  database: "sqlite",
   args: process.argv.slice(2),
   command: "node src/node.ts",
   env: (name) => process.env[name],

@@ -7,8 +7,8 @@ import type { AttributeValue, MeterProvider, TracerProvider } from "@opentelemet
 export interface Platform {
   /** The operating system: `linux`, `darwin`, `windows`. */
   readonly os: string;
-  /** Whether there is a database for data that outlives the process. */
-  readonly hasDatabase: boolean;
+  /** The database for data that outlives the process: Deno's own, or the runtime's SQLite. Absent if there is none. */
+  readonly database?: "kv" | "sqlite";
   /** The arguments of the command line, without the program. */
   readonly args: readonly string[];
   /** The program's file, if it is compiled to one that includes the runtime. */

@@ -99,6 +99,8 @@ Deno.test({
       await testSockets(test);
       await testUpstreams(test);
       await testProcess(test);
+      if ("reason" in installed) return;
+      await t.step("what is stored outlives the process", () => within(testStore(installed.program, folder)));
     });
   },
 });
@@ -340,6 +342,25 @@ async function testUpstreams(test: Test): Promise<void> {
     config: {
       upstreams: { tcp: { driver: "chat", baseUrl: `http://127.0.0.1:${port}/v1` }, sandbox: { driver: "sandbox" } },
     },
+  });
+}
+
+async function testStore(program: string, folder: string): Promise<void> {
+  const config: ConfigInput = { extends: "default", store: { path: `${folder}/kept/store.sqlite3` } };
+  const headers = { "content-type": "application/json" };
+  const body = (fields: object) => JSON.stringify({ model: "sandbox", input: "Hello", ...fields });
+  let id = "";
+  await withNodeGateway(program, folder, config, async ({ url, kill, ended }) => {
+    const answer = await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body: body({}) });
+    id = (await answer.json()).id;
+    kill("SIGKILL");
+    await ended;
+  });
+  await withNodeGateway(program, folder, config, async ({ url }) => {
+    assertEquals((await (await fetch(`${url}/oss/v1/responses/${id}`)).json()).status, "completed");
+    const next = body({ previous_response_id: id });
+    const answer = await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body: next });
+    assertEquals((await answer.json()).previous_response_id, id);
   });
 }
 
