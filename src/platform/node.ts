@@ -7,6 +7,7 @@ import { Socket } from "node:net";
 import { isatty } from "node:tty";
 import type { Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
+import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
 import { NodeWorker } from "./node_thread.ts";
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
@@ -39,10 +40,12 @@ export const node: Platform = {
   memory: () => process.memoryUsage.rss(),
   unmanagedMemory() {
     const { rss, heapTotal, external } = process.memoryUsage();
-    return rss - heapTotal - external;
+    // The messages that are not complete are in the engine's buffers.
+    return rss - heapTotal - external + incompleteMessageBytes();
   },
   parentId: () => process.ppid,
   serve,
+  upgrade: upgradeOnNode,
   get telemetry() {
     const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
     return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;

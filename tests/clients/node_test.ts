@@ -6,6 +6,8 @@ import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD, TcpClient, TcpUps
 import { CHAT, chatBody, type ConfigInput, ENV } from "../support/app.ts";
 import { ANSWER, ENDING, frame, word } from "../support/chat.ts";
 import { delay, until, within } from "../support/wait.ts";
+import { RawWebSocket } from "../sockets/raw_websocket.ts";
+import { FRAMES_TESTS, runFramesTest } from "../sockets/websocket_frames.ts";
 import { install, NODE } from "./install.ts";
 import { type NodeGateway, type NodeOptions, withNodeGateway, withProgram } from "./node_gateway.ts";
 
@@ -99,6 +101,7 @@ Deno.test({
       await testSockets(test);
       await testUpstreams(test);
       await testProcess(test);
+      await testWebSockets(test);
       if ("reason" in installed) return;
       await t.step("what is stored outlives the process", () => within(testStore(installed.program, folder)));
     });
@@ -345,6 +348,44 @@ async function testUpstreams(test: Test): Promise<void> {
   });
 }
 
+async function testWebSockets(test: Test): Promise<void> {
+  for (const one of FRAMES_TESTS) {
+    await test(`websocket: ${one.name}`, async ({ url, logs, upstream }) => {
+      await runFramesTest(one, Number(new URL(url).port), { logs, upstream });
+    }, { config: { limits: one.limits } });
+  }
+
+  await test("websocket: where there is none, it is refused, and so is a broken handshake", async ({ connect }) => {
+    const lines = ["host: 127.0.0.1", "connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
+    const [elsewhere, broken] = [await connect(), await connect()];
+    await elsewhere.send(["GET /oss/v1/models HTTP/1.1", ...lines, "\r\n"].join("\r\n"));
+    assertMatch(await elsewhere.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
+    await broken.send(["GET /oss/v1/responses HTTP/1.1", ...lines, "sec-websocket-key: short", "\r\n"].join("\r\n"));
+    assertMatch(await broken.readUntil("\r\n\r\n"), /^HTTP\/1.1 400 /);
+  });
+
+  await test("an upgrade to HTTP/2 is not taken up: the request is answered", async ({ connect }) => {
+    const client = await connect();
+    await client.send(
+      "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n\r\n",
+    );
+    assertMatch(await client.readUntil("ok"), /^HTTP\/1.1 200 /);
+  });
+
+  await test("websocket: SIGTERM lets a running answer end", async ({ url, upstream, kill, ended }) => {
+    const client = await RawWebSocket.open(Number(new URL(url).port));
+    await client.send({ type: "response.create", model: "model", input: "Hello", store: false });
+    const asked = await upstream.next();
+    await asked.write(STREAM_HEAD + chunk(word("one")));
+    kill("SIGTERM");
+    await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
+    assertEquals((await client.turn()).at(-1)!.type, "response.completed");
+    await client.readToEnd();
+    client.close();
+    assertEquals(await ended, 0);
+  });
+}
+
 async function testStore(program: string, folder: string): Promise<void> {
   const config: ConfigInput = { extends: "default", store: { path: `${folder}/kept/store.sqlite3` } };
   const headers = { "content-type": "application/json" };
@@ -400,22 +441,6 @@ async function testProcess(test: Test): Promise<void> {
     await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
     await client.readUntil("[DONE]");
   }, { options: ["--import", FAULTY] });
-
-  await test("a WebSocket is answered 426, at which agents use HTTP, and the connection goes on", async ({ connect }) => {
-    const client = await connect();
-    const lines = [
-      "GET /oss/v1/responses HTTP/1.1",
-      "host: 127.0.0.1",
-      "connection: Upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-    ];
-    await client.send(`${lines.join("\r\n")}\r\n\r\n`);
-    assertMatch(await client.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
-    await client.post(CHAT, chatBody({ model: "sandbox" }));
-    await client.readUntil("HTTP/1.1 200");
-  });
 
   await test("a changed configuration is taken up", async ({ url, config, said }) => {
     const text = await Deno.readTextFile(config);
