@@ -4,7 +4,7 @@ import manifest from "../../deno.json" with { type: "json" };
 const file = new URL("../../package.json", import.meta.url);
 
 /** The packages that only Node needs. As ordinary dependencies, Deno would download them at its first start, too. */
-const OF_NODE = { ws: "8.23.0" };
+export const OF_NODE = { ws: "8.23.0" };
 
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {

@@ -157,7 +157,7 @@ export function placeOfStore(store: Config["store"], platform: Runtime, env: Env
   if (isShared) return { server: serverName(store, { env, readText }) };
   if (!hasFile || !database) return "memory";
   if (isOnDeploy(env)) return "hosted";
-  const file = store.path ?? defaultStorePath(os, env);
+  const file = store.path ?? defaultStorePath(os, env, database);
   return file === undefined ? "memory" : { path: file };
 }
 

@@ -10,6 +10,8 @@ import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
 import { NodeWorker } from "./node_thread.ts";
 
+const A_DAY_MS = 86_400_000;
+
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
 /** The key under which OpenTelemetry's API keeps its registry. An SDK that was loaded before the gateway may have filled it. */
@@ -19,7 +21,7 @@ export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
   database: "sqlite",
   args: process.argv.slice(2),
-  command: "node src/node.ts",
+  command: process.env.LANEWAY_COMMAND || "node src/node.ts",
   env: (name) => process.env[name],
   fetch: fetchPatiently,
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
@@ -51,6 +53,8 @@ export const node: Platform = {
     return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
   },
   after: (ms, run) => void setTimeout(run, ms),
+  // Node ends while only an `AbortSignal.timeout` is waited for.
+  stay: () => void setInterval(() => {}, A_DAY_MS),
   exit: (code) => process.exit(code),
 };
 

@@ -55,6 +55,8 @@ export interface Platform {
   readonly telemetry?: Telemetry;
   /** Calls `run` in `ms` milliseconds. A process without other work waits for it. It cannot be cancelled. */
   after(ms: number, run: () => void): void;
+  /** Keeps the process from ending by itself. Absent if the runtime waits for timers of signals. */
+  readonly stay?: () => void;
   /** Ends the process. */
   exit(code: number): never;
 }

@@ -103,6 +103,7 @@ Deno.test({
       await testProcess(test);
       await testWebSockets(test);
       if ("reason" in installed) return;
+      await t.step("commands run to their ends", () => within(testCommands(installed.program, folder)));
       await t.step("what is stored outlives the process", () => within(testStore(installed.program, folder)));
     });
   },
@@ -384,6 +385,21 @@ async function testWebSockets(test: Test): Promise<void> {
     client.close();
     assertEquals(await ended, 0);
   });
+}
+
+async function testCommands(program: string, cwd: string): Promise<void> {
+  const run = async (...args: string[]) => {
+    const env = { HOME: cwd, PATH: "/usr/bin:/bin" };
+    const options = { args: ["src/node.ts", ...args], cwd, clearEnv: true, env, stdin: "null" } as const;
+    const { code, stdout } = await new Deno.Command(program, options).output();
+    return [code, new TextDecoder().decode(stdout)] as const;
+  };
+  const [code, report] = await run("doctor", "--lane", "oss", "--model", "sandbox");
+  assertEquals(code, 0, report);
+  assertMatch(report, /ok +model "oss\/sandbox"/);
+  assertMatch((await run("keys", "create", "ada"))[1], /^laneway_/);
+  assertMatch((await run("keys", "list"))[1], /^ada /);
+  assertMatch((await run("permissions"))[1], /--allow-net=/);
 }
 
 async function testStore(program: string, folder: string): Promise<void> {

@@ -6,7 +6,8 @@ import type { ConfigInput } from "../support/app.ts";
 import type { TcpUpstream } from "./tcp.ts";
 import { frame, OPCODE, RawWebSocket } from "./raw_websocket.ts";
 
-const CREATE = { type: "response.create", model: "sandbox", input: "Hello", store: false };
+/** A request that the sandbox answers. */
+export const CREATE = { type: "response.create", model: "sandbox", input: "Hello", store: false };
 const MESSAGE = new TextEncoder().encode(JSON.stringify(CREATE));
 
 /** The gateway in front of `TcpUpstream`. */
