@@ -73,8 +73,10 @@ export async function handle(
     protocol = found.protocol;
     requestLog.entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.guards.limits.headerBytes);
+    gateway.observe.feed?.begin(opened.id, requestLog, request.headers);
     const caller = known ?? gateway.guards.authenticate(request, peer, protocol.keyPlaces);
     context = identified(opened, protocol, caller instanceof Promise ? await caller : caller);
+    if (context.caller.team !== undefined) gateway.observe.feed?.identify(opened.id, context.caller.team);
     if (!match || "allow" in match) throw await refusalOf(found, context);
     const lane = enter(match, context);
     if (match.protocol.load) await match.protocol.load();
@@ -129,7 +131,10 @@ async function servePage(
     throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   }
   const answer = await answerPage(page, context);
-  if (!(answer instanceof Response)) return await handle(answer.request, peer, gateway, answer.caller);
+  if (!(answer instanceof Response)) {
+    const own = await handle(answer.request, peer, gateway, answer.caller);
+    return await answer.answered?.(own) ?? own;
+  }
   return request.method === "HEAD" ? withoutBody(answer) : answer;
 }
 
@@ -178,7 +183,6 @@ const NO_BODY: Received = { body: undefined, isShort: true, isLarge: false };
 function receive({ operation, body: kind }: AnyProtocol, context: RequestContext): Received | Promise<Received> {
   const { request, isServed, caller, gateway: { guards, observe }, requestLog } = context;
   const { headers } = request;
-  observe.feed?.begin(context.id, requestLog, headers.get("user-agent"));
   let account: Account | undefined;
   // An explained request is not sent to any upstream.
   if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {

@@ -64,6 +64,14 @@ Deno.test("a wire that is spoken on one side only has the verbs of that side", (
     "serialize_response",
     "serialize_stream",
   ]);
+  const client = () => Promise.reject(new Error("It is not loaded"));
+  assertEquals(verbsOf("own", [{ wire: "own", stream, client }], []), [
+    "parse_request",
+    "parse_stream",
+    "serialize_request",
+    "serialize_response",
+    "serialize_stream",
+  ]);
   assertEquals(verbsOf("own", [{ wire: "own" }, { wire: "other", stream }], []), [
     "parse_request",
     "serialize_response",

@@ -315,7 +315,7 @@ Deno.test("main: a configuration that cannot be used is told line by line", asyn
   const [head, ...lines] = stderr.trimEnd().split("\n");
   assertEquals(head, `Cannot use the configuration in "${path}":`);
   assertEquals(lines.length, 3);
-  assertMatch(stderr, /^ {2}listn: Unknown key; did you mean "listen"\?$/m);
+  assertMatch(stderr, /^ {2}listn: Unknown setting; did you mean "listen"\?$/m);
   assertMatch(stderr, /^ {2}limits: Expected an object, got 1$/m);
   assertMatch(stderr, /^ {2}lanes\.oss\.upstreams\.chat: Cannot find upstream "x"$/m);
 });
@@ -336,7 +336,7 @@ Deno.test("main: validate tells whether a file can be used, and which variables 
     await Deno.writeTextFile(path, '{ "lanes": { "oss": {} }, "upstream": {}, }');
     const { code, stdout, stderr } = await run("validate", path);
     assertEquals([code, stdout], [1, ""]);
-    assertStringIncludes(stderr, 'upstream: Unknown key; did you mean "upstreams"?');
+    assertStringIncludes(stderr, 'upstream: Unknown setting; did you mean "upstreams"?');
     assertEquals((await run("validate", `${folder}/none.json`)).code, 1);
     assertStringIncludes((await run("validate", path, "again")).stderr, 'Unexpected argument "again"');
   });

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, modelFacts, seconds, taskParameter, text, word } from "../shared/descriptions.ts";
+import library from "./library.json" with { type: "json" };
 import { requestSchema } from "./wire.ts";
 
 const called = z.looseObject({ name: text, arguments: text.meta({ description: "JSON, as the model wrote it." }) });
@@ -86,6 +87,7 @@ export const completions: EndpointDescription = {
   request: requestSchema,
   answer: jsonAnswer(answer),
   event,
+  library,
 };
 
 export const models: EndpointDescription = {

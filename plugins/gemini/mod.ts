@@ -49,6 +49,7 @@ function conversations(version: string): AnyProtocol[] {
     pattern: actionOn(version, "streamGenerateContent"),
     accepts: ({ query }) => (query.get("alt") ?? query.get("$alt"))?.toLowerCase() === "sse",
     parse: (wire) => verbs.parseRequest(wire, true),
+    client: async () => (await import("./client.ts")).client,
   };
   const list: Protocol<"generate"> = {
     ...stream,

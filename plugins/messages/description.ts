@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, modelFacts, taskParameter, text, word } from "../shared/descriptions.ts";
+import library from "./library.json" with { type: "json" };
 import { requestSchema, VERSION_HEADER } from "./wire.ts";
 
 const input = z.record(z.string(), z.unknown());
@@ -75,6 +76,7 @@ export const messages: EndpointDescription = {
   request: requestSchema,
   answer: jsonAnswer(z.looseObject({ ...message, stop_reason: stop })),
   event,
+  library,
 };
 
 export const countTokens: EndpointDescription = {

@@ -28,6 +28,7 @@ const chat: Protocol<"generate"> = {
   parse: (wire) => verbs.parseRequest(wire),
   serialize: (output, exchange) => Response.json(verbs.serializeResponse(output, exchange)),
   stream: { framing: "ndjson", writer: (exchange) => verbs.serializeStream(exchange) },
+  client: async () => (await import("./client.ts")).client,
   speaksFor: (_, pathname = "") => /^(?:\/[^/]+)?\/api\//.test(pathname),
   serializeError,
 };

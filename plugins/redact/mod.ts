@@ -11,7 +11,7 @@ const kind = (description: string) => z.boolean().default(false).meta({ descript
 /** A misspelled name is reported with the names that there are. */
 const unknownKeys = (issue: { code?: string; keys?: unknown }) =>
   issue.code === "unrecognized_keys"
-    ? (issue.keys as string[]).map(() => `Unknown key; known: ${Object.keys(shape).join(", ")}`).join("\n")
+    ? (issue.keys as string[]).map(() => `Unknown setting; known: ${Object.keys(shape).join(", ")}`).join("\n")
     : undefined;
 
 const shape = {

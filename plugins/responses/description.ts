@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, pageOf, seconds, taskParameter, text, word } from "../shared/descriptions.ts";
+import library from "./library.json" with { type: "json" };
 import { conversationSchema, item as inputItem, itemsSchema, metadataSchema, requestSchema } from "./wire.ts";
 
 const untyped = z.looseObject({ type: z.null().optional() }).meta({
@@ -85,6 +86,7 @@ export const responses: EndpointDescription = {
   request,
   answer: jsonAnswer(response),
   event,
+  library,
 };
 
 export const socket: EndpointDescription = {

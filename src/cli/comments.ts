@@ -1,4 +1,7 @@
-/** A plugin of `deno lint` that reports where the comments are. A release is built without them. */
+/**
+ * A plugin of `deno lint` that reports where comments and templates are. A release is built without comments, and without
+ * the indentation outside templates.
+ */
 export default {
   name: "release",
   rules: {
@@ -6,6 +9,13 @@ export default {
       create: (context) => ({
         Program() {
           for (const { range } of context.sourceCode.getAllComments()) context.report({ range, message: "A comment" });
+        },
+      }),
+    },
+    templates: {
+      create: (context) => ({
+        TemplateLiteral({ range }) {
+          context.report({ range, message: "A template" });
         },
       }),
     },

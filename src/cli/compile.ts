@@ -14,13 +14,15 @@ export const COMPILE: readonly string[] = [
   ...["gateway.default.json", "src/tokens/worker.ts"].flatMap((file) => ["--include", file]),
 ];
 
-/** Builds what is in the folder `root`. Returns whether the build succeeded. */
+/** Builds what is in the folder `root`, whose sources are in the `language`. Returns whether the build succeeded. */
 export async function compile(
   output: string,
   more: readonly string[] = [],
   root: string | URL = ROOT,
+  language: "ts" | "js" = "ts",
 ): Promise<boolean> {
-  const args = ["compile", ...COMPILE, ...more, "--output", output, "src/main.ts"];
+  const options = COMPILE.map((option) => option.replace(/\.ts$/, `.${language}`));
+  const args = ["compile", ...options, ...more, "--output", output, `src/main.${language}`];
   return (await new Deno.Command(Deno.execPath(), { args, cwd: root }).spawn().status).success;
 }
 

@@ -14,7 +14,8 @@ import { runSliced, type SlicedWork } from "../util/sliced_work.ts";
 import { permittedSecrets, reload } from "./reload.ts";
 
 export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
-  platform: Pick<Platform, "env" | "os" | "isGranted">;
+  /** Only tests of upstreams need all of it. */
+  platform: Pick<Platform, "env" | "os" | "isGranted"> & Partial<Platform>;
   /** Loads the configuration from the text that `readText` returns. Throws a `ConfigError`. */
   load(env: Platform["env"], readText?: Platform["readText"], secretText?: Platform["readText"]): LoadedConfig;
   running: { app(): Pick<App, "audit">; config(): Config; reload(isQuiet: boolean, by: string): void };
@@ -34,11 +35,20 @@ const ONLY_LOCAL =
 
 export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk {
   const { file, source } = options;
+  let last: { version: string; change: ConfigurationFile["last"] } | undefined;
+  const forms = () => import("./edit_desk.ts");
   return {
     check: async (text, { isLocal }) => await runSliced(checkText(text, options, isLocal)),
-    read: () => file === undefined ? { source, why: BUILT_IN } : readDesk(file, options),
+    read() {
+      const found = file === undefined ? { source, why: BUILT_IN } : readDesk(file, options);
+      return last && last.version === found.version ? { ...found, last: last.change } : found;
+    },
     waits: async (text) => await runSliced(whyWaiting(text, options)),
-    async apply(text, { version, atRestart, by }) {
+    edited: async (text, edits) => (await forms()).editedText(text, edits),
+    entries: async (text) => (await forms()).entriesOf(text),
+    test: async (upstream) =>
+      await (await forms()).testUpstream(upstream, file ?? "gateway.json", options.platform as Platform),
+    async apply(text, { version, atRestart, by, title = "The file was changed" }) {
       const { why } = file === undefined ? { why: BUILT_IN } : readDesk(file, options);
       if (why !== undefined) return { outcome: "failed", message: why };
       const checked = await runSliced(checkText(text, options));
@@ -52,6 +62,8 @@ export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk 
       const failure = isNew ? replace(file!, text, version) : undefined;
       if (failure) return failure;
       const { running } = options;
+      const time = new Date().toISOString();
+      if (isNew) last = { version: digestOf(text), change: { title, by, time } };
       if (restart === undefined) return serveBy(file!, isNew, () => running.reload(true, by));
       running.app().audit?.write({ event: "configuration saved", by });
       return { outcome: "saved" };

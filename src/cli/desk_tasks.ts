@@ -52,6 +52,9 @@ export function commandOf(task: unknown, place: CommandPlace): Command | undefin
       if (!isObject(task.answers) || !isText(task.version, VERSION)) return undefined;
       return init("write", { input: JSON.stringify(task.answers), isWhole: true }, [`--version=${task.version}`]);
     }
+    case "examine":
+      // What else the command checks, the gateway checks itself.
+      return { ...init(""), args: ["doctor", "--part=clients", "--json", ...place.options] };
     case "connect":
       return connectOf(task, place);
     default:

@@ -67,6 +67,6 @@ export function readerOf(store: Store): Spending["read"] {
     ]);
     const clocks = { now: Date.now, monotonic: () => performance.now() };
     const budgets = createBudgets({ ...clocks, store, newId: () => "", patienceMs: PATIENCE_MS, onWarn: () => {} });
-    return (await budgets.read(wanted)).map(describe);
+    return (await budgets.read(wanted)).map((state) => describe(state));
   };
 }

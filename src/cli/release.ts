@@ -3,6 +3,7 @@
  * `deno task release [--out folder] [--binaries] [--npm] [target...]`: without a kind, all of them; without a target, all six.
  */
 import { parseArgs } from "node:util";
+import { stripTypeScriptTypes } from "node:module";
 import manifest from "../../deno.json" with { type: "json" };
 import { folderOf } from "./cached.ts";
 import { compile, ROOT } from "./compile.ts";
@@ -24,12 +25,14 @@ const TARGETS = [
  * tokens with jose.
  */
 export const UNUSED = [
-  /\.([cm]?ts|map|cjs|md)$/,
+  /\.([cm]?ts|map|cjs|md)$|\.umd\.js$|\/marked\/[^/]+\/(bin|man)\//,
   /\/browser\/|\/dist\/experimental\/|\.min\.mjs$|\.iife\.js$/,
   /\/(cli\.m?js|bin\.mjs|test-events\.js|test\.util\.js|tsconfig\.json)$/,
   /\/zod\/[^/]+\/((v3|v4-mini|mini|v4\/mini)\/|compile\.js$)/,
   /\/jose\/[^/]+\/dist\/webapi\/(index\.js|jw[eks]\/|key\/|jwks\/remote|jwt\/[^v]|util\/decode|lib\/(jwe_|jws_sign|deflate|key_algorithm|key_management|content_encryption|asn1))/,
   /\/jsonc-parser\/[^/]+\/lib\/esm\/|\/node-diff3\/[^/]+\/src\/|\/fastest-levenshtein\/[^/]+\/(esm\/|bench|test|\.)/,
+  /\/preact\/[^/]+\/((compat|debug|devtools|jsx-runtime|src|test-utils)\/|hooks\/src\/)|\/htm\/[^/]+\/(mini|preact|react|src)\//,
+  /\/signals(-core)?\/[^/]+\/(src\/|utils\/|dist\/signals(-core)?\.(min|module)?\.?js$)|\/uPlot\.(iife|esm|cjs)\.js$/,
   /\/deno-std\/[^/]+\/(?!package\.json|http\/(_negotiation|cookie|etag|negotiation)|encoding\/(base64|_common64|_common_detach)\.|streams\/(limited_bytes|to_text))/,
 ];
 
@@ -67,40 +70,66 @@ const FILES = ["deno.json", "deno.lock", "package.json", "gateway.default.json"]
 const CODE = ["src", "plugins"];
 
 /**
- * Copies the sources to `folder`, without their comments. An executable holds each source twice, as it is written and as it runs,
- * and a sixth of it is comments. Lines keep their numbers, so that stack traces name the lines of the repository.
+ * Copies the sources to `folder` as JavaScript, without comments and indentation. An executable would hold each source in
+ * TypeScript twice, as it is written and as it runs. Lines keep their numbers, so that stack traces name the lines of the
+ * repository.
  */
-async function copySources(folder: string): Promise<void> {
-  const comments = await commentsByFile();
+export async function copySources(folder: string): Promise<void> {
+  const places = await placesByFile();
   const root = ROOT.pathname;
   const code = CODE.flatMap((name) => [...filesBelow(`${root}${name}`)].map((path) => path.slice(root.length)));
   for (const path of [...FILES, ...code]) {
     const file = new URL(path, ROOT);
     const bytes = await Deno.readFile(file);
-    const copy = `${folder}/${path}`;
+    const isTyped = /(?<!\.d)\.ts$/.test(path);
+    const copy = `${folder}/${isTyped ? path.replace(/ts$/, "js") : path}`;
+    const text = compact(bytes, places.get(file.href) ?? NOWHERE);
     await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
-    await Deno.writeTextFile(copy, withoutComments(bytes, comments.get(file.href) ?? []));
+    await Deno.writeTextFile(copy, isTyped ? withoutTypes(text) : text);
     await Deno.utime(copy, 0, 0); // an executable holds the times, and equal sources give equal executables
   }
 }
 
-/** A comment, in bytes from the beginning of its file. */
-type Comment = readonly [start: number, end: number];
+/** The addresses by which a module names another one. */
+const SPECIFIER = /(\bfrom |\bimport |\bimport\(|\bnew URL\()"(\.{1,2}\/[^"\n]+)\.ts"/g;
 
-/** The comments of the sources, by the address of the file. */
-async function commentsByFile(): Promise<Map<string, Comment[]>> {
+/** A module as JavaScript, with the same lines. It names the other modules as they are named then. */
+export function withoutTypes(source: string): string {
+  const lines = source.split("\n");
+  const stripped = stripTypeScriptTypes(source).split("\n");
+  // A type leaves white space. White space at the end of a line of the source is part of a text.
+  const trimmed = stripped.map((line, index) => lines[index]!.endsWith(" ") ? line : line.trimEnd());
+  return trimmed.join("\n").replace(SPECIFIER, '$1"$2.js"');
+}
+
+/** A part of a source, in bytes from the beginning of its file. */
+type Part = readonly [start: number, end: number];
+
+/** The parts of a source that may be left out, and those in which white space says something. */
+interface Places {
+  comments: Part[];
+  templates: Part[];
+}
+
+const NOWHERE: Places = { comments: [], templates: [] };
+
+/** The comments and templates of the sources, by the address of the file. */
+async function placesByFile(): Promise<Map<string, Places>> {
   const plugin = new URL("comments.ts", import.meta.url).pathname;
   const config = await Deno.makeTempFile({ suffix: ".json" });
   try {
-    const rules = { tags: [], include: ["release/comments"] };
+    const rules = { tags: [], include: ["release/comments", "release/templates"] };
     await Deno.writeTextFile(config, JSON.stringify({ lint: { plugins: [plugin], rules } }));
     const args = ["lint", "--json", "--config", config, ...CODE];
     const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).output();
     const { diagnostics, errors }: Lint = JSON.parse(new TextDecoder().decode(stdout));
     if (errors.length > 0) throw new Error(`Cannot read the sources: ${JSON.stringify(errors[0])}`);
-    const found = new Map<string, Comment[]>();
-    for (const { filename, range } of diagnostics) {
-      found.set(filename, [...found.get(filename) ?? [], [range.start.bytePos, range.end.bytePos]]);
+    const found = new Map<string, Places>();
+    for (const { filename, code, range } of diagnostics) {
+      const places = found.get(filename) ?? { comments: [], templates: [] };
+      const part: Part = [range.start.bytePos, range.end.bytePos];
+      (code === "release/comments" ? places.comments : places.templates).push(part);
+      found.set(filename, places);
     }
     return found;
   } finally {
@@ -110,26 +139,45 @@ async function commentsByFile(): Promise<Map<string, Comment[]>> {
 
 /** The output of `deno lint --json`, as far as it is read. */
 interface Lint {
-  diagnostics: { filename: string; range: { start: { bytePos: number }; end: { bytePos: number } } }[];
+  diagnostics: { filename: string; code: string; range: { start: { bytePos: number }; end: { bytePos: number } } }[];
   errors: unknown[];
 }
 
-function withoutComments(source: Uint8Array, comments: readonly Comment[]): string {
+/** A source without its comments, and without the indentation outside templates. */
+export function compact(source: Uint8Array, { comments, templates }: Places): string {
   const textOf = (start: number, end?: number) => new TextDecoder().decode(source.subarray(start, end));
+  const cuts = [...comments, ...indentationIn(source, [...comments, ...templates])];
   let text = "";
   let at = 0;
-  for (const [start, end] of comments.toSorted(([one], [other]) => one - other)) {
+  for (const [start, end] of cuts.toSorted(([one], [other]) => one - other)) {
     const lines = textOf(start, end).split("\n").length - 1;
-    text += textOf(at, start).replace(/ +$/, "") + (lines > 0 ? "\n".repeat(lines) : " ");
+    text += textOf(at, start).replace(/ +$/, "") + "\n".repeat(lines);
+    // A comment may be all that is between two words.
+    if (lines === 0 && source[start] !== SPACE) text += " ";
     at = end;
   }
   return text + textOf(at);
 }
 
+const [SPACE, NEWLINE] = [32, 10];
+
+/** The spaces at the beginning of lines that do not begin in one of these parts. */
+function indentationIn(source: Uint8Array, parts: readonly Part[]): Part[] {
+  const found: Part[] = [];
+  for (let start = 0; start !== -1;) {
+    let end = start;
+    while (source[end] === SPACE) end++;
+    if (end > start && !parts.some((part) => part[0] < start && start < part[1])) found.push([start, end]);
+    const newline = source.indexOf(NEWLINE, end);
+    start = newline === -1 ? -1 : newline + 1;
+  }
+  return found;
+}
+
 async function build(target: string, folder: string, unused: readonly string[], root: string): Promise<string> {
   const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
   const excluded = unused.flatMap((path) => ["--exclude", path]);
-  const isBuilt = await compile(`${folder}/${name}`, ["--no-check", "--target", target, ...excluded], root);
+  const isBuilt = await compile(`${folder}/${name}`, ["--no-check", "--target", target, ...excluded], root, "js");
   if (!isBuilt) throw new Error(`Cannot build ${name}`);
   return name;
 }

@@ -113,7 +113,7 @@ function createRunning(
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
   const { areScarce: areDescriptorsScarce } = descriptors;
-  const desks = desksFor(() => self, loaded, load, place, platform);
+  const desks = desksFor(() => self, loaded, load, () => ({ ...place, platform, plugins, descriptors }));
   const common = { plugins, platform, log, areDescriptorsScarce, workers: worker, ...desks };
   let running = loaded.config;
   const held = createRestingText(secretsInFiles(running, platform));
@@ -171,10 +171,9 @@ function desksFor(
   running: () => Running,
   loaded: LoadedConfig,
   load: Load,
-  place: Place,
-  platform: Platform,
+  place: () => Place & Pick<Program, "platform" | "plugins"> & { descriptors: Descriptors },
 ): Pick<AppOptions, "configuration" | "setup"> {
-  const common = () => ({ ...loaded, ...place, platform, load, running: running() });
+  const common = () => ({ ...loaded, ...place(), load, running: running() });
   return {
     configuration: async () => (await import("./config_desk.ts")).createConfigDesk(common()),
     setup: async () => (await import("./setup_desk.ts")).createSetupDesk(common()),

@@ -2,17 +2,21 @@
 import type { LoadedConfig } from "../config/load.ts";
 import { editedFiles } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
-import type { SetupDesk, TakenEffect } from "../context/setup.ts";
+import type { Examining, SetupDesk, TakenEffect } from "../context/setup.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import type { Platform } from "../platform/platform.ts";
 import { invocation } from "../programs/invocation.ts";
 import { type Asked, askLauncher, launcherOf } from "./desk_client.ts";
 import { reload } from "./reload.ts";
+import type { Plugins } from "../compose/plugins.ts";
+import type { Descriptors } from "../http/descriptors.ts";
 
 export interface SetupDeskOptions extends Pick<LoadedConfig, "file"> {
   /** The path on the command line. */
   path: string | undefined;
   platform: Platform;
+  plugins: Partial<Plugins>;
+  descriptors: Descriptors;
   load(env: Platform["env"], readText?: Platform["readText"]): LoadedConfig;
   running: { config(): Config; reload(isQuiet: boolean, by: string): void };
   /** The port on which the gateway listens. */
@@ -54,6 +58,8 @@ export function createSetupDesk(options: SetupDeskOptions): SetupDesk {
     open: async (code) => String((await answer({ ask: "open", code })).session),
     run: async (task, session, signal) => await (await ran(task, session, signal)).json(),
     stream: async (task, session, signal) => (await ran(task, session, signal)).body(),
+    examine: (how) => examineHere(options, how),
+    titles: async () => (await import("../programs/connect/titles.ts")).titlesByAgent(),
     restartFor: (text) => restartFor(options, text),
     async use(session, by) {
       const reason = restartFor(options);
@@ -69,6 +75,36 @@ export function createSetupDesk(options: SetupDeskOptions): SetupDesk {
       return { outcome: "by-hand", command: invocation(platform), reason: why };
     },
   };
+}
+
+/** How long a server may take for one answer, in milliseconds. A person waits for it. */
+const PATIENCE_MS = 30_000;
+
+/** Checks the file as it is now, with the permissions, the secrets and the store of this process. */
+async function examineHere(options: SetupDeskOptions, { parts, only, store, signal, tell }: Examining): Promise<void> {
+  const { file, path, platform, plugins, descriptors, running } = options;
+  const { examine } = await import("../programs/doctor/mod.ts");
+  const { listen: { hostname, port } } = running.config();
+  const fetch = (input: string | URL | Request, init: RequestInit = {}) =>
+    platform.fetch(input, { ...init, signal: AbortSignal.any(init.signal ? [init.signal, signal] : [signal]) });
+  const examination = {
+    platform: {
+      ...platform,
+      fetch,
+      env: (name: string) => platform.isGranted({ name: "env", variable: name }) ? platform.env(name) : undefined,
+    },
+    plugins,
+    path: file ?? path,
+    listen: { hostname, port },
+    descriptors,
+    now: Date.now,
+    patienceMs: PATIENCE_MS,
+    only,
+    serving: { hostname, port: options.port ?? port },
+    store,
+    signal,
+  };
+  await examine(examination, parts, tell);
 }
 
 function reloaded({ running }: SetupDeskOptions, by: string): TakenEffect {

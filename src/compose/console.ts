@@ -1,13 +1,13 @@
 /** Creates the parts that the console needs in addition to those of ordinary requests. */
 import type { Config } from "../config/schema.ts";
 import { kindsThat } from "../config/store_kinds.ts";
-import type { ConsoleLogin, ConsoleParts, KeyDesk } from "../context/console.ts";
+import type { ConsoleLogin, ConsoleParts, HealthFacts, KeyDesk } from "../context/console.ts";
 import { GatewayError } from "../errors.ts";
 import { type Caller, createKeyLookup } from "../http/auth.ts";
 import { ConsoleSessions, type SessionHolder } from "../state/console_sessions.ts";
 import { createKeyring } from "../state/keyring.ts";
 import { setupFactsOf } from "./setup.ts";
-import { placeOfStore } from "./store.ts";
+import { describePlace, placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
 type Oidc = NonNullable<Config["oidc"]>;
@@ -28,8 +28,13 @@ export async function createConsoleParts(world: World, keys: Lookup, held: Conso
     keys: keyDeskOf(world),
     configuration: await world.configuration?.(),
     setup: setupFactsOf(world),
+    health: healthFactsOf(world),
     setupDesk: await world.setup?.(),
   };
+}
+
+function healthFactsOf({ config, platform, env, store, storeLosses }: World): HealthFacts {
+  return { place: describePlace(placeOfStore(config.store, platform, env)), loss: () => storeLosses.last, store };
 }
 
 /**

@@ -3,14 +3,16 @@ import manifest from "../../deno.json" with { type: "json" };
 import { TASK_OF } from "../canonical/operations.ts";
 import type { Config } from "../config/schema.ts";
 import type { CaptureStore } from "../context/capture_store.ts";
-import type { CaptureStorePart, Observers } from "../context/observers.ts";
+import type { CaptureStorePart, ConversationsPart, Observers } from "../context/observers.ts";
 import { targetName } from "../contract/planned_target.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
+import type { Conversations } from "../observe/conversations.ts";
 import { Feed } from "../observe/feed.ts";
 import { createMeter, type Meter } from "../observe/meter.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import { auditFor } from "./audit.ts";
+import { countingProtocols } from "./usage.ts";
 import type { Keep } from "./kept_parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { World, WorldObservers } from "./world.ts";
@@ -26,13 +28,18 @@ export function createObservers(
 ): WorldObservers {
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
   const captures = capturesFor(config, keep, clocks.monotonic);
+  const conversations = feed && (usage || captures) ? conversationsFor(feed, plugins, keep) : undefined;
+  // The feed outlives a configuration that kept sessions.
+  if (feed && !conversations) feed.sessionHeaders = undefined;
   const tracing = tracingFor(config, platform, plugins, keep);
   return {
     log(entry) {
       if (!entry.isRepeated) log(entry);
       meter?.count({ type: "request", entry });
       usage?.count(entry);
-      feed?.end(entry);
+      const ended = feed?.end(entry);
+      if (ended) usage?.series?.count(ended);
+      if (ended) conversations?.add(ended, captures?.loaded?.of(entry.id)?.turn);
       captures?.loaded?.end(entry);
     },
     warn,
@@ -42,6 +49,7 @@ export function createObservers(
     usage,
     feed,
     captures,
+    conversations,
     ...((tracing || captures) && { load: () => loadOnce({ tracing, captures }) }),
   };
 }
@@ -118,6 +126,36 @@ function tracingFor(
     const tracing: { tracer?: Tracer; load(): Promise<Tracer> } = { load: () => loading ??= load() };
     return tracing;
   });
+}
+
+interface HeldConversations {
+  /** The requests that ended before the code was loaded. */
+  waiting: Parameters<Conversations["add"]>[];
+  loading?: Promise<Conversations>;
+  loaded?: Conversations;
+}
+
+/** The conversations of agents. Their code is loaded when the first request has ended, or when somebody reads them. */
+function conversationsFor(feed: Feed, plugins: Pick<Plugins, "protocols">, keep: Keep): ConversationsPart {
+  feed.sessionHeaders = [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))];
+  const counting = countingProtocols(plugins);
+  const held = keep("conversations", null, (): HeldConversations => ({ waiting: [] }));
+  const load = async () => {
+    const { Conversations } = await import("../observe/conversations.ts");
+    held.loaded = new Conversations();
+    for (const one of held.waiting.splice(0)) held.loaded.add(...one);
+    return held.loaded;
+  };
+  const all = () => held.loading ??= load();
+  return {
+    all,
+    add(...one) {
+      if (counting.has(one[0].protocol ?? "")) return;
+      if (held.loaded) return held.loaded.add(...one);
+      held.waiting.push(one);
+      void all();
+    },
+  };
 }
 
 /** Captures what is sent, if the configuration wants that. Its code is loaded with the first request. */

@@ -4,6 +4,7 @@ import { upstreamsWithoutSecret } from "../config/secrets.ts";
 import { bestRank, rankUpstreams } from "../lanes/lane.ts";
 import type { Provider } from "../contract/provider.ts";
 import type { SetupFacts, SetupProvider } from "../context/setup.ts";
+import { pluginFacts } from "./plugins.ts";
 import type { World } from "./world.ts";
 
 export function setupFactsOf(world: World): SetupFacts {
@@ -24,14 +25,21 @@ export function setupFactsOf(world: World): SetupFacts {
         Object.entries(models).filter(([name]) => !isPattern(name)).map(([name, alias]) => ({ lane, name, ...alias }))
       );
       const inOrder = listed.toSorted((one, other) => bestRank(one, rankOf) - bestRank(other, rankOf));
-      return inOrder.map(({ lane, name, task, targets }) => {
+      return inOrder.map(({ lane, name, task, price: own, targets: all }) => {
+        const targets = all.map(({ upstream, model, price = own }) => ({ upstream, model, price }));
         const names = targets.map(({ upstream }) => upstream);
         const works = names.some((upstream) => !lacking.has(upstream));
         const isBuiltIn = names.every((upstream) => upstreams[upstream]?.baseUrl === undefined);
-        return { lane, name, task, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
+        return { lane, name, task, targets, works, isBuiltIn, ...!works && { reason: lacking.get(names[0]!)! } };
       });
     },
     hub,
+    drivers: () =>
+      Object.entries(pluginFacts(world.plugins).drivers).map(([name, { tasks, needsBaseUrl }]) => ({
+        name,
+        tasks,
+        needsBaseUrl,
+      })),
     providers: () => Object.entries(providers).map(([id, provider]) => choiceOf(id, provider)),
   };
 }

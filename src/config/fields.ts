@@ -7,7 +7,7 @@ import { hint } from "./hint.ts";
 export function unknownKeys(known: readonly string[]) {
   return (issue: z.core.$ZodRawIssue) =>
     issue.code === "unrecognized_keys"
-      ? issue.keys.map((key) => `Unknown key${insteadOf(key, known) ?? hint(key, known)}`).join("\n")
+      ? issue.keys.map((key) => `Unknown setting${insteadOf(key, known) ?? hint(key, known)}`).join("\n")
       : undefined;
 }
 

@@ -1,41 +1,22 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
-import { ask, h, LoginNeeded, messageIn, send } from "./dom.js";
-
-/**
- * @typedef {{ open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
- * @typedef {{ title: string, load(): Promise<Page> }} Entry
- */
-
-/** @type {Entry} */
-const LIVE = { title: "Live", load: async () => (await import("./live.js")).live };
-
-/**
- * Each page is loaded when it is opened.
- * @type {Record<string, Entry>}
- */
-const PAGES = {
-  live: LIVE,
-  inspect: { title: "Inspect", load: async () => (await import("./inspect.js")).inspect },
-  upstreams: { title: "Upstreams", load: async () => (await import("./upstreams.js")).upstreams },
-  usage: { title: "Usage", load: async () => (await import("./usage.js")).usage },
-  keys: { title: "Keys", load: async () => (await import("./keys.js")).keys },
-  configuration: { title: "Configuration", load: async () => (await import("./configuration.js")).configuration },
-  playground: { title: "Playground", load: async () => (await import("./playground.js")).playground },
-  fidelity: { title: "Fidelity", load: async () => (await import("./fidelity.js")).fidelity },
-  setup: { title: "Set up", load: async () => (await import("./setup.js")).setup },
-};
+import { Toasts } from "./design/overlays.js";
+import { ask, h, isThere, loading, LoginNeeded, messageIn, queryInAddress, send } from "./dom.js";
+import { pageInAddress, PAGES } from "./frame/pages.js";
+import { Palette } from "./frame/palette.js";
+import { current, Drawer, hasSession, isFresh, Sidebar, Topbar } from "./frame/sidebar.js";
+import { html, render } from "./ui.js";
 
 /** How soon a page that could not be loaded is tried again, in milliseconds. */
 const AGAIN_MS = 1_000;
+/** How soon a page finds out that the gateway has gone, however seldom it asks. */
+const BEAT_MS = 4_000;
 const AWAY =
   "This page could not get what it shows. It tries again by itself, and goes on as soon as the gateway answers. If the gateway has ended, start it again in its terminal.";
 
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
-const state = /** @type {HTMLElement} */ (document.getElementById("state"));
-const logout = /** @type {HTMLButtonElement} */ (document.getElementById("logout"));
+const main = placeOf("main");
+const state = placeOf("state");
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
@@ -46,35 +27,46 @@ let failure = "";
 /** Whether the gateway has been asked if there is a session to end, since that may last have changed. */
 let isSessionKnown = false;
 
-function open() {
-  const name = location.hash.slice(1).split("?")[0] ?? "";
-  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? LIVE : LIVE;
-  const mine = ++turn;
+/** @type {import("./frame/pages.js").Opened | undefined} */
+let opened;
+
+/** @param {string} id */
+function placeOf(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+function close() {
   clearTimeout(timer);
-  nav.replaceChildren(
-    ...Object.entries(PAGES).map(([key, { title }]) =>
-      h("a", { href: `#${key}`, "aria-current": PAGES[key] === page ? "page" : undefined }, title)
-    ),
-  );
-  document.title = `${page.title} · Laneway`;
+  opened?.close?.();
+  opened = undefined;
+  main.replaceChildren();
+}
+
+function open() {
+  const name = pageInAddress();
+  const mine = ++turn;
   // A user who followed a link by keyboard goes on in the page that it opened.
   const isInside = main.contains(document.activeElement);
-  main.replaceChildren();
+  close();
   if (isInside) main.focus();
-  /** @type {ReturnType<Page["open"]> | undefined} */
-  let opened;
+  current.value = { name, query: queryInAddress() };
+  showFrame(true);
+  document.title = `${PAGES[name]?.title} · Laneway`;
   let hasBegun = false;
   const waiting = h("p", { class: "notice" }, AWAY);
   const again = async () => {
+    // After a failure it is tried again soon, so that the page goes on as soon as it can.
+    let everyMs = AGAIN_MS;
     try {
       if (!opened) {
-        const loaded = await loading(page);
+        const page = await loading(async () => await PAGES[name]?.load());
         if (mine !== turn) return;
-        opened = loaded.open(main);
+        opened = page?.open(main);
       }
-      await opened.refresh();
+      await opened?.refresh();
       if (mine !== turn) return;
       hasBegun = true;
+      everyMs = opened?.everyMs ?? AGAIN_MS;
       waiting.remove();
       say(failure);
       if (!isSessionKnown) await askWays();
@@ -86,27 +78,28 @@ function open() {
       // A page that could not be drawn yet would be empty, or nothing but a heading.
       if (!hasBegun) main.append(waiting);
     }
-    if (mine === turn) timer = setTimeout(again, opened?.everyMs ?? AGAIN_MS);
+    if (mine === turn) wait(everyMs);
   };
-  again();
+  /** Until the page asks again, the frame asks whether the gateway is there. @param {number} ms */
+  const wait = (ms, isAway = false) => {
+    timer = setTimeout(async () => {
+      if (!isAway && ms <= BEAT_MS) return void again();
+      const isHere = await isThere();
+      if (mine !== turn) return;
+      if (!isHere) say("The gateway is not responding");
+      if (isHere && isAway) void again();
+      else wait(isHere ? ms - BEAT_MS : ms, !isHere);
+    }, isAway ? AGAIN_MS : Math.min(ms, BEAT_MS));
+  };
+  void again();
 }
 
-/** Whether the gateway was away when a page was to be loaded. */
-let wasAway = false;
-
 /**
- * A browser may remember that a file could not be loaded. Then everything is loaded anew.
- * @param {Entry} page
+ * The sidebar leads to pages, which are for those who are logged in.
+ * @param {boolean} isShown
  */
-async function loading(page) {
-  try {
-    return await page.load();
-  } catch {
-    const isHere = await fetch("ways").then(({ ok }) => ok, () => false);
-    if (isHere && wasAway) location.reload();
-    wasAway = !isHere;
-    throw new Error("The gateway is not responding");
-  }
+function showFrame(isShown) {
+  document.documentElement.toggleAttribute("data-login", !isShown);
 }
 
 /** @param {string} text */
@@ -117,6 +110,8 @@ function say(text) {
 /** @param {string} reason */
 function askForKey(reason) {
   say(failure = "");
+  close();
+  showFrame(hasSession.value);
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   // How programs send a key is nothing for a form.
   const first = reason.startsWith("No API key")
@@ -126,7 +121,7 @@ function askForKey(reason) {
       " in the gateway's folder creates a key for them.",
     ]
     : [reason];
-  const about = h("p", { class: "quiet" }, ...logout.hidden ? first : ["Your session has ended."]);
+  const about = h("p", { class: "quiet" }, ...!hasSession.value ? first : ["Your session has ended."]);
   const problem = h("p", { class: "error", role: "alert" });
   const readable = "This connection is not encrypted: others on the network can read your key. Use HTTPS.";
   const submit = async (/** @type {Event} */ event) => {
@@ -143,7 +138,7 @@ function askForKey(reason) {
     h(
       "form",
       { class: "login", submit },
-      h("h1", {}, "Log in"),
+      h("h1", {}, "Log in to Laneway"),
       about,
       isSecureContext ? undefined : h("p", { class: "error" }, readable),
       h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),
@@ -179,32 +174,48 @@ async function askWays() {
   const ways = await asked.catch(() => undefined);
   if (!ways) return {};
   isSessionKnown = true;
-  logout.hidden = !ways.session;
+  hasSession.value = ways.session === true;
+  if (main.querySelector("form.login")) showFrame(hasSession.value);
   return ways;
 }
 
-logout.addEventListener("click", async () => {
+async function logOut() {
   try {
     const response = await post("logout");
     // An operator who logged in at a provider ends the session there as well.
     if (response.status === 200) return location.assign((await response.json()).next);
     failure = "";
-    logout.hidden = true;
+    hasSession.value = false;
     isSessionKnown = false;
     open();
   } catch (error) {
     say(failure = /** @type {Error} */ (error).message);
   }
-});
+}
+
 addEventListener("hashchange", open);
 // Somebody may have logged in with another tab meanwhile.
 addEventListener("focus", async () => {
   if (main.querySelector("form.login") && (await askWays()).session) open();
 });
+// Until now the page showed its name alone.
+placeOf("sidebar").replaceChildren();
+render(html`<${Sidebar} onLogOut=${logOut} />`, placeOf("sidebar"));
+render(html`<${Topbar} />`, placeOf("topbar"));
+render(
+  html`
+    <${Drawer} onLogOut=${logOut} />
+    <${Palette} />
+    <${Toasts} />
+  `,
+  placeOf("overlays"),
+);
 /** Opens the guide first if nobody has set up the gateway. */
 async function begin() {
-  const isFresh = location.hash === "" && await ask("setup").then((now) => now.isFresh, () => false);
-  if (isFresh && location.hash === "") history.replaceState(null, "", "#setup");
+  const asked = ask("setup").then((now) => isFresh.value = now.isFresh === true, () => false);
+  // A page that the address names opens at once.
+  if (location.hash !== "") void asked;
+  else if (await asked && location.hash === "") history.replaceState(null, "", "#setup");
   open();
 }
 begin();

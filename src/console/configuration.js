@@ -2,10 +2,11 @@
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
 import { withEndsOf } from "./diff.js";
-import { ask, count, h, LoginNeeded, order } from "./dom.js";
+import { ask, count, h, LoginNeeded, order, queryInAddress } from "./dom.js";
 import { empty, go } from "./empty.js";
 import { diffOf } from "./file_view.js";
 import { offsetOf } from "./json_place.js";
+import { pathIn, showSetting } from "./setting_note.js";
 import { suggestions } from "./suggestions.js";
 import { EDITING } from "./switches.js";
 import { turnOn } from "./turn_on.js";
@@ -27,6 +28,7 @@ export const configuration = {
   open(main) {
     const source = h("p", { class: "quiet" });
     const why = h("div");
+    const note = h("div");
     const outcome = h("p", { role: "status" });
     const problem = h("p", { class: "error", role: "alert" });
     const editor = h("textarea", {
@@ -41,7 +43,7 @@ export const configuration = {
     const found = h("ul", { class: "problems" });
     const verdict = h("p", { role: "status" });
     const changes = h("div");
-    const apply = h("button", { type: "button", disabled: true }, "Apply");
+    const apply = h("button", { type: "button", class: "button primary", disabled: true }, "Apply");
     const undo = h("button", { type: "button", disabled: true }, "Undo my changes");
     const former = h("button", { type: "button", hidden: true }, "Previous version");
     const bar = h("div", { class: "bar", hidden: true }, apply, undo, former);
@@ -50,17 +52,19 @@ export const configuration = {
       { id: "editor-help", class: "quiet", hidden: true },
       "Ctrl+Space moves to the suggestions, Escape back to the text.",
     );
+    const numbers = numbered(editor);
     const beside = suggestions(editor);
     const whole = h(
       "div",
       { class: "editor" },
-      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
+      h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), numbers.around, help),
       beside,
     );
     main.append(
       h("h1", {}, "Configuration"),
       source,
       why,
+      note,
       outcome,
       problem,
       whole,
@@ -82,8 +86,9 @@ export const configuration = {
     const draw = () => {
       const isOpen = file?.text !== undefined && file.why === undefined;
       editor.readOnly = !isOpen;
+      numbers.draw();
       bar.hidden = help.hidden = beside.hidden = !isOpen;
-      source.textContent = file?.source ?? "";
+      source.textContent = (file?.source ?? "").replace(/^"(.*)"$/, "$1");
       drawWhy(why, file);
       whole.hidden = file?.text === undefined;
       former.hidden = file?.former === undefined;
@@ -138,6 +143,9 @@ export const configuration = {
       if (draft && isFirst) put(draft.text);
       else if (!draft && editor.value !== (now.text ?? "").replace(/\r\n?/g, "\n")) editor.value = now.text ?? "";
       draw();
+      const setting = pathIn(queryInAddress());
+      if (isFirst && setting.length > 0) await showSetting(note, editor, setting);
+      if (isFirst && now.text !== undefined) showPlace(editor);
     };
     editor.addEventListener("input", edited);
     undo.addEventListener("click", async () => {
@@ -173,6 +181,36 @@ export const configuration = {
     return { everyMs: EVERY_MS, refresh };
   },
 };
+
+/** Goes to the entry that the address names. @param {HTMLTextAreaElement} editor */
+function showPlace(editor) {
+  const path = queryInAddress();
+  if (path === "") return;
+  goTo(editor, offsetOf(editor.value, path));
+}
+
+/** The editor with the numbers of its lines. @param {HTMLTextAreaElement} editor */
+function numbered(editor) {
+  const column = h("div", { class: "line-numbers", "aria-hidden": "true" });
+  editor.addEventListener("scroll", () => column.scrollTop = editor.scrollTop);
+  return {
+    around: h("div", { class: "numbered" }, column, editor),
+    draw() {
+      const lines = lineAt(editor.value, editor.value.length);
+      if (column.dataset.lines === String(lines)) return;
+      column.dataset.lines = String(lines);
+      column.textContent = Array.from({ length: lines }, (_, at) => at + 1).join("\n");
+      column.scrollTop = editor.scrollTop;
+    },
+  };
+}
+
+/** Puts the cursor there, and its line in sight. @param {HTMLTextAreaElement} editor @param {number} offset */
+function goTo(editor, offset) {
+  editor.focus();
+  editor.setSelectionRange(offset, offset);
+  editor.scrollTop = (lineAt(editor.value, offset) - 3) * parseFloat(getComputedStyle(editor).lineHeight);
+}
 
 /**
  * Why it cannot be changed here, with the button that changes it. A dialog that is open stays.
@@ -223,10 +261,7 @@ function drawVerdict(verdict, list, checked, editor) {
       { type: "button" },
       line === undefined ? `line ${lineAt(editor.value, offset)}` : `line ${line}`,
     );
-    go.addEventListener("click", () => {
-      editor.focus();
-      editor.setSelectionRange(offset, offset);
-    });
+    go.addEventListener("click", () => goTo(editor, offset));
     return h("li", {}, go, ` ${path === "" ? "" : `${path}: `}${message}`);
   }));
   const text = !checked

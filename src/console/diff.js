@@ -1,5 +1,6 @@
 // @ts-check
 /** The differences between two texts, line by line. */
+import { diffIndices } from "node-diff3";
 
 /** Above this many pairs of lines, everything between the first and the last difference counts as changed. */
 const MOST_PAIRS = 4_000_000;
@@ -33,38 +34,23 @@ export function diffLines(before, after) {
  * @returns {Line[]}
  */
 function between(old, own) {
-  const width = own.length + 1;
   if (old.length * own.length > MOST_PAIRS) return [...old.map(minus), ...own.map(plus)];
-  const common = new Uint32Array((old.length + 1) * width);
-  /** @type {(i: number, j: number) => number} How many lines the rests from there have in common. */
-  const inCommon = (i, j) => common[i * width + j] ?? 0;
-  for (let i = old.length - 1; i >= 0; i--) {
-    for (let j = own.length - 1; j >= 0; j--) {
-      common[i * width + j] = old[i] === own[j]
-        ? inCommon(i + 1, j + 1) + 1
-        : Math.max(inCommon(i + 1, j), inCommon(i, j + 1));
-    }
-  }
   /** @type {Line[]} */
   const lines = [];
-  let [i, j] = [0, 0];
-  while (i < old.length || j < own.length) {
-    const [one, other] = [old[i], own[j]];
-    if (one !== undefined && one === other) {
-      lines.push({ kind: " ", text: one });
-      i++;
-      j++;
-    } else if (one !== undefined && (other === undefined || inCommon(i + 1, j) >= inCommon(i, j + 1))) {
-      lines.push(minus(one));
-      i++;
-    } else {
-      lines.push(plus(other ?? ""));
-      j++;
-    }
+  let at = 0;
+  for (const { buffer1: [from, length], buffer2Content } of diffIndices(old, own)) {
+    lines.push(
+      ...old.slice(at, from).map(same),
+      ...old.slice(from, from + length).map(minus),
+      ...buffer2Content.map(plus),
+    );
+    at = from + length;
   }
-  return lines;
+  return [...lines, ...old.slice(at).map(same)];
 }
 
+/** @type {(text: string) => Line} */
+const same = (text) => ({ kind: " ", text });
 /** @type {(text: string) => Line} */
 const minus = (text) => ({ kind: "-", text });
 /** @type {(text: string) => Line} */

@@ -14,7 +14,7 @@
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") listen(element, name, /** @type {EventListener} */ (value));
+    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
     else if (value === true) element.setAttribute(name, "");
     else if (value !== undefined && value !== false) element.setAttribute(name, String(value));
   }
@@ -24,70 +24,6 @@ export function h(tag, attributes = {}, ...children) {
     ),
   );
   return element;
-}
-
-/**
- * The listeners that `h` has given elements.
- * @type {WeakMap<Element, Map<string, EventListener>>}
- */
-const listeners = new WeakMap();
-
-/** @type {(element: Element, name: string, listener: EventListener) => void} */
-function listen(element, name, listener) {
-  const own = listeners.get(element) ?? new Map();
-  if (!own.has(name)) element.addEventListener(name, (event) => own.get(name)?.(event));
-  listeners.set(element, own.set(name, listener));
-}
-
-/**
- * Replaces the content of a place. Unchanged nodes stay, so that a reader keeps what is opened, selected, scrolled or
- * focused. If a text has grown, its beginning stays.
- * @param {Node} place
- * @param {readonly Node[]} wanted
- */
-export function update(place, wanted) {
-  const there = [...place.childNodes];
-  for (const [index, node] of wanted.entries()) {
-    const old = there[index];
-    if (!old) place.appendChild(node);
-    else if (!become(old, node)) place.replaceChild(node, old);
-  }
-  for (const node of there.slice(wanted.length)) place.removeChild(node);
-}
-
-/**
- * Whether the one can be made what the other is.
- * @param {Node} old
- * @param {Node} wanted
- */
-function become(old, wanted) {
-  if (old instanceof Text && wanted instanceof Text) {
-    write(old, wanted.data);
-    return true;
-  }
-  if (!(old instanceof HTMLElement && wanted instanceof HTMLElement) || old.tagName !== wanted.tagName) return false;
-  for (const { name } of [...old.attributes]) {
-    // The reader opens and closes.
-    if (name !== "open" && !wanted.hasAttribute(name)) old.removeAttribute(name);
-  }
-  for (const { name, value } of wanted.attributes) {
-    if (old.getAttribute(name) === value) continue;
-    // The policy lets no attribute have a style, and scripts have one.
-    if (name === "style") old.style.cssText = value;
-    else old.setAttribute(name, value);
-  }
-  for (const [name, listener] of listeners.get(wanted) ?? []) listen(old, name, listener);
-  update(old, [...wanted.childNodes]);
-  return true;
-}
-
-/** @type {(node: Text, text: string) => void} */
-function write(node, text) {
-  const { data } = node;
-  if (data === text) return;
-  let same = 0;
-  while (same < data.length && data[same] === text[same]) same++;
-  node.replaceData(same, data.length - same, text.slice(same));
 }
 
 /** The part of the address after the page: a filter, or an id. */
@@ -142,6 +78,34 @@ export async function ask(path, more = {}) {
  */
 export function order(path, body) {
   return ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+}
+
+/** How long the gateway may take to say that it is there, in milliseconds. */
+const SIGN_MS = 4_000;
+
+export function isThere() {
+  return fetch("ways", { signal: AbortSignal.timeout(SIGN_MS) }).then(({ ok }) => ok, () => false);
+}
+
+/** Whether the gateway was away when a module was to be loaded. */
+let wasAway = false;
+
+/**
+ * Loads a module. A browser may remember that a file could not be loaded. Then everything is loaded anew.
+ * @template Module
+ * @param {() => Promise<Module>} load
+ */
+export async function loading(load) {
+  try {
+    const module = await load();
+    wasAway = false;
+    return module;
+  } catch {
+    const isHere = await isThere();
+    if (isHere && wasAway) location.reload();
+    wasAway = !isHere;
+    throw new Error("The gateway is not responding");
+  }
 }
 
 /**

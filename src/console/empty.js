@@ -8,7 +8,7 @@ import { h } from "./dom.js";
  * @param {...(Node | undefined)} actions the first is the one that most people want
  */
 export function empty(words, ...actions) {
-  return h("div", { class: "empty" }, h("p", {}, words), h("div", { class: "bar" }, ...actions));
+  return h("div", { class: "card empty" }, h("p", {}, words), h("div", { class: "bar" }, ...actions));
 }
 
 /**
@@ -18,5 +18,5 @@ export function empty(words, ...actions) {
  * @param {boolean} isMain
  */
 export function go(href, words, isMain = false) {
-  return h("a", { class: isMain ? "button main" : "button", href }, words);
+  return h("a", { class: isMain ? "button primary" : "button", href }, words);
 }

@@ -6,15 +6,19 @@
  *   protocol?: string, model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean,
  *   status?: number, error?: string, firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string,
  *   notes?: string[], client?: string, usage?: Usage, upstreamStatus?: number, costEstimated?: boolean,
- *   traceId?: string }} Entry
+ *   traceId?: string, session?: string, team?: string, operation?: string }} Entry
+ *
+ * `operation`: what it does, if it runs no model.
  *
  * @typedef {{ inputTokens: number, outputTokens: number, cachedInputTokens?: number, cacheWriteTokens?: number,
  *   reasoningTokens?: number, estimated?: boolean, compaction?: Usage,
  *   hostedUses?: { webSearch?: number, webFetch?: number, mcp?: number } }} Usage
  *
- * @typedef {{ requests: number, errors: number, tokens: number, dollars: number, durations: number[] }} Sums
+ * @typedef {{ requests: number, errors: number, input: number, cached: number, output: number, reasoning: number,
+ *   dollars: number, priced: number, hits: number, notes: number, relaxations: number, kinds: Record<string, number>,
+ *   durations: number[], firstEvents: number[] }} Sums
  *
- * What ended in one stretch of time.
+ * The sums of the requests that ended in one stretch of time. `kinds`: the errors by their codes. `priced`: those whose cost is known.
  */
 
 /** How many that ended are kept. */
@@ -22,9 +26,30 @@ const MOST_ENTRIES = 5_000;
 /** Durations of one column that its median is taken from. */
 const MOST_DURATIONS = 1_000;
 
-/** The charts' columns, and how long each is. */
-export const COLUMNS = 30;
+/** The status of a request whose client did not wait for its answer. */
+export const CLIENT_LEFT = 499;
+
+/** The charts' columns, at most, and how long each is. */
+export const MOST_COLUMNS = 90;
 export const COLUMN_MS = 10_000;
+
+/** @type {() => Sums} */
+const noSums = () => ({
+  requests: 0,
+  errors: 0,
+  input: 0,
+  cached: 0,
+  output: 0,
+  reasoning: 0,
+  dollars: 0,
+  priced: 0,
+  hits: 0,
+  notes: 0,
+  relaxations: 0,
+  kinds: {},
+  durations: [],
+  firstEvents: [],
+});
 
 export class Entries {
   /**
@@ -66,27 +91,78 @@ export class Entries {
   }
 
   /** @param {Entry} entry */
-  #add({ time, durationMs = 0, status = 0, usage, cost }) {
-    const column = Math.floor((Date.parse(time) + durationMs) / COLUMN_MS);
-    const sums = this.#sums.get(column) ?? { requests: 0, errors: 0, tokens: 0, dollars: 0, durations: [] };
-    sums.requests++;
-    if (status >= 400) sums.errors++;
-    sums.tokens += usage ? usage.inputTokens + usage.outputTokens : 0;
-    sums.dollars += Number(cost ?? 0);
-    if (sums.durations.length < MOST_DURATIONS) sums.durations.push(durationMs);
+  #add(entry) {
+    const column = Math.floor(endOf(entry) / COLUMN_MS);
+    const sums = this.#sums.get(column) ?? noSums();
+    count(entry, sums);
     this.#sums.set(column, sums);
   }
 
   /**
-   * The columns up to now, the latest last; nothing where nothing ended.
+   * The latest columns up to now, the latest last; nothing where nothing ended.
    * @param {number} now
+   * @param {number} length how many, at most `MOST_COLUMNS`
    * @returns {(Sums | undefined)[]}
    */
-  columns(now) {
+  columns(now, length) {
     const last = Math.floor(now / COLUMN_MS);
-    for (const column of this.#sums.keys()) if (column <= last - COLUMNS) this.#sums.delete(column);
-    return Array.from({ length: COLUMNS }, (_, index) => this.#sums.get(last - COLUMNS + 1 + index));
+    for (const column of this.#sums.keys()) if (column <= last - MOST_COLUMNS) this.#sums.delete(column);
+    return Array.from({ length }, (_, index) => this.#sums.get(last - length + 1 + index));
   }
+}
+
+/**
+ * The columns of some of the requests that are kept, like `Entries.columns` does it for all.
+ * @param {readonly Entry[]} entries
+ * @param {number} now
+ * @param {number} length
+ * @returns {(Sums | undefined)[]}
+ */
+export function columnsOf(entries, now, length) {
+  const last = Math.floor(now / COLUMN_MS);
+  /** @type {(Sums | undefined)[]} */
+  const columns = Array.from({ length });
+  for (const entry of entries) {
+    if (entry.status === undefined) continue;
+    const at = Math.floor(endOf(entry) / COLUMN_MS) - last + length - 1;
+    if (at >= 0 && at < length) count(entry, columns[at] ??= noSums());
+  }
+  return columns;
+}
+
+/** When it ended, or how far it has got. @param {Entry} entry */
+export function endOf({ time, durationMs, elapsedMs = 0 }) {
+  return Date.parse(time) + (durationMs ?? elapsedMs);
+}
+
+/** The beginning of the gateway's notes about relaxations. */
+const RELAXED = "relaxed ";
+
+/**
+ * @param {Entry} entry
+ * @param {Sums} sums
+ */
+function count(entry, sums) {
+  const { durationMs = 0, firstEventMs, status = 0, error, usage, cost, notes = [], model, operation } = entry;
+  sums.requests++;
+  if (status >= 400) {
+    const kind = status === CLIENT_LEFT ? "client left" : error ?? String(status);
+    sums.errors++;
+    sums.kinds[kind] = (sums.kinds[kind] ?? 0) + 1;
+  }
+  sums.notes += notes.length;
+  sums.relaxations += notes.filter((note) => note.startsWith(RELAXED)).length;
+  if (usage?.cachedInputTokens) sums.hits++;
+  sums.reasoning += usage?.reasoningTokens ?? 0;
+  sums.input += usage?.inputTokens ?? 0;
+  sums.cached += usage?.cachedInputTokens ?? 0;
+  sums.output += usage?.outputTokens ?? 0;
+  if (cost !== undefined) sums.priced++;
+  sums.dollars += Number(cost ?? 0);
+  // A list of models takes no time, and would make models look fast.
+  if (model === undefined || operation !== undefined) return;
+  if (sums.durations.length < MOST_DURATIONS) sums.durations.push(durationMs);
+  if (firstEventMs !== undefined && sums.firstEvents.length < MOST_DURATIONS) sums.firstEvents.push(firstEventMs);
 }
 
 /**

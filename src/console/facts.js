@@ -2,6 +2,7 @@
 /// <reference lib="dom" />
 /** The facts about a request, in words. */
 import { count, duration, h } from "./dom.js";
+import { CLIENT_LEFT } from "./entries.js";
 
 /** @typedef {import("./entries.js").Entry} Entry */
 
@@ -24,7 +25,11 @@ const FACTS = [
   ["Target", ({ target }) => target],
   ["Provider", ({ provider }) => provider],
   ["Attempts", ({ attempts }) => attempts],
-  ["Status", ({ status, error }) => [status ?? "running", error].filter(Boolean).join(" ")],
+  [
+    "Status",
+    ({ status, error }) =>
+      [status ?? "running", status === CLIENT_LEFT ? "client left" : error].filter(Boolean).join(" "),
+  ],
   ["Upstream status", ({ upstreamStatus }) => upstreamStatus],
   ["Answer", ({ stream }) => stream === undefined ? undefined : stream ? "Streamed" : "Whole"],
   ["First event", ({ firstEventMs }) => duration(firstEventMs)],
@@ -34,23 +39,28 @@ const FACTS = [
   ["Tokens counted by", ({ usage }) => usage?.estimated ? "the gateway's estimate" : undefined],
   ["Tokens for the summary", ({ usage }) => usage?.compaction && tokensOf(usage.compaction)],
   ["Hosted tools", ({ usage }) => usage?.hostedUses && usesOf(usage.hostedUses)],
-  ["Dollars", ({ cost, costEstimated }) => cost && (costEstimated ? `${cost}, estimated` : cost)],
+  ["Cost", ({ cost, costEstimated }) => cost && (costEstimated ? `$${cost}, estimated` : `$${cost}`)],
   ["Trace", ({ traceId }) => traceId],
 ];
+
+/**
+ * The facts that are known, by their names.
+ * @param {Partial<Entry>} entry
+ * @returns {[name: string, text: string | number][]}
+ */
+export function factsIn(entry) {
+  return FACTS.flatMap(([name, textOf]) => {
+    const text = textOf(entry);
+    return text === undefined || text === "" ? [] : [[name, text]];
+  });
+}
 
 /**
  * A list of what is known.
  * @param {Partial<Entry>} entry
  */
 export function factsOf(entry) {
-  return h(
-    "dl",
-    {},
-    ...FACTS.flatMap(([name, textOf]) => {
-      const text = textOf(entry);
-      return text === undefined || text === "" ? [] : [h("dt", {}, name), h("dd", {}, text)];
-    }),
-  );
+  return h("dl", {}, ...factsIn(entry).flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
 }
 
 /** @typedef {NonNullable<Entry["usage"]>} Usage */

@@ -1,150 +1,186 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The fields that each wire keeps on the way to a model, and those of the answers that come back. */
+import { html, screen, signal } from "./ui.js";
 import { chatModels } from "./chat_models.js";
-import { ask, count, h } from "./dom.js";
-import { keeping } from "./side.js";
+import { Badge, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { DataTable } from "./design/table.js";
+import { ask, count } from "./dom.js";
 
 const EVERY_MS = 60_000;
 
 /** @typedef {{ field: string, is: string, words: string }} Row */
+/** @typedef {{ target: string, wire: string, requests: Row[], answers: Row[] }} Found */
 
-/** The words for each kind of row. */
+/** The words for each kind of row, and how bad it is. @type {readonly [kind: string, words: string, tone: string][]} */
 const KINDS = [
-  ["carried", "carried unchanged"],
-  ["mapped", "carried in another form"],
-  ["answered", "done by the gateway itself"],
-  ["idle", "left out; nothing is lost"],
-  ["dropped", "dropped, with a note"],
-  ["refused", "refused"],
-  ["failed", "failed"],
-  ["silent", "lost"],
+  ["carried", "Carried unchanged", "good"],
+  ["mapped", "Carried in another form", "good"],
+  ["answered", "Done by the gateway", "info"],
+  ["idle", "Left out, nothing is lost", "plain"],
+  ["dropped", "Dropped, with a note", "warn"],
+  ["refused", "Refused", "warn"],
+  ["failed", "Failed", "bad"],
+  ["silent", "Lost", "bad"],
 ];
+const TONES = new Map(KINDS.map(([kind, , tone]) => [kind, tone]));
 
-export const fidelity = {
-  /** @param {HTMLElement} main */
-  open(main) {
-    const models = h("select");
-    const clients = h("select");
-    const kind = h(
-      "select",
-      {},
-      h("option", { value: "" }, "all"),
-      ...KINDS.map(([value, text]) => h("option", { value }, text)),
-    );
-    const state = h("p", { class: "quiet", role: "status" });
-    const tables = h("div");
-    /** @type {{ requests: Row[], answers: Row[] } | undefined} */
-    let shown;
-    /** Raised with each question: an answer to an earlier one is not shown. */
-    let turn = 0;
-    const draw = () => shown && drawTables(tables, shown, kind.value);
-    const look = async () => {
-      if (!models.value || !clients.value) return;
-      const mine = ++turn;
-      state.textContent = "Sending each field through the gateway …";
-      const [lane, ...rest] = models.value.split("/");
-      const query = new URLSearchParams({ lane: lane ?? "", model: rest.join("/"), client: clients.value });
-      try {
-        const answer = await ask(`fidelity?${query}`);
-        if (mine !== turn) return;
-        shown = answer;
-        state.textContent = `${answer.target} speaks ${answer.wire}. No model was called.`;
-        draw();
-      } catch (error) {
-        if (mine !== turn) return;
-        tables.replaceChildren();
-        state.textContent = /** @type {Error} */ (error).message;
-      }
-    };
-    for (const select of [models, clients]) select.addEventListener("change", () => void look());
-    kind.addEventListener("change", draw);
-    main.append(
-      h("h1", {}, "Fidelity"),
-      h(
-        "p",
-        { class: "quiet" },
-        "What happens to each field that clients are known to send. The running gateway finds it out with its own configuration.",
-      ),
-      h(
-        "div",
-        { class: "bar" },
-        h("label", {}, "Model", models),
-        h("label", {}, "Client's wire", clients),
-        h("label", {}, "Show", kind),
-      ),
-      state,
-      tables,
-    );
-    return {
-      everyMs: EVERY_MS,
-      async refresh() {
-        if (models.options.length > 0) return;
-        const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
-        if (all.length === 0) {
-          state.replaceChildren("No lane has a model. ", h("a", { href: "#setup?models" }, "Add model"));
-          return;
-        }
-        // The sandbox has a wire of its own, and so no table.
-        const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
-        const ordered = [...all.filter((name) => !isSandbox(name)), ...all.filter(isSandbox)];
-        models.replaceChildren(...ordered.map((name) => h("option", {}, name)));
-        clients.replaceChildren(...known.clients.map((/** @type {string} */ name) => h("option", {}, name)));
-        keeping("fidelity model", models);
-        keeping("fidelity client", clients);
-        await look();
-      },
-    };
+const models = signal(/** @type {readonly string[] | undefined} */ (undefined));
+const clients = signal(/** @type {readonly string[]} */ ([]));
+/** The choices are kept while other pages are shown. */
+const model = signal("");
+const client = signal("");
+const kind = signal("");
+const state = signal("");
+const found = signal(/** @type {Found | undefined} */ (undefined));
+/** Raised with each question: an answer to an earlier one is not shown. */
+let turn = 0;
+
+export const fidelity = screen({
+  title: "Fidelity",
+  everyMs: EVERY_MS,
+  open() {
+    models.value = undefined;
+    return { view: html`<${FidelityPage} />`, refresh };
   },
-};
+});
 
-/**
- * @param {HTMLElement} place
- * @param {{ requests: Row[], answers: Row[] }} tables
- * @param {string} kind
- */
-function drawTables(place, { requests, answers }, kind) {
-  const all = [...requests, ...answers];
-  const figures = KINDS.flatMap(([name, text]) => {
-    const found = all.filter(({ is }) => is === name).length;
-    return found > 0 ? [h("li", {}, h("b", {}, count(found)), h("span", {}, text ?? ""))] : [];
-  });
-  place.replaceChildren(
-    h("ul", { class: "figures", "aria-label": "Fields" }, ...figures),
-    tableOf("What the client sends", "At the upstream", requests, kind),
-    tableOf("What the upstream answers", "At the client", answers, kind),
-  );
+async function refresh() {
+  if (models.value && models.value.length > 0) return;
+  const [{ all }, known] = await Promise.all([chatModels(), ask("fidelity")]);
+  // The sandbox has a wire of its own, and so no table.
+  const isSandbox = (/** @type {string} */ name) => /sandbox/.test(name);
+  models.value = [...all.filter((name) => !isSandbox(name)), ...all.filter(isSandbox)];
+  clients.value = known.clients;
+  if (!all.includes(model.value)) model.value = models.value[0] ?? "";
+  if (!clients.value.includes(client.value)) client.value = clients.value[0] ?? "";
+  await look();
 }
 
-/**
- * @param {string} title
- * @param {string} where
- * @param {readonly Row[]} rows
- * @param {string} kind
- */
-function tableOf(title, where, rows, kind) {
-  const wanted = rows.filter(({ is }) => kind === "" || is === kind);
-  return h(
-    "div",
-    { class: "wide", tabindex: 0, role: "region", "aria-label": title },
-    h(
-      "table",
-      { class: "fields" },
-      h("caption", {}, `${title}: ${count(wanted.length)} fields`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Field"), h("th", { scope: "col" }, where))),
-      h("tbody", {}, ...wanted.map(rowOf)),
-    ),
-  );
+async function look() {
+  if (!model.value || !client.value) return;
+  const mine = ++turn;
+  state.value = "Sending each field through the gateway …";
+  const [lane, ...rest] = model.value.split("/");
+  const query = new URLSearchParams({ lane: lane ?? "", model: rest.join("/"), client: client.value });
+  try {
+    const answer = await ask(`fidelity?${query}`);
+    if (mine !== turn) return;
+    found.value = answer;
+    state.value = `${answer.target} speaks ${answer.wire}. No model was called.`;
+  } catch (error) {
+    if (mine !== turn) return;
+    found.value = undefined;
+    state.value = /** @type {Error} */ (error).message;
+  }
+}
+
+const ABOUT =
+  "What happens to each field that clients are known to send. The running gateway finds it out with its own " +
+  "configuration.";
+
+function FidelityPage() {
+  const choose = (/** @type {import("@preact/signals").Signal<string>} */ place) => (/** @type {any} */ event) => {
+    place.value = event.currentTarget.value;
+    void look();
+  };
+  const option = (/** @type {string} */ name) => html`<option key=${name} value=${name}>${name}</option>`;
+  if (models.value?.length === 0) return html`<${NoModel} />`;
+  return html`
+    <${Page} title="Fidelity" about=${ABOUT}>
+      <div class="bar">
+        <label>Model<select value=${model.value} onChange=${choose(model)}>${models.value?.map(option)}</select></label>
+        <label>Client's wire<select value=${client.value} onChange=${choose(client)}>${clients.value.map(
+          option,
+        )}</select></label>
+        <label>
+          Show
+          <select value=${kind.value} onChange=${(/** @type {any} */ { currentTarget }) =>
+            kind.value = currentTarget.value}>
+            <option value="">All fields</option>
+            ${KINDS.map(([value, words]) => html`<option key=${value} value=${value}>${words}</option>`)}
+          </select>
+        </label>
+      </div>
+      <p class="quiet" role="status">${state.value}</p>
+      ${found.value && html`<${Tables} ...${found.value} />`}
+    <//>
+  `;
+}
+
+function NoModel() {
+  const action = html`<${ButtonLink} kind="primary" icon="plus" href="#setup?models">Add model<//>`;
+  return html`
+    <${Page} title="Fidelity" about=${ABOUT}>
+      <${Card}>
+        <${EmptyState} icon="scale" title="No model yet" action=${action}>
+          No lane has a model. The fields that each wire keeps on the way to a model will be listed here.
+        <//>
+      <//>
+    <//>
+  `;
+}
+
+/** @param {Found} props */
+function Tables({ requests, answers }) {
+  const all = [...requests, ...answers];
+  const counts = KINDS.map(([name, words, tone]) => ({
+    name,
+    words,
+    tone,
+    times: all.filter(({ is }) => is === name).length,
+  }))
+    .filter(({ times }) => times > 0);
+  return html`
+    <ul class="stats" aria-label="Fields">
+      ${counts.map(({ name, words, tone, times }) =>
+        html`
+          <li class="stat" key=${name} data-tone=${tone}><span class="stat-name">${words}</span><b>${count(
+            times,
+          )}</b></li>
+        `
+      )}
+    </ul>
+    <div class="grid">
+      <${Fields} title="What the client sends" where="At the upstream" rows=${requests} />
+      <${Fields} title="What the upstream answers" where="At the client" rows=${answers} />
+    </div>
+  `;
+}
+
+/** @param {{ title: string, where: string, rows: readonly Row[] }} props */
+function Fields({ title, where, rows }) {
+  const wanted = rows.filter(({ is }) => kind.value === "" || is === kind.value);
+  /** @type {import("./design/table.js").Column<Row>[]} */
+  const columns = [
+    {
+      id: "field",
+      title: "Field",
+      isHead: true,
+      isTall: true,
+      sortBy: ({ field }) => field,
+      view: ({ field }) => html`<code>${field}</code>`,
+    },
+    { id: "words", title: where, isTall: true, view: Words },
+  ];
+  return html`
+    <${Card} flush>
+      <${DataTable}
+        label=${title}
+        caption=${`${title}: ${count(wanted.length)} fields`}
+        columns=${columns}
+        items=${wanted}
+        keyOf=${(/** @type {Row} */ { field, words }) => `${field} ${words}`}
+      />
+      <//>
+  `;
 }
 
 /** @param {Row} row */
-function rowOf({ field, is, words }) {
-  const parts = words.replaceAll("**", "").split("`").map((part, index) => index % 2 ? h("code", {}, part) : part);
-  const state = is === "dropped" || is === "refused" || is === "silent" || is === "failed" ? "bad" : undefined;
-  return h(
-    "tr",
-    { class: state },
-    h("th", { scope: "row" }, h("code", {}, field)),
-    h("td", { class: "status" }, ...parts),
-  );
+function Words({ is, words }) {
+  const text = words.replaceAll("**", "");
+  const tone = TONES.get(is);
+  const parts = text.split("`").map((part, index) => index % 2 ? html`<code>${part}</code>` : part);
+  if (text.length < 40) return html`<${Badge} tone=${tone}>${parts}<//>`;
+  return html`<span class=${tone === "warn" || tone === "bad" ? `tone-${tone}` : ""}>${parts}</span>`;
 }

@@ -72,7 +72,13 @@ export function fileView({ path, text, before, isSecret }, folder) {
   return h(
     "section",
     { class: "file", "aria-label": name },
-    h("h2", {}, h("code", {}, name), " ", ...tags.map((tag) => h("span", { class: "tag" }, tag))),
+    h(
+      "h2",
+      {},
+      h("code", {}, name),
+      " ",
+      ...tags.map((tag) => h("span", { class: "badge", "data-tone": tag === "new" ? "good" : undefined }, tag)),
+    ),
     h(
       "p",
       { class: "quiet" },

@@ -1,326 +1,262 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
-import { ask, count, duration, h, queryInAddress, update } from "./dom.js";
-import { empty, go } from "./empty.js";
-import { curlOf } from "./curl.js";
-import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
-import { factsOf } from "./facts.js";
-import { replay } from "./replay.js";
+import { batch, html, screen, signal, useMemo } from "./ui.js";
+import { Badge, Button, ButtonLink, Card, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice, Columns, DataTable } from "./design/table.js";
+import { ask, count, loading, NotThere } from "./dom.js";
+import { matcherOf } from "./filter.js";
+import { FilterBar } from "./filter_bar.js";
+import { keepAddress, readAddress } from "./inspect_address.js";
 import { RECORDING } from "./switches.js";
-import { turnOn } from "./turn_on.js";
-import { attemptOf, stepsOf, timeline } from "./timeline.js";
+import { TurnOn } from "./turn_on.js";
+import { exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
-const HEADS = ["Time", "Key", "Path", "Model → target", "Status", "Duration", "Calls", "kB"];
+/** The fields that have a menu. */
+const OFFERED = /** @type {const} */ (["status", "model", "target", "key", "client"]);
+
+/** @typedef {import("./entries.js").Entry & { calls: number, bytes: number }} Recorded */
+/** @typedef {{ bounds?: any, bytes: number, passed: number, data: Recorded[] }} List */
+
+const list = signal(/** @type {List | undefined} */ (undefined));
+const query = signal("");
+
+/** @type {import("./design/table.js").Column<Recorded>[]} */
+const COLUMNS = [
+  {
+    id: "time",
+    title: "Time",
+    phone: true,
+    sortBy: ({ time }) => time,
+    hint: ({ time }) => exactly(time),
+    view({ id, time }) {
+      const clock = new Date(time).toLocaleTimeString("en-GB");
+      return html`<a href=${`#inspect?${encodeURIComponent(id)}`} aria-label=${`Request at ${clock}`}>${clock}</a>`;
+    },
+  },
+  {
+    id: "status",
+    title: "Status",
+    phone: true,
+    kind: () => "status",
+    sortBy: ({ status }) => status ?? 0,
+    view: ({ status, error, durationMs }) =>
+      html`<${Status} status=${durationMs === undefined ? undefined : status} error=${error} />`,
+  },
+  {
+    id: "model",
+    title: "Model → target",
+    phone: true,
+    grows: true,
+    sortBy: ({ model }) => model,
+    hint: ({ model, target }) => [model, target].filter(Boolean).join(" → "),
+    view: ({ model, target }) => [model, target].filter(Boolean).join(" → "),
+  },
+  {
+    id: "path",
+    title: "Path",
+    wide: true,
+    sortBy: ({ path }) => path,
+    hint: ({ path }) => path,
+    view: ({ path }) => path,
+  },
+  { id: "key", title: "Key", wide: true, sortBy: ({ key }) => key, view: ({ key }) => key },
+  {
+    id: "client",
+    title: "Client",
+    hiddenAtFirst: true,
+    sortBy: ({ client }) => client,
+    hint: ({ client }) => client,
+    view: ({ client }) => client,
+  },
+  {
+    id: "duration",
+    title: "Duration",
+    phone: true,
+    isNumber: true,
+    sortBy: ({ durationMs }) => durationMs,
+    view: ({ durationMs }) => durationMs !== undefined && inTime(durationMs),
+  },
+  { id: "calls", title: "Calls", isNumber: true, sortBy: ({ calls }) => calls, view: ({ calls }) => count(calls) },
+  {
+    id: "bytes",
+    title: "Size",
+    isNumber: true,
+    sortBy: ({ bytes }) => bytes,
+    view: ({ bytes }) => `${(bytes / 1_000).toFixed(1)} kB`,
+  },
+];
+const choice = new ColumnChoice("inspect", COLUMNS);
 
 export const inspect = {
+  title: "Inspect",
   /** @param {HTMLElement} main */
   open(main) {
-    const id = queryInAddress();
-    main.append(h("h1", {}, "Inspect"));
-    return id ? openOne(main, id) : openList(main);
+    const address = readAddress(location.hash);
+    if (address.id !== undefined) return one(address).open(main);
+    query.value = address.filter ?? "";
+    return all.open(main);
   },
 };
 
-/** @param {HTMLElement} main */
-function openList(main) {
-  const state = h("p", { class: "quiet" });
-  const body = h("tbody");
-  const head = h("thead", {}, h("tr", {}, ...HEADS.map((text) => h("th", { scope: "col" }, text))));
-  const list = h(
-    "div",
-    { class: "wide" },
-    h("table", {}, h("caption", {}, "Recorded requests, latest first"), head, body),
-  );
-  const none = h("div");
-  main.append(state, none, list);
-  let drawn = "";
-  return {
-    everyMs: EVERY_MS,
+const all = screen({
+  title: "Inspect",
+  everyMs: EVERY_MS,
+  open: () => ({
+    view: html`<${ListPage} />`,
     async refresh() {
-      const { bounds, bytes, passed, data } = await ask("records");
-      state.textContent = bounds
-        ? `The latest ${
-          count(bounds.requests)
-        } requests are kept in memory, including what clients and models write: ` +
-          `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.` +
-          (passed > 0
-            ? ` ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute arrived.`
-            : "")
-        : "";
-      list.hidden = data.length === 0;
-      if (data.length > 0) none.replaceChildren();
-      else if (none.dataset.is !== String(bounds !== undefined)) {
-        none.dataset.is = String(bounds !== undefined);
-        none.replaceChildren(bounds ? noneYet() : notRecorded());
-      }
-      const text = JSON.stringify(data);
-      if (text === drawn) return;
-      drawn = text;
-      const href = document.activeElement?.getAttribute("href");
-      body.replaceChildren(...data.map(rowOf));
-      // The focus of the keyboard stays on its row.
-      const links = [...body.querySelectorAll("a")];
-      links.find((link) => link.getAttribute("href") === href)?.focus({ preventScroll: true });
+      list.value = await ask("records");
     },
-  };
+  }),
+});
+
+/** @param {string} text */
+function setQuery(text) {
+  query.value = text;
+  keepAddress({ filter: text });
 }
 
-function notRecorded() {
-  return empty(
-    "Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway understood it, and as the upstream received it.",
-    turnOn({ ...RECORDING, isMain: true }),
-  );
-}
+/** The page of one request is loaded with the first of them. */
+const requestPage = signal(/** @type {{ View: import("./inspect_request.js").RequestPage } | undefined} */ (undefined));
 
-function noneYet() {
-  return empty(
-    "Requests are recorded from now on. Each will be listed here.",
-    go("#playground", "Try a prompt", true),
-    go("#setup?client", "Connect a client"),
-  );
-}
-
-/** @param {any} entry */
-function rowOf({ id, time, key, path, model, target, status, error, durationMs, calls, bytes }) {
-  const clock = new Date(time).toLocaleTimeString("en-GB");
-  const isOver = durationMs !== undefined;
-  return h(
-    "tr",
-    { class: !isOver ? "runs" : status >= 400 ? "bad" : undefined },
-    h("td", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}`, "aria-label": `Request at ${clock}` }, clock)),
-    h("td", { class: "text" }, key ?? ""),
-    h("td", { class: "text" }, path),
-    h("td", { class: "text" }, [model, target].filter(Boolean).join(" → ")),
-    h("td", { class: "status" }, isOver ? [status, error].filter(Boolean).join(" ") : "running"),
-    h("td", {}, duration(durationMs)),
-    h("td", {}, calls),
-    h("td", {}, (bytes / 1000).toFixed(1)),
-  );
-}
-
-/**
- * @param {HTMLElement} main
- * @param {string} id
- */
-function openOne(main, id) {
-  const place = h("div");
-  const again = h("div");
-  const back = h("p", {}, h("a", { href: "#inspect" }, "All recorded requests"));
-  main.append(back, h("h2", {}, `Request ${id}`), place, again);
+/** @param {{ id: string, view: import("./inspect_address.js").View, other?: string }} address */
+function one(address) {
+  const query = `?id=${encodeURIComponent(address.id)}`;
+  const record = signal(/** @type {any} */ (undefined));
+  const understood = signal(/** @type {any} */ (undefined));
+  const isForgotten = signal(false);
   let isWhole = false;
-  /** @type {any[]} */
-  let [record, understood] = [];
-  /** @type {number | undefined} */
-  let chosen;
-  const draw = () => update(place, drawn(record, understood, chosen, choose));
-  const choose = (/** @type {number} */ index) => {
-    chosen = index;
-    draw();
-  };
-  return {
+  return screen({
+    title: "Inspect",
     everyMs: EVERY_MS,
-    async refresh() {
-      if (isWhole) return;
-      const query = `?id=${encodeURIComponent(id)}`;
-      [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
-      draw();
-      isWhole = record.entry !== undefined;
-      if (isWhole) again.replaceChildren(replaying(record, understood));
-    },
-  };
+    open: () => ({
+      view: html`
+        <${OnePage} address=${address} record=${record} understood=${understood} isForgotten=${isForgotten} />
+      `,
+      async refresh() {
+        if (isWhole) return;
+        try {
+          const [found, read] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
+          requestPage.value ??= { View: (await loading(() => import("./inspect_request.js"))).RequestPage };
+          batch(() => {
+            record.value = found;
+            understood.value = read;
+            isForgotten.value = false;
+          });
+          isWhole = found.entry !== undefined;
+        } catch (error) {
+          if (!(error instanceof NotThere)) throw error;
+          list.value = await ask("records");
+          isForgotten.value = true;
+          // A request that was forgotten while it ran stays as it was last seen.
+          isWhole = record.value !== undefined;
+        }
+      },
+    }),
+  });
 }
 
 /**
- * @param {any} record
- * @param {any} understood
+ * @param {{ address: import("./inspect_address.js").Address & { id: string }, isForgotten: { value: boolean } } & Record<string, any>} props
  */
-function replaying({ id, answer }, { calls }) {
-  const output = calls.findLast((/** @type {any} */ { answer }) => answer?.output)?.answer.output;
-  const first = output ? valueOf(output) : bodyOf(answer.body);
-  const leaving = new AbortController();
-  addEventListener("hashchange", () => leaving.abort(), { once: true });
-  const open = async () => {
-    const form = replay(id, { first, signal: leaving.signal });
-    place.replaceChildren(await form.catch(({ message }) => h("p", { class: "error", role: "alert" }, message)));
-  };
-  const place = h("div", {}, h("button", { type: "button", click: open }, "Edit and send again …"));
-  return h("section", { "aria-label": "Replay" }, h("h2", {}, "Replay"), place);
+function OnePage({ address, record, understood, isForgotten }) {
+  if (!isForgotten.value || record.value) {
+    if (!requestPage.value) return html`<${Page} title=${`Request ${address.id}`} />`;
+    return html`<${requestPage.value.View} address=${address} record=${record} understood=${understood} />`;
+  }
+  if (!list.value?.bounds) return html`<${NotRecorded} title=${`Request ${address.id}`} />`;
+  const { requests, megabytes } = list.value.bounds;
+  const action = html`<${ButtonLink} kind="primary" href="#inspect">Requests that are kept<//>`;
+  return html`
+    <${Page} title=${`Request ${address.id}`}>
+      <${Card}>
+        <${EmptyState} icon="telescope" title="This request is no longer kept" action=${action}>
+          The gateway keeps the latest ${count(requests)} requests, up to ${count(
+            megabytes,
+          )} MB, in memory. Newer ones took
+          the place of this one, the gateway has started anew since then, or another of its processes has it. Its figures may still be in the log.
+        <//>
+      <//>
+    <//>
+  `;
 }
 
-/**
- * @param {any} record
- * @param {any} understood
- * @param {number | undefined} chosen the call that is shown; the one that served, where nobody has chosen
- * @param {(index: number) => void} onChoose
- * @returns {HTMLElement[]}
- */
-function drawn(record, understood, chosen, onChoose) {
-  const { client, calls, entry } = record;
-  const notes = entry?.notes ?? [];
-  const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
-  const shown = chosen ?? serving;
-  const choice = h(
-    "select",
-    { change: (/** @type {any} */ { currentTarget }) => onChoose(Number(currentTarget.value)) },
-    ...calls.map((/** @type {any} */ call, /** @type {number} */ index) =>
-      h(
-        "option",
-        { value: index, selected: index === shown },
-        `${index + 1}: ${call.target}, ${attemptOf(call)}, ${call.status ?? "none"}`,
-      )
-    ),
-  );
-  return [
-    h("details", {}, h("summary", {}, `${client.method} ${client.path}`), factsOf(entry ?? {})),
-    h("h2", {}, "Timeline"),
-    timeline(stepsOf(record)),
-    h("h2", {}, notes.length > 0 ? "Notes" : "Nothing was dropped, clamped or changed"),
-    h("ul", {}, ...notes.map((/** @type {string} */ note) => h("li", {}, note))),
-    h("p", { class: "bar", hidden: calls.length < 2 }, h("label", {}, "Upstream call", choice)),
-    h("div", {}, ...sides(record, understood, shown)),
-  ];
+/** @param {List} list */
+function aboutOf({ bounds, bytes, passed }) {
+  const kept =
+    `The latest ${count(bounds.requests)} requests are kept in memory, including what clients and models write: ` +
+    `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.`;
+  if (passed === 0) return kept;
+  return `${kept} ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute arrived.`;
 }
 
-/**
- * The request on its way to one target, and the answer on its way back.
- * @param {any} record
- * @param {any} understood
- * @param {number} index
- * @returns {HTMLElement[]}
- */
-function sides({ id, client, calls, answer, entry }, understood, index) {
-  const notes = entry?.notes ?? [];
-  const call = calls[index];
-  const own = understood.calls[index] ?? {};
-  const here = { ...client, url: new URL(`..${client.path}`, location.href).href };
-  const part = `call.${index}`;
-  return [
-    h("h2", {}, "The request"),
-    h(
-      "div",
-      { class: "sides" },
-      side(
-        "The client sent",
-        headers(client.headers),
-        bodyOf(client.body, notes),
-        taking(here, id, "request", "LANEWAY_KEY"),
-      ),
-      side("The gateway understood", ...transformsOf(understood, call, own.isAsExplained)),
-      call
-        ? side(
-          "The upstream received",
-          h("p", { class: "quiet" }, call.url),
-          headers(call.headers),
-          bodyOf(call.body, notes),
-          taking(call, id, `${part}.request`, "UPSTREAM_KEY"),
-        )
-        : side("The upstream received", h("p", { class: "quiet" }, "No upstream was called.")),
-    ),
-    h("h2", {}, "The answer"),
-    h(
-      "div",
-      { class: "sides" },
-      side(
-        "The client received",
-        statusOf(answer.status),
-        headers(answer.headers),
-        bodyOf(answer.body, notes),
-        saving(answer.body, id, "answer"),
-      ),
-      side("The gateway read", ...answerOf(own, notes)),
-      call
-        ? side(
-          "The upstream answered",
-          statusOf(call.status),
-          headers(call.answerHeaders),
-          bodyOf(call.answer, notes),
-          saving(call.answer, id, `${part}.answer`),
-        )
-        : side("The upstream answered", h("p", { class: "quiet" }, "Nothing.")),
-    ),
-  ];
+function ListPage() {
+  const { value } = list;
+  const wanted = useMemo(() => value?.data.filter(matcherOf(query.value)) ?? [], [value, query.value]);
+  if (!value) return html`<${Page} title="Inspect" />`;
+  if (!value.bounds) return html`<${NotRecorded} title="Inspect" />`;
+  if (value.data.length === 0) {
+    return html`
+      <${Page} title="Inspect" about=${aboutOf(value)}>
+        <${NoneYet} />
+        <//>
+    `;
+  }
+  const showAll = html`<${Button} onClick=${() => setQuery("")}>Show all<//>`;
+  return html`
+    <${Page} title="Inspect" about=${aboutOf(value)}>
+      <${FilterBar} all=${value.data} query=${query.value} onQuery=${setQuery} fields=${OFFERED}>
+        <${Columns} choice=${choice} />
+        <//>
+        <${Card} flush>
+        <${DataTable}
+          label="Recorded requests"
+          caption=${`Recorded requests, latest first: ${count(wanted.length)}`}
+          columns=${choice.shown}
+          items=${wanted}
+          keyOf=${(/** @type {Recorded} */ { id }) => id}
+          height="max(22rem, calc(100vh - 14rem))"
+        />
+        ${wanted.length === 0 &&
+          html`<${EmptyState} icon="list-filter" title="No request fits" action=${showAll}>The conditions leave none.<//>`}
+      <//>
+    <//>
+  `;
 }
 
-/** @param {number | undefined} status */
-function statusOf(status) {
-  return h("p", { class: status !== undefined && status >= 300 ? "error" : "quiet" }, `Status ${status ?? "none yet"}`);
+/** @param {{ title: string }} props */
+function NotRecorded({ title }) {
+  const record = html`<${TurnOn} ...${RECORDING} isMain />`;
+  return html`
+    <${Page} title=${title}>
+      <${Card}>
+        <${EmptyState} icon="telescope" title="Recording is off" action=${record}>
+          Nothing is recorded. With recording on, this page shows each request as the client sent it, as the gateway
+          understood it, and as the upstream received it.
+        <//>
+      <//>
+    <//>
+  `;
 }
 
-/**
- * The changes by each transform, and the form that they begin with.
- * @param {any} understood
- * @param {{ target: string, isFollowUp?: boolean } | undefined} call
- * @param {boolean | undefined} isAsExplained
- * @returns {HTMLElement[]}
- */
-function transformsOf({ input, notes = [], problem, explanation }, call, isAsExplained) {
-  const { steps = [], targets = [] } = explanation.value ?? {};
-  const own = targets.find((/** @type {any} */ one) => one.target === call?.target);
-  const all = [...steps, ...own?.steps ?? []];
-  const why = problem ?? explanation.problem ?? own?.error?.message;
-  return [
-    ...why === undefined ? [] : [h("p", { class: "error" }, why)],
-    ...isAsExplained === false
-      ? [
-        h(
-          "p",
-          { class: "error" },
-          "Sent now, this call would be different: the upstream refused a part of it, or the settings have changed.",
-        ),
-      ]
-      : [],
-    ...call?.isFollowUp
-      ? [
-        h(
-          "p",
-          { class: "quiet" },
-          "It follows from the answer to an earlier call, and holds more than the client sent.",
-        ),
-      ]
-      : [],
-    ...input ? [h("details", {}, h("summary", {}, "Canonical form"), valueOf(input, notes))] : [],
-    h(
-      "p",
-      { class: "quiet" },
-      all.length > 0 ? "Changed for the target, step by step:" : "Nothing was changed for the target.",
-    ),
-    ...all.map(stepOf),
-  ];
+function NoneYet() {
+  const actions = html`
+    <${ButtonLink} kind="primary" href="#playground">Try a prompt<//>
+    <${ButtonLink} icon="plug" href="#setup?client">Connect a client<//>
+  `;
+  return html`
+    <${Card}>
+      <${EmptyState} icon="telescope" title="No request yet" action=${actions}>
+        Requests are recorded from now on. Each will be listed here.
+      <//>
+    <//>
+  `;
 }
 
-/**
- * @param {any} call
- * @param {string[]} notes
- * @returns {HTMLElement[]}
- */
-function answerOf({ answer, problem }, notes) {
-  if (problem) return [h("p", { class: "error" }, problem)];
-  if (!answer) return [h("p", { class: "quiet" }, "There is no answer, or it was passed on unchanged.")];
-  return [valueOf(answer.error ?? answer.output, [...notes, ...answer.notes ?? []])];
-}
-
-/**
- * How to take a request away.
- * @param {any} request
- * @param {string} id
- * @param {string} part
- * @param {string} variable
- */
-function taking(request, id, part, variable) {
-  const bar = saving(request.body, id, part);
-  bar.append(copyButton("As curl", () => curlOf(request, variable)));
-  return bar;
-}
-
-/**
- * @param {import("./inspect_side.js").Body} body
- * @param {string} id
- * @param {string} part
- */
-function saving({ text, bytes }, id, part) {
-  if (text === undefined || bytes === 0) return h("p", { class: "bar" });
-  const href = `api/record/text?id=${encodeURIComponent(id)}&part=${part}`;
-  return h("p", { class: "bar" }, copyButton("Raw", () => text), h("a", { href, download: true }, "Save"));
+/** @param {{ status?: number, error?: string }} props */
+export function Status({ status, error }) {
+  if (status === undefined) return html`<${Badge} tone="info">running<//>`;
+  const tone = status >= 500 ? "bad" : status >= 400 ? "warn" : "good";
+  return html`<${Badge} tone=${tone}>${[status, error].filter(Boolean).join(" ")}<//>`;
 }

@@ -92,6 +92,25 @@ export function offsetOf(text, path) {
   return best;
 }
 
+/**
+ * The first place of a setting, whose path may have `*` for any name and `#` for any place in a list; else the innermost thing around it.
+ * @param {string} text
+ * @param {readonly string[]} path
+ * @returns {{ from: number, to: number, isThere: boolean }}
+ */
+export function findSetting(text, path) {
+  let best = { from: 0, to: 0, depth: 0 };
+  for (const { path: own, kind, from, to } of walk(text)) {
+    const isAround = kind === "name" && own.length > best.depth && own.length <= path.length &&
+      own.every((step, index) =>
+        path[index] === (typeof step === "number" ? "#" : "*") || path[index] === String(step)
+      );
+    if (isAround) best = { from, to, depth: own.length };
+  }
+  const length = /^[*#]$/.test(path.at(-1) ?? "") ? path.length - 1 : path.length;
+  return { from: best.from, to: best.to, isThere: path.length > 0 && best.depth >= length };
+}
+
 /** @param {Path} path */
 function written(path) {
   return path.map((step, index) => typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`).join("");

@@ -1,7 +1,8 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The name and the permissions of a key, as a form. */
-import { h } from "./dom.js";
+import { html, useState } from "./ui.js";
+import { Button, Field } from "./design/parts.js";
 
 /** @typedef {import("./keys.js").Key} Key */
 
@@ -12,156 +13,134 @@ const QUOTAS = [
   ["tokensPerDay", "Tokens per day"],
   ["concurrentRequests", "Concurrent requests"],
 ];
+const PERIODS = ["day", "week", "month", "total"];
+const UNPRICED = ["refuse", "allow"];
 
 /**
- * Opens the form. `key`: the one that is to be limited; a new one without it.
- * @param {HTMLDialogElement} dialog
- * @param {{ lanes: string[], teams: string[] }} known
- * @param {Key | undefined} key
- * @param {(facts: Key) => Promise<void>} onSubmit throws what is shown
+ * @param {{ known: { lanes: string[], teams: string[] }, own?: Key, onSubmit(facts: Key): Promise<void>, onCancel(): void }} props
+ *
+ * `own`: the key that is to be limited; a new one without it. `onSubmit` throws the reason that is shown.
  */
-export function keyForm(dialog, known, key, onSubmit) {
-  const name = h("input", {
-    required: true,
-    maxlength: 200,
-    autocomplete: "off",
-    value: key?.name,
-    readonly: key !== undefined,
-  });
-  const lanes = checkboxes(known.lanes, key?.lanes);
-  const models = h("input", { autocomplete: "off", placeholder: "all", value: key?.models?.join(" ") });
-  const expires = h("input", { type: "datetime-local", value: localTime(key?.expires) });
-  const quotas = QUOTAS.map(([field, label]) => ({
-    field,
-    label,
-    input: h("input", { type: "number", min: 1, step: 1, placeholder: "no limit", value: key?.quota?.[field] }),
-  }));
-  const budget = budgetFields(key?.budget);
-  const team = select(["", ...known.teams], key?.team ?? "");
-  const operator = h("input", { type: "checkbox", checked: key?.operator });
-  const problem = h("p", { class: "error", role: "alert" });
-  const save = h("button", { type: "submit", class: "main" }, key ? "Save" : "Create");
-  const cancel = h("button", { type: "button", click: () => dialog.close() }, "Cancel");
-  const submit = async (/** @type {Event} */ event) => {
+export function KeyForm({ known, own, onSubmit, onCancel }) {
+  const [problem, setProblem] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
-    problem.textContent = "";
-    save.disabled = true;
+    setProblem("");
+    setBusy(true);
     try {
-      await onSubmit(
-        /** @type {Key} */ (present({
-          name: key ? name.value : name.value.trim(),
-          lanes: lanes.chosen(),
-          models: words(models.value),
-          // Nobody's clock shows the seconds: a time that was left alone stays as it was.
-          expires: expires.value === localTime(key?.expires)
-            ? key?.expires
-            : expires.value
-            ? new Date(expires.value).toISOString()
-            : undefined,
-          quota: present(Object.fromEntries(quotas.map(({ field, input }) => [field, number(input.value)]))),
-          budget: budget.value(),
-          team: team.value || undefined,
-          operator: operator.checked || undefined,
-        })),
-      );
-      dialog.close();
+      await onSubmit(factsIn(new FormData(event.currentTarget), own));
     } catch (error) {
-      problem.textContent = /** @type {Error} */ (error).message;
+      setProblem(/** @type {Error} */ (error).message);
     } finally {
-      save.disabled = false;
+      setBusy(false);
     }
   };
-  /** @type {(text: string, input: HTMLElement) => HTMLElement} */
-  const label = (text, input) => h("label", {}, text, input);
-  dialog.replaceChildren(
-    h("h2", {}, key ? `Edit key "${key.name}"` : "New key"),
-    h(
-      "form",
-      { class: "fields", submit },
-      label("Name", name),
-      lanes.element,
-      label("Models, by name or with *", models),
-      label("Expires", expires),
-      ...quotas.map(({ label: text, input }) => label(text, input)),
-      ...budget.elements,
-      ...known.teams.length > 0 ? [label("Team", team)] : [],
-      h("label", { class: "check" }, operator, "Operator: full access to this console"),
-      problem,
-      h("div", { class: "bar" }, save, cancel),
-    ),
-  );
-  dialog.showModal();
-}
-
-/**
- * The fields of a budget, which a key and a team have alike.
- * @param {Key["budget"]} [budget]
- */
-export function budgetFields(budget) {
-  const dollars = h("input", {
-    type: "number",
-    min: 0,
-    step: "any",
-    placeholder: "no budget",
-    value: budget?.dollars,
-  });
-  const period = select(["day", "week", "month", "total"], budget?.period ?? "month");
-  const unpriced = select(["refuse", "allow"], budget?.unpriced ?? "refuse");
-  return {
-    elements: [
-      h("label", {}, "Budget in dollars", dollars),
-      h("label", {}, "Budget period", period),
-      h("label", {}, "Models without a price, such as your own", unpriced),
-    ],
-    /** @returns {Key["budget"]} */
-    value() {
-      if (dollars.value === "") return undefined;
-      const { unpriced: _, ...kept } = budget ?? {};
-      const how = unpriced.value === "allow" ? { unpriced: "allow" } : {};
-      return { ...kept, dollars: Number(dollars.value), period: period.value, ...how };
-    },
-  };
-}
-
-/**
- * @param {readonly string[]} names
- * @param {readonly string[] | undefined} chosen
- */
-function checkboxes(names, chosen) {
+  const number = { type: "number", min: "1", step: "1", placeholder: "no limit" };
   // A lane that the configuration has no more is shown, so that it can be taken away.
-  const all = [...new Set([...names, ...chosen ?? []])];
-  const boxes = all.map((name) => ({ name, box: h("input", { type: "checkbox", checked: chosen?.includes(name) }) }));
-  return {
-    element: h(
-      "fieldset",
-      {},
-      h("legend", {}, "Lanes (all if none is checked)"),
-      ...boxes.map(({ name, box }) => h("label", { class: "check" }, box, name)),
-    ),
-    chosen() {
-      const names = boxes.filter(({ box }) => box.checked).map(({ name }) => name);
-      return names.length > 0 ? names : undefined;
-    },
-  };
+  const lanes = [...new Set([...known.lanes, ...own?.lanes ?? []])];
+  return html`
+    <form class="fields" onSubmit=${submit}>
+      <${Input} label="Name" name="name" required maxlength="200" defaultValue=${own
+        ?.name} readonly=${own !== undefined} />
+      <${Input} label="Models, by name or with *" name="models" placeholder="all" defaultValue=${own?.models?.join(
+        " ",
+      )} />
+      <fieldset>
+        <legend>Lanes (all if none is checked)</legend>
+        ${lanes.map((lane) =>
+          html`
+            <label class="check" key=${lane}>
+              <input type="checkbox" name="lane" value=${lane} defaultChecked=${own?.lanes?.includes(lane)} />${lane}
+            </label>
+          `
+        )}
+      </fieldset>
+      <${Input} label="Expires" name="expires" type="datetime-local" defaultValue=${localTime(own?.expires)} />
+      ${known.teams.length > 0 && html`
+        <${Select} label="Team" name="team" values=${["", ...known.teams]} chosen=${own?.team ?? ""} />
+      `}
+      ${QUOTAS.map(([name, label]) =>
+        html`<${Input} key=${name} label=${label} name=${name} ...${number} defaultValue=${own?.quota?.[name]} />`
+      )}
+      <${BudgetFields} budget=${own?.budget} />
+      <label class="check">
+        <input type="checkbox" name="operator" defaultChecked=${own?.operator} />Operator: full access to this console
+      </label>
+      <p class="error" role="alert">${problem}</p>
+      <div class="bar">
+        <${Button} kind="primary" type="submit" disabled=${isBusy}>${own ? "Save" : "Create"}<//>
+        <${Button} onClick=${onCancel}>Cancel<//>
+      </div>
+    </form>
+  `;
+}
+
+/** The fields of a budget, which a key and a team have alike. @param {{ budget?: Key["budget"] }} props */
+export function BudgetFields({ budget }) {
+  const amount = { type: "number", min: "0", step: "any", placeholder: "no budget" };
+  return html`
+    <${Input} label="Budget in dollars" name="dollars" ...${amount} defaultValue=${budget?.dollars} />
+    <${Select} label="Budget period" name="period" values=${PERIODS} chosen=${budget?.period ?? "month"} />
+    <${Select}
+      label="Models without a price"
+      name="unpriced"
+      values=${UNPRICED}
+      chosen=${budget?.unpriced ?? "refuse"}
+    />
+  `;
 }
 
 /**
- * @param {readonly string[]} values
- * @param {string} chosen
+ * @param {FormData} form
+ * @param {Key["budget"]} [former] settings that the form does not show are kept
+ * @returns {Key["budget"]}
  */
-function select(values, chosen) {
-  return h("select", {}, ...values.map((value) => h("option", { value, selected: value === chosen }, value || "none")));
+export function budgetIn(form, former) {
+  const dollars = String(form.get("dollars") ?? "");
+  if (dollars === "") return undefined;
+  const { unpriced: _, ...kept } = former ?? {};
+  const how = form.get("unpriced") === "allow" ? { unpriced: "allow" } : {};
+  return { ...kept, dollars: Number(dollars), period: String(form.get("period")), ...how };
 }
 
-/** @param {string} text */
-function words(text) {
-  const found = text.split(/[\s,]+/).filter(Boolean);
-  return found.length > 0 ? found : undefined;
+/** @param {{ label: string, [name: string]: unknown }} props */
+export function Input({ label, ...rest }) {
+  return html`<${Field} label=${label}>${(/** @type {any} */ own) =>
+    html`<input autocomplete="off" ...${rest} ...${own} />`}<//>`;
 }
 
-/** @param {string} text */
-function number(text) {
-  return text === "" ? undefined : Number(text);
+/** @param {{ label: string, name: string, values: readonly string[], chosen: string }} props */
+function Select({ label, name, values, chosen }) {
+  const options = values.map((value) =>
+    html`<option key=${value} value=${value} selected=${value === chosen}>${value || "none"}</option>`
+  );
+  return html`<${Field} label=${label}>${(/** @type {any} */ own) =>
+    html`<select name=${name} ...${own}>${options}</select>`}<//>`;
+}
+
+/**
+ * @param {FormData} form
+ * @param {Key | undefined} own
+ * @returns {Key}
+ */
+function factsIn(form, own) {
+  const text = (/** @type {string} */ name) => String(form.get(name) ?? "");
+  const number = (/** @type {string} */ name) => text(name) === "" ? undefined : Number(text(name));
+  const lanes = form.getAll("lane").map(String);
+  const models = text("models").split(/[\s,]+/).filter(Boolean);
+  const expires = text("expires");
+  return /** @type {Key} */ (present({
+    name: own ? own.name : text("name").trim(),
+    lanes: lanes.length > 0 ? lanes : undefined,
+    models: models.length > 0 ? models : undefined,
+    // Nobody's clock shows the seconds: a time that was left alone stays as it was.
+    expires: expires === localTime(own?.expires) ? own?.expires : expires ? new Date(expires).toISOString() : undefined,
+    quota: present(Object.fromEntries(QUOTAS.map(([name]) => [name, number(name)]))),
+    budget: budgetIn(form, own?.budget),
+    team: text("team") || undefined,
+    operator: form.has("operator") || undefined,
+  }));
 }
 
 /**

@@ -1,12 +1,19 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The keys: what each may do and has used, and what an operator does with them. */
-import { ask, count, h, LoginNeeded, order } from "./dom.js";
-import { empty } from "./empty.js";
-import { keyForm } from "./key_form.js";
+import { batch, html, screen, signal } from "./ui.js";
+import { attempt } from "./actions.js";
+import { Dialog, toast } from "./design/overlays.js";
+import { ask, count, order, queryInAddress } from "./dom.js";
+import { Revoke, Rotate, Secret } from "./key_dialogs.js";
+import { ListTable } from "./design/list.js";
+import { Badge, Button, Card, EmptyState, Page } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
+import { KeyForm } from "./key_form.js";
 import { STORED_KEYS } from "./switches.js";
-import { leftOf, teamForm, teamsOf } from "./teams.js";
-import { turnOn } from "./turn_on.js";
+import { LeftOf, TeamForm, Teams } from "./teams.js";
+import { TurnOn } from "./turn_on.js";
+import { ago, exactly, inDollars } from "./words.js";
 
 const EVERY_MS = 30_000;
 
@@ -15,234 +22,243 @@ const EVERY_MS = 30_000;
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
  *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
+ * @typedef {{ budget: string, dollars: string, left: string, period: string }} Left
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
- *   budgets: { budget: string, dollars: string, left: string, period: string }[] }} Answer
+ *   budgets: Left[] }} Answer
+ * @typedef {import("./key_dialogs.js").Made} Made
+ * @typedef {{ kind: "form", key?: Key } | { kind: "revoke" | "rotate", key: Key } | { kind: "team" }} Asked
  */
 
-const HEADS = ["Key", "May use", "Limits", "Team", "Expires", "Requests", "Tokens", "Dollars", "Budget", ""];
-const NUMBERS = ["Requests", "Tokens", "Dollars"];
+const answer = signal(/** @type {Answer | undefined} */ (undefined));
+const pages = signal(1);
+/** Whether more keys are on their way. */
+let isAsking = false;
+/** The dialog that is open. */
+const asked = signal(/** @type {Asked | undefined} */ (undefined));
+/** The key that the address names, until its form was opened. */
+const wanted = signal("");
+/** The secret that was just made. */
+const made = signal(/** @type {Made | undefined} */ (undefined));
 
-export const keys = {
-  /** @param {HTMLElement} main */
-  open(main) {
-    const create = h("button", { type: "button", class: "main" }, "New key");
-    const createTeam = h("button", { type: "button" }, "New team");
-    const makers = h("div", { class: "bar", hidden: true }, create, createTeam);
-    const why = h("div");
-    const shown = h("div", { role: "status" });
-    const problem = h("p", { class: "error", role: "alert" });
-    const caption = h("caption");
-    const body = h("tbody");
-    const teams = h("div");
-    const more = h("button", { type: "button", hidden: true }, "Show more");
-    const dialog = h("dialog");
-    const head = HEADS.map((text) =>
-      h("th", { scope: "col", class: NUMBERS.includes(text) ? "number" : undefined }, text || "Actions")
-    );
-    const list = h(
-      "div",
-      { class: "wide", hidden: true },
-      h("table", {}, caption, h("thead", {}, h("tr", {}, ...head)), body),
-    );
-    main.append(
-      h("h1", {}, "Keys"),
-      why,
-      shown,
-      problem,
-      makers,
-      list,
-      h("div", { class: "bar" }, more),
-      teams,
-      dialog,
-    );
-    /** @type {Answer | undefined} */
-    let last;
-    let pages = 1;
-    const refresh = async () => {
-      last = await readPages(pages);
-      const answer = last;
-      drawWhy(why, answer);
-      list.hidden = answer.keys.length === 0;
-      makers.hidden = answer.why !== undefined;
-      more.hidden = answer.next === undefined;
-      caption.textContent = `${count(answer.keys.length)} ${answer.keys.length === 1 ? "key" : "keys"}${
-        answer.usageDays ? `; requests, tokens and dollars in the last ${answer.usageDays} days` : ""
-      }`;
-      redraw(body, answer.keys.map((key) => rowOf(key, answer, { limit, revoke })));
-      teams.replaceChildren(...teamsOf(answer));
-    };
-    /** @param {() => Promise<void>} work */
-    const doing = async (work) => {
-      problem.textContent = "";
-      try {
-        await work();
-        await refresh();
-      } catch (error) {
-        if (error instanceof LoginNeeded) return dispatchEvent(new HashChangeEvent("hashchange"));
-        problem.textContent = /** @type {Error} */ (error).message;
-      }
-    };
-    /** @param {Key} key */
-    const limit = (key) =>
-      last && keyForm(dialog, last, key, async (facts) => {
-        await order("keys/limit", facts);
-        shown.replaceChildren(h("p", {}, `Key "${facts.name}" was updated.`));
-        await doing(async () => {});
-      });
-    /** @param {Key} key */
-    const revoke = (key) =>
-      confirm(dialog, key.name, () =>
-        doing(async () => {
-          await order("keys/revoke", { name: key.name });
-          shown.replaceChildren(h("p", {}, `Key "${key.name}" is revoked.`));
-        }));
-    create.addEventListener("click", () =>
-      last && keyForm(dialog, last, undefined, async (facts) => {
-        const { name, key } = await order("keys/create", facts);
-        shown.replaceChildren(...secretOf(name, key));
-        // It is made, whether or not the list can be read: the form is done.
-        await doing(async () => {});
-      }));
-    createTeam.addEventListener("click", () => last && teamForm(dialog, last.teams));
-    more.addEventListener("click", () => {
-      pages++;
-      void doing(async () => {});
+export const keys = screen({
+  title: "Keys and teams",
+  everyMs: EVERY_MS,
+  open() {
+    batch(() => {
+      pages.value = 1;
+      asked.value = undefined;
+      made.value = undefined;
+      wanted.value = queryInAddress();
     });
-    return { everyMs: EVERY_MS, refresh };
+    return { view: html`<${KeysPage} />`, refresh, close: () => made.value = undefined };
   },
-};
+});
 
-/**
- * Says why no key can be made here, with the button that changes it, or that there is none yet. A dialog that is open stays.
- * @param {HTMLElement} place
- * @param {Answer} answer
- */
-function drawWhy(place, { why, keys }) {
-  const is = `${why} ${keys.length > 0}`;
-  if (place.dataset.is === is) return;
-  place.dataset.is = is;
-  if (why === undefined) {
-    const words = "There is no key yet. Each key can have its own models, limits and budget.";
-    return place.replaceChildren(...keys.length > 0 ? [] : [empty(words)]);
-  }
-  const words = keys.length > 0
-    ? "These keys are in the configuration. Keys that you create here can be limited and revoked at any time."
-    : "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget.";
-  // The button's dialog says how to write the setting by hand.
-  const isOff = why.includes('"storedKeys"');
-  place.replaceChildren(
-    empty(words, isOff ? turnOn(STORED_KEYS) : undefined),
-    isOff ? "" : h("p", { class: "quiet" }, why),
-  );
-}
-
-/**
- * @param {number} pages
- * @returns {Promise<Answer>}
- */
-async function readPages(pages) {
+async function refresh() {
   /** @type {Answer} */
   const whole = await ask("keys");
-  for (let page = 1; page < pages && whole.next !== undefined; page++) {
+  for (let page = 1; page < pages.value && whole.next !== undefined; page++) {
     /** @type {Answer} */
     const more = await ask(`keys?from=${whole.next}`);
     whole.keys.push(...more.keys);
     whole.next = more.next;
   }
-  return whole;
+  isAsking = false;
+  answer.value = whole;
+  const { value: name } = wanted;
+  wanted.value = "";
+  const key = name && whole.keys.find((one) => one.name === name);
+  if (!key) return;
+  if (key.isStored && whole.why === undefined) asked.value = { kind: "form", key };
+  else location.replace("#configuration?keys");
+}
+
+/** @type {import("./design/table.js").Column<Key>[]} */
+const COLUMNS = [
+  {
+    id: "name",
+    title: "Key",
+    isHead: true,
+    wide: true,
+    sortBy: ({ name }) => name,
+    hint: ({ name }) => name,
+    view: ({ name }) => name,
+  },
+  { id: "uses", title: "May use", isTall: true, grows: true, sortBy: mayUse, view: mayUse },
+  { id: "limits", title: "Limits", roomy: true, isTall: true, view: Limits },
+  {
+    id: "team",
+    title: "Team",
+    roomy: true,
+    wide: true,
+    sortBy: ({ team }) => team,
+    hint: ({ team }) => team,
+    view: ({ team }) => team,
+  },
+  {
+    id: "expires",
+    title: "Expires",
+    roomy: true,
+    sortBy: ({ expires }) => expires,
+    hint: ({ expires }) => expires && exactly(expires),
+    view: Expiry,
+  },
+  {
+    id: "requests",
+    title: "Requests",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.requests,
+    view: ({ used }) => used && count(used.requests),
+  },
+  {
+    id: "tokens",
+    title: "Tokens",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.tokens,
+    view: ({ used }) => used && count(used.tokens),
+  },
+  {
+    id: "dollars",
+    title: "Cost",
+    roomy: true,
+    isNumber: true,
+    sortBy: ({ used }) => used?.dollars === undefined ? undefined : Number(used.dollars),
+    hint: ({ used }) => used?.dollars && `$${used.dollars}`,
+    view: ({ used }) => used?.dollars !== undefined && inDollars(used.dollars),
+  },
+  { id: "budget", title: "Budget", isTall: true, view: ({ name }) => html`<${LeftOf} ...${leftOf(`key:${name}`)} />` },
+  { id: "actions", title: "", view: (key) => html`<${Actions} own=${key} />` },
+];
+
+/** How a dialog ends. */
+const ways = {
+  refresh,
+  onClose: () => void (asked.value = undefined),
+  onMade: (/** @type {Made} */ one) => void (made.value = one),
+};
+const choice = new ColumnChoice("keys", COLUMNS);
+
+function KeysPage() {
+  const { value } = answer;
+  const isOpen = value !== undefined && value.why === undefined;
+  const create = () => asked.value = { kind: "form" };
+  const createTeam = () => asked.value = { kind: "team" };
+  const actions = isOpen && html`
+    <${Button} onClick=${createTeam}>New team<//>
+    ${value.keys.length > 0 && html`<${Button} kind="primary" icon="plus" onClick=${create}>New key<//>`}
+  `;
+  const more = async () => {
+    // The reader may come to the end again before the next keys are there.
+    if (isAsking) return;
+    isAsking = true;
+    pages.value++;
+    await attempt(refresh);
+    isAsking = false;
+  };
+  return html`
+    <${Page} title="Keys and teams" actions=${actions}>
+      ${made.value && html`<${Secret} made=${made.value} onDone=${() => made.value = undefined} />`}
+      ${value && html`
+        ${(value.keys.length === 0 || value.why !== undefined) && html`
+          <${Card}>
+            <${Absent} why=${value.why} isNone=${value.keys.length === 0} onCreate=${create} />
+            <//>
+        `}
+        ${value.keys.length > 0 && html`
+          <${ListTable}
+            choice=${choice}
+            label="Keys"
+            placeholder="Name, team, lane, model"
+            caption=${() => captionOf(value)}
+            items=${value.keys}
+            keyOf=${(/** @type {Key} */ { name }) => name}
+            onEnd=${value.next === undefined ? undefined : more}
+          />
+        `}
+        ${value.next !== undefined && html`
+          <p>
+            <${Button} onClick=${more}>Show more<//></p>
+        `}
+        <${Teams} ...${value} />
+        ${asked.value?.kind === "team" && html`
+          <${TeamForm} teams=${value.teams} onClose=${() => asked.value = undefined} />
+        `}
+        ${asked.value?.kind === "form" && html`<${Form} known=${value} own=${asked.value.key} />`}
+        ${asked.value?.kind === "revoke" && html`<${Revoke} name=${asked.value.key.name} ...${ways} />`}
+        ${asked.value?.kind === "rotate" && html`<${Rotate} name=${asked.value.key.name} ...${ways} />`}
+      `}
+    <//>
+  `;
 }
 
 /**
- * The only time that it is shown.
- * @param {string} name
- * @param {string} key
+ * Says that there is no key yet, or why none can be made here, with the button that changes it.
+ * @param {{ why?: string, isNone: boolean, onCreate(): void }} props
  */
-function secretOf(name, key) {
-  const field = h("input", { readonly: true, value: key, size: 60, autocomplete: "off", spellcheck: "false" });
-  const copy = h("button", { type: "button" }, "Copy");
-  copy.addEventListener("click", async () => {
-    field.select();
-    await navigator.clipboard?.writeText(key).then(() => copy.textContent = "Copied", () => {});
-  });
-  const done = h("button", { type: "button" }, "Done");
-  const box = h(
-    "div",
-    { class: "bar secret" },
-    h("label", {}, `Key "${name}": copy it now, it will not be shown again`, field),
-    copy,
-    h("a", { class: "button", href: "#setup?client" }, "Connect a client"),
-    done,
-  );
-  done.addEventListener("click", () => box.remove());
-  return [box];
+function Absent({ why, isNone, onCreate }) {
+  if (why === undefined) {
+    const create = html`<${Button} kind="primary" icon="plus" onClick=${onCreate}>New key<//>`;
+    return html`
+      <${EmptyState} icon="key-round" title="No key yet" action=${create}>
+        There is no key yet. Each key can have its own models, limits and budget.
+      <//>
+    `;
+  }
+  const words = isNone
+    ? "There are no keys: only this machine may call the gateway. With keys, a team can use it, and each key has its own models, limits and budget."
+    : "These keys are in the configuration. Keys that you create here can be limited and revoked at any time.";
+  const title = isNone ? "No key yet" : "No key can be created here yet";
+  // The button's dialog says what is to be written by hand.
+  const isOff = why.includes('"storedKeys"');
+  const action = isOff && html`<${TurnOn} ...${STORED_KEYS} />`;
+  return html`
+    <${EmptyState} icon="key-round" title=${title} action=${action}>${words}<//>
+    ${!isOff && html`<p class="quiet">${why}</p>`}
+  `;
 }
 
-/**
- * @param {HTMLDialogElement} dialog
- * @param {string} name
- * @param {() => void} onYes
- */
-function confirm(dialog, name, onYes) {
-  const yes = h("button", { value: "yes" }, "Revoke");
-  yes.addEventListener("click", onYes);
-  dialog.replaceChildren(
-    h("h2", {}, `Revoke key "${name}"?`),
-    h("p", {}, "Requests with it are refused within a second. This cannot be undone."),
-    h("form", { method: "dialog", class: "bar" }, yes, h("button", { value: "no", autofocus: true }, "Cancel")),
-  );
-  dialog.showModal();
+/** @param {Answer} answer */
+function captionOf({ keys, usageDays }) {
+  const since = usageDays ? `; requests, tokens and dollars in the last ${usageDays} days` : "";
+  return `${count(keys.length)} ${keys.length === 1 ? "key" : "keys"}${since}`;
 }
 
-/**
- * Replaces the rows. The focus stays on the button that has it.
- * @param {HTMLElement} body
- * @param {readonly HTMLElement[]} rows
- */
-function redraw(body, rows) {
-  const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.id : undefined;
-  body.replaceChildren(...rows);
-  if (focused === undefined) return;
-  for (const button of body.querySelectorAll("button")) if (button.dataset.id === focused) button.focus();
+/** @param {{ own: Key }} props */
+function Actions({ own }) {
+  if (!own.isStored || answer.value?.why !== undefined) {
+    return html`<a class="roomy" href="#configuration">in the configuration</a>`;
+  }
+  const open = (/** @type {Asked} */ one) => () => asked.value = one;
+  return html`
+    <span class="row-actions">
+      <${Button} aria-label=${`Edit key "${own.name}"`} onClick=${open({ kind: "form", key: own })}>Edit<//>
+      <${Button} aria-label=${`Rotate key "${own.name}"`} onClick=${open({ kind: "rotate", key: own })}>Rotate<//>
+      <${Button} aria-label=${`Revoke key "${own.name}"`} onClick=${open({ kind: "revoke", key: own })}>Revoke<//>
+    </span>
+  `;
 }
 
-/**
- * @param {Key} key
- * @param {Answer} answer
- * @param {{ limit(key: Key): void, revoke(key: Key): void }} actions
- */
-function rowOf(key, { budgets, why }, { limit, revoke }) {
-  const { name, expires, team, used, quota = {}, operator, isStored } = key;
-  const isOver = expires !== undefined && Date.parse(expires) <= Date.now();
-  const left = budgets.find(({ budget }) => budget === `key:${name}`);
-  const limits = [
-    ...Object.entries(quota).map(([limit, value]) => `${LIMIT_WORDS[limit] ?? limit} ${count(value)}`),
-    ...operator ? ["operator"] : [],
-  ];
-  /** @type {(word: string, act: (key: Key) => void) => HTMLElement} */
-  const button = (word, act) =>
-    h("button", {
-      type: "button",
-      "data-id": `${word} ${name}`,
-      "aria-label": `${word} key "${name}"`,
-      click: () => act(key),
-    }, word);
-  const actions = isStored && why === undefined
-    ? [button("Edit", limit), button("Revoke", revoke)]
-    : ["in the configuration"];
-  return h(
-    "tr",
-    { class: isOver ? "bad" : undefined },
-    h("th", { scope: "row", class: "text" }, name),
-    h("td", { class: "text" }, mayUse(key)),
-    h("td", { class: "text" }, limits.join(", ")),
-    h("td", { class: "text" }, team ?? ""),
-    h("td", { class: "status" }, expires === undefined ? "" : `${isOver ? "expired " : ""}${expires.slice(0, 10)}`),
-    h("td", { class: "number" }, used ? count(used.requests) : ""),
-    h("td", { class: "number" }, used ? count(used.tokens) : ""),
-    h("td", { class: "number" }, used?.dollars ?? ""),
-    h("td", {}, leftOf(left)),
-    h("td", {}, ...actions),
-  );
+/** @param {{ known: Answer, own?: Key }} props */
+function Form({ known, own }) {
+  const close = () => asked.value = undefined;
+  const submit = async (/** @type {Key} */ facts) => {
+    if (own) {
+      await order("keys/limit", facts);
+      toast(`Key "${facts.name}" was updated.`);
+    } else {
+      made.value = await order("keys/create", facts);
+    }
+    close();
+    // It is done, whether or not the list can be read.
+    await attempt(refresh);
+  };
+  return html`
+    <${Dialog} title=${own ? `Edit key "${own.name}"` : "New key"} kind="roomy" onClose=${close}>
+      <${KeyForm} known=${known} own=${own} onSubmit=${submit} onCancel=${close} />
+      <//>
+  `;
 }
 
 /** @type {Record<string, string>} */
@@ -254,9 +270,26 @@ const LIMIT_WORDS = {
 };
 
 /** @param {Key} key */
+function Limits({ quota = {}, operator }) {
+  const limits = Object.entries(quota).map(([limit, value]) => `${LIMIT_WORDS[limit] ?? limit} ${count(value)}`);
+  return html`${limits.join(", ")} ${operator && html`<${Badge} tone="accent">operator<//>`}`;
+}
+
+/** @param {Key} key */
+function Expiry({ expires }) {
+  if (expires === undefined) return "";
+  const isOver = Date.parse(expires) <= Date.now();
+  return isOver ? html`<${Badge} tone="bad">expired ${ago(expires)}<//>` : ago(expires);
+}
+
+/** @param {Key} key */
 function mayUse({ lanes, models }) {
   if (!lanes && !models) return "everything";
-  return [lanes ? `lanes ${lanes.join(", ")}` : "", models ? `models ${models.join(", ")}` : ""].filter(Boolean).join(
-    "; ",
-  );
+  const parts = [lanes ? `lanes ${lanes.join(", ")}` : "", models ? `models ${models.join(", ")}` : ""];
+  return parts.filter(Boolean).join("; ");
+}
+
+/** @param {string} name */
+function leftOf(name) {
+  return answer.value?.budgets.find(({ budget }) => budget === name);
 }

@@ -64,13 +64,16 @@ export function otherClients(setup, target) {
  * @param {Setup} setup
  * @param {{ lane?: string | undefined, model: string }} target
  */
-function settingsFor(client, { command, canAct }, { lane = "oss", model }) {
+function settingsFor(client, { command, canAct, needsKey }, { lane = "oss", model }) {
   // Without a launcher, clients on this machine are connected by the same command.
   const isFar = canAct && isLoopback();
   const url = isFar ? here().replace(/\/\/(\[[^\]]*\]|[^:/]*)/, `//${UNKNOWN}`) : here();
   const options = `--url ${url} --lane ${lane}${model === "" ? "" : ` --model '${model}'`}`;
   const values = { "Base URL": `${url}/${lane}/v1`, "Base URL without /v1": `${url}/${lane}`, Model: model };
   const rows = Object.entries(values).filter(([, value]) => value !== "");
+  const key = needsKey
+    ? [h("dt", {}, "API key"), h("dd", {}, "A ", h("a", { href: "#keys" }, "key"), " of this gateway")]
+    : [];
   return [
     h("p", {}, isLoopback() && !canAct ? "With Laneway on this machine:" : "With Laneway on that machine:"),
     copied(`${command} connect ${client || "<client>"} ${options}`, "The command that connects it"),
@@ -95,6 +98,6 @@ function settingsFor(client, { command, canAct }, { lane = "oss", model }) {
       ),
     ],
     h("p", {}, "Or enter these settings in the client:"),
-    h("dl", {}, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))])),
+    h("dl", {}, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("code", {}, value))]), ...key),
   ];
 }

@@ -22,7 +22,7 @@ const MOST_TURNS = 120;
  * @param {HTMLElement} place
  * @param {Setup} setup
  * @param {Answers} answers
- * @param {{ onWritten(): void, bar?: HTMLElement }} options `bar`: has buttons already, and gets the one that writes
+ * @param {{ onWritten(written?: Extract<Written, { ok: true }>): void, bar?: HTMLElement }} options `bar`: has buttons already, and gets the one that writes
  */
 export async function review(place, setup, answers, { onWritten, bar }) {
   const again = () => review(place, setup, answers, { onWritten, bar });
@@ -42,7 +42,7 @@ export async function review(place, setup, answers, { onWritten, bar }) {
     return onWritten();
   }
   const problem = h("div", { role: "alert" });
-  const write = h("button", { type: "button", class: "main" }, wordsFor(files));
+  const write = h("button", { type: "button", class: "button primary" }, wordsFor(files));
   write.addEventListener("click", async () => {
     problem.replaceChildren();
     write.disabled = true;
@@ -56,7 +56,7 @@ export async function review(place, setup, answers, { onWritten, bar }) {
           await awaitGateway(setup);
         }
         place.replaceChildren(...outcomeOf(written, files, setup));
-        return onWritten();
+        return onWritten(written);
       }
       problem.replaceChildren(...refused(written, files, again));
     } catch (error) {
@@ -125,7 +125,7 @@ function wordsFor(files) {
  * @param {readonly PlannedFile[]} files
  * @param {Setup} setup
  */
-function outcomeOf({ outcome, command, reason }, files, setup) {
+function outcomeOf({ outcome, command, reason, stamp }, files, setup) {
   const words = {
     applied: "Written. The gateway uses it now.",
     restarted: "Written. The gateway has restarted and uses it now.",
@@ -135,7 +135,8 @@ function outcomeOf({ outcome, command, reason }, files, setup) {
     h("p", { role: "status", class: "done" }, words),
     ...outcome === "by-hand" ? [copied(command ?? setup.command, "The command that starts the gateway")] : [],
     ...reason === undefined ? [] : [h("p", { class: "quiet" }, reason)],
-    h(
+    // The page itself takes it back.
+    ...stamp !== undefined ? [] : [h(
       "details",
       {},
       h("summary", {}, "How to undo it"),
@@ -163,7 +164,7 @@ function outcomeOf({ outcome, command, reason }, files, setup) {
           )
       ),
       h("p", {}, "Then restart the gateway: stop it with Ctrl+C in its terminal, and start it again."),
-    ),
+    )],
   ];
 }
 

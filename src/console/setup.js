@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The guide: from nothing to a client that works. Each of its steps is a page of its own, and can be left and repeated. */
-import { h, queryInAddress, update } from "./dom.js";
+import { h, queryInAddress } from "./dom.js";
 import { draft, openWith, reached, readSetup, workingModels } from "./setup_api.js";
 import { clientStep } from "./setup_clients.js";
 import { codeForm } from "./setup_code.js";
@@ -67,46 +67,68 @@ export const setup = {
     // The code opens one tab: nobody should find it in the address later.
     if (code !== undefined) history.replaceState(null, "", "#setup");
     const key = Object.hasOwn(STEPS, asked) ? asked : "upstream";
-    const step = /** @type {Step} */ (STEPS[key]);
-    const intro = h("p", { class: "intro", hidden: true });
-    const title = h("h1", {}, step.title);
-    const hint = h("p", { class: "quiet" }, step.hint);
-    const place = h("div", { class: "guide" });
-    const steps = h("nav", { "aria-label": "Steps of the setup" }, stepsAt(key, new Set()));
-    main.append(intro, steps, title, hint, place);
-    /** @type {Setup} */
-    let last;
-    /** @type {string | undefined} */
-    let finished;
-    const draw = () => {
-      update(steps, [stepsAt(key, doneSteps(last))]);
-      title.textContent = finished ?? (last.isFresh && step.question || step.title);
-      hint.hidden = finished !== undefined;
-    };
-    const onDone = (/** @type {string | undefined} */ words) => {
-      finished ??= words;
-      draw();
-      // The new files may have changed more facts than this page knows.
-      void readSetup().then((now) => (last = now, draw()), () => {});
-    };
-    /** @type {ReturnType<Step["open"]> | undefined} */
-    let opened;
-    return {
-      get everyMs() {
-        return opened?.everyMs ?? EVERY_MS;
-      },
-      async refresh() {
-        /** @type {Setup} */
-        const now = last = await readSetup();
-        intro.hidden = !now.isFresh;
-        draw();
-        if (now.isFresh && intro.childElementCount === 0) intro.append(...introOf());
-        if (!opened) opened = await begin(place, step, now, { code, onDone });
-        await opened.refresh?.(now);
-      },
-    };
+    return openStep(main, /** @type {Step} */ (STEPS[key]), stepsAt(key), code);
   },
 };
+
+/** The step that connects clients, as the page that lists them. */
+export const clientTools = {
+  /** @param {HTMLElement} main */
+  open: (main) =>
+    openStep(main, {
+      .../** @type {Step} */ (STEPS.client),
+      title: "Clients",
+      hint: "The programs that use this gateway, and the way to connect more.",
+    }),
+};
+
+/**
+ * @param {HTMLElement} main
+ * @param {Step} step
+ * @param {ReturnType<typeof stepsAt>} [steps] the way to the others
+ * @param {string} [code] from the address
+ */
+function openStep(main, step, steps, code) {
+  const intro = h("p", { class: "intro", hidden: true });
+  const title = h("h1", {}, step.title);
+  const hint = h("p", { class: "quiet" }, step.hint);
+  const place = h("div", { class: "guide" });
+  const head = h("header", { class: "page-head" }, h("div", {}, title, hint));
+  main.append(h("div", { class: "page" }, ...steps ? [steps.element] : [], head, intro, place));
+  /** @type {Setup} */
+  let last;
+  /** @type {string | undefined} */
+  let finished;
+  const isGuide = () => last.isFresh && steps !== undefined;
+  const draw = () => {
+    steps?.mark(doneSteps(last));
+    title.textContent = finished ?? (isGuide() && step.question || step.title);
+    hint.hidden = finished !== undefined;
+  };
+  const onDone = (/** @type {string | undefined} */ words) => {
+    finished ??= words;
+    draw();
+    // What was written may have changed more than this page knows.
+    void readSetup().then((now) => (last = now, draw()), () => {});
+  };
+  /** @type {ReturnType<Step["open"]> | undefined} */
+  let opened;
+  return {
+    get everyMs() {
+      return opened?.everyMs ?? EVERY_MS;
+    },
+    async refresh() {
+      /** @type {Setup} */
+      const now = last = await readSetup();
+      const isWelcome = isGuide() && step === STEPS.upstream;
+      intro.hidden = !isWelcome;
+      draw();
+      if (isWelcome && intro.childElementCount === 0) intro.append(...introOf());
+      if (!opened) opened = await begin(place, step, now, { code, onDone });
+      await opened.refresh?.(now);
+    },
+  };
+}
 
 function introOf() {
   return [
@@ -134,26 +156,29 @@ function doneSteps(setup) {
 }
 
 /**
+ * The way to all steps. `mark`: shows which are done.
  * @param {string} current
- * @param {ReadonlySet<string>} done
  */
-function stepsAt(current, done) {
-  return h(
-    "ol",
-    { class: "steps" },
-    ...Object.entries(STEPS).map(([key, { name }]) => {
-      const attributes = {
-        href: `#setup?${key}`,
-        class: done.has(key) ? "past" : undefined,
-        "aria-current": key === current ? "step" : undefined,
-      };
-      return h(
-        "li",
-        {},
-        h("a", attributes, name, done.has(key) ? h("span", { class: "spoken" }, "(done)") : undefined),
-      );
-    }),
-  );
+function stepsAt(current) {
+  const links = Object.entries(STEPS).map(([key, { name }]) => {
+    const done = h("span", { class: "visually-hidden", hidden: true }, "(done)");
+    const attributes = { href: `#setup?${key}`, "aria-current": key === current ? "step" : undefined };
+    return { key, done, link: h("a", attributes, name, done) };
+  });
+  return {
+    element: h(
+      "nav",
+      { "aria-label": "Steps of the setup" },
+      h("ol", { class: "steps" }, ...links.map(({ link }) => h("li", {}, link))),
+    ),
+    /** @param {ReadonlySet<string>} steps */
+    mark(steps) {
+      for (const { key, done, link } of links) {
+        done.hidden = !steps.has(key);
+        link.classList.toggle("past", steps.has(key));
+      }
+    },
+  };
 }
 
 /**

@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The actions of the guide, and the choices until now. Secrets stay in the memory of this page. */
 import { ask, LoginNeeded, messageIn, send } from "./dom.js";
-import { textsIn } from "./wires.js";
+import { textsIn } from "./streams.js";
 
 /**
  * @typedef {import("../programs/init/answers.ts").Source} Source
@@ -14,7 +14,8 @@ import { textsIn } from "./wires.js";
  * @typedef {import("../programs/init/answers.ts").Answers} Answers
  *
  * @typedef {{ id: string, title: string, keysAt?: string, needsBaseUrl?: boolean, form?: string }} Provider
- * @typedef {{ lane: string, name: string, task: string, works: boolean, isBuiltIn: boolean, reason?: string }} Model
+ * @typedef {{ lane: string, name: string, task: string, works: boolean, isBuiltIn: boolean, reason?: string,
+ *   targets: readonly { upstream: string, model: string, price?: import("../canonical/price.ts").Price }[] }} Model
  *
  * @typedef {{ isFresh: boolean, file: string, canAct: boolean, why?: string, needsCode: boolean, isOpen: boolean, needsKey?: boolean,
  *   command: string,
@@ -22,7 +23,7 @@ import { textsIn } from "./wires.js";
  *   providers: Provider[], hub?: { title: string, keysAt?: string } }} Setup
  *
  * @typedef {{ source: Source, title: string, upstream: string, models: string[], remark?: string }} Added
- * @typedef {{ ok: true, files: string[], outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
+ * @typedef {{ ok: true, files: string[], stamp?: string, outcome: "applied" | "restarted" | "by-hand", command?: string, reason?: string }
  *   | { ok: false, reason: string, isOutdated?: true }} Written
  */
 
@@ -94,7 +95,7 @@ function ownHeader() {
 
 /** @param {string} code */
 export async function openWith(code) {
-  const { token } = await (await post("open", { code })).json();
+  const { token } = await (await post("setup/open", { code })).json();
   sessionStorage.setItem(TOKEN, token);
 }
 
@@ -103,7 +104,7 @@ export async function openWith(code) {
  * @param {unknown} body
  */
 export async function act(path, body) {
-  return await (await post(path, body)).json();
+  return await (await post(`setup/${path}`, body)).json();
 }
 
 /**
@@ -111,7 +112,18 @@ export async function act(path, body) {
  * @param {{ client: string, model?: string, lane?: string, key?: string, undo?: boolean, print?: boolean }} body
  */
 export async function* connecting(body) {
-  const response = await post("connect", body);
+  yield* lines("setup/connect", body);
+}
+
+/**
+ * The lines of JSON of an answer, as they come.
+ * @param {string} path below `api/`
+ * @param {unknown} body
+ * @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* lines(path, body, signal) {
+  const response = await post(path, body, signal);
   let rest = "";
   for await (const piece of textsIn(response.body)) {
     const lines = (rest + piece).split("\n");
@@ -124,10 +136,12 @@ export async function* connecting(body) {
 /**
  * @param {string} path
  * @param {unknown} body
+ * @param {AbortSignal} [signal]
  */
-async function post(path, body) {
-  const response = await send(`api/setup/${path}`, {
+async function post(path, body, signal) {
+  const response = await send(`api/${path}`, {
     method: "POST",
+    signal,
     headers: {
       accept: "application/json",
       "content-type": "application/json",

@@ -43,7 +43,7 @@ export function clientStep(place, setup, onDone) {
     h("a", { href: "#setup?upstream" }, "Add an upstream first"),
     ".",
   );
-  const next = h("a", { class: "button main", href: "#setup?first" }, "Send your first request");
+  const next = h("a", { class: "button primary", href: "#setup?first" }, "Send your first request");
   place.append(
     working.length > 0 ? h("label", { class: "field" }, "Model that the client starts with", model) : none,
     setup.canAct && setup.needsKey && working.length > 0
@@ -107,9 +107,8 @@ async function look(found, target, hooks) {
         : h(
           "p",
           {},
-          "No client that Laneway knows is installed here. Install one and ",
-          h("button", { type: "button", click: () => look(found, target, hooks) }, "look again"),
-          ", or copy the settings below.",
+          "No client that Laneway knows is installed here. Install one and look again, or copy the settings below. ",
+          h("button", { type: "button", click: () => look(found, target, hooks) }, "Look again"),
         ),
     );
   } catch (error) {
@@ -127,7 +126,7 @@ async function look(found, target, hooks) {
  * @param {() => void} onConnected
  */
 function cardOf({ id, title, isConnected }, target, onConnected) {
-  const state = h("span", { class: isConnected ? "tag good" : "tag" }, isConnected ? "connected" : "installed");
+  const state = h("span", { class: "badge" });
   const shown = h("div");
   const steps = h("ol", { class: "progress" });
   const report = h("div", { role: "status" }, steps);
@@ -138,10 +137,10 @@ function cardOf({ id, title, isConnected }, target, onConnected) {
   /** @param {boolean} now */
   const draw = (now) => {
     state.textContent = now ? "connected" : "installed";
-    state.className = now ? "tag good" : "tag";
+    state.dataset.tone = now ? "good" : "plain";
     undo.hidden = !now;
     connect.textContent = now ? "Connect again" : "Connect";
-    connect.className = now ? "" : "main";
+    connect.className = now ? "button" : "button primary";
     connect.setAttribute("aria-label", `${connect.textContent}: ${title}`);
   };
   /** @param {{ undo?: boolean, print?: boolean }} how */
@@ -175,7 +174,11 @@ function cardOf({ id, title, isConnected }, target, onConnected) {
   /** @type {(words: string, how: { undo?: boolean, print?: boolean }, isMain?: boolean) => HTMLButtonElement} */
   const button = (words, how, isMain) => {
     const label = `${words}: ${title}`;
-    const one = h("button", { type: "button", "aria-label": label, class: isMain ? "main" : undefined }, words);
+    const one = h(
+      "button",
+      { type: "button", "aria-label": label, class: isMain ? "button primary" : undefined },
+      words,
+    );
     one.addEventListener("click", () => run(how));
     buttons.push(one);
     return one;

@@ -19,7 +19,7 @@ export function codeForm(onOpen, reason = "") {
     "aria-describedby": "code-help",
   });
   const problem = h("p", { class: "error", role: "alert" }, reason);
-  const button = h("button", { type: "submit", class: "main" }, "Continue");
+  const button = h("button", { type: "submit", class: "button primary" }, "Continue");
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     problem.textContent = "";
@@ -43,7 +43,7 @@ export function codeForm(onOpen, reason = "") {
       "These pages write files and start programs on this machine, so they open only for the person who started the " +
         "gateway. The code is in the terminal where it runs, in a line such as:",
     ),
-    h("pre", { class: "code" }, "Laneway: set up at /console with the one-time code ABCD-1234"),
+    h("pre", { class: "code" }, "Laneway: set up with the one-time code ABCD-1234 …"),
     h("div", { class: "bar" }, h("label", {}, "One-time code", input), button),
     problem,
     h(
@@ -53,6 +53,9 @@ export function codeForm(onOpen, reason = "") {
     ),
   );
 }
+
+/** The form that is shown. Actions that run at once wait for one code. */
+let shown = /** @type {{ form: HTMLElement, given: Promise<void> } | undefined} */ (undefined);
 
 /**
  * Runs an action. If the gateway wants a new code, the page asks for one and runs it again.
@@ -66,12 +69,14 @@ export async function withCode(place, action) {
     return await action();
   } catch (error) {
     if (!(error instanceof CodeNeeded)) throw error;
-    const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
-    const form = codeForm(resolve, error.message);
-    place.prepend(form);
-    form.querySelector("input")?.focus();
-    await promise;
-    form.remove();
+    if (!shown?.form.isConnected) {
+      const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+      const form = codeForm(resolve, error.message);
+      place.prepend(form);
+      form.querySelector("input")?.focus();
+      shown = { form, given: promise.then(() => form.remove()) };
+    }
+    await shown.given;
     return await withCode(place, action);
   }
 }

@@ -16,11 +16,16 @@ import { commandsOf, fileOf } from "./by_hand.js";
  */
 export function filesStep(place, setup, onDone) {
   const back = h("a", { class: "button", href: "#setup?models" }, "Back");
-  const next = h("a", { class: "button main", href: "#setup?client" }, "Connect a client");
+  const next = h("a", { class: "button primary", href: "#setup?client" }, "Connect a client");
   if (draft.sources.length === 0 && draft.models.length === 0) {
     place.append(
       h("p", {}, "Nothing is waiting to be written."),
-      h("div", { class: "bar next" }, h("a", { class: "button main", href: "#setup?upstream" }, "Add upstream"), next),
+      h(
+        "div",
+        { class: "bar next" },
+        h("a", { class: "button primary", href: "#setup?upstream" }, "Add upstream"),
+        next,
+      ),
     );
     return {};
   }

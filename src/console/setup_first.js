@@ -4,6 +4,7 @@
 import { ask, h } from "./dom.js";
 import { Entries } from "./entries.js";
 import { factsOf } from "./facts.js";
+import { hasSession } from "./frame/sidebar.js";
 import { copied } from "./file_view.js";
 import { RECORDING } from "./switches.js";
 import { reached, workingModels } from "./setup_api.js";
@@ -111,7 +112,7 @@ function arrived(entry, isRecorded) {
       "div",
       { class: "bar" },
       isRecorded
-        ? h("a", { class: "button main", href: `#inspect?${encodeURIComponent(entry.id)}` }, "Inspect it")
+        ? h("a", { class: "button primary", href: `#inspect?${encodeURIComponent(entry.id)}` }, "Inspect it")
         : turnOn({ ...RECORDING, words: "Record requests, to look into them" }),
     ),
   );
@@ -138,7 +139,7 @@ function curlOf(model) {
   const { lane, name } = model ?? { lane: "oss", name: "sandbox" };
   const body = JSON.stringify({ model: name, messages: [{ role: "user", content: "What is a lane?" }] });
   // A gateway that somebody logs in to has keys.
-  const key = document.getElementById("logout")?.hidden === false ? ` -H "authorization: Bearer $LANEWAY_KEY"` : "";
+  const key = hasSession.value ? ` -H "authorization: Bearer $LANEWAY_KEY"` : "";
   return `curl ${here()}/${lane}/v1/chat/completions${key} -H 'content-type: application/json' -d '${
     body.replaceAll("'", `'\\''`)
   }'`;

@@ -234,6 +234,6 @@ function typed(upstreams, add) {
 function nextOf() {
   const back = h("a", { class: "button", href: "#setup?upstream" }, "Back");
   return draft.models.length > 0
-    ? [h("a", { class: "button main", href: "#setup?files" }, "Review the files"), back]
+    ? [h("a", { class: "button primary", href: "#setup?files" }, "Review the files"), back]
     : [back];
 }

@@ -213,7 +213,7 @@ function addedOf(redraw) {
 
 /** @param {Setup} setup */
 function nextOf({ models }) {
-  if (draft.sources.length > 0) return h("a", { class: "button main", href: "#setup?models" }, "Choose models");
+  if (draft.sources.length > 0) return h("a", { class: "button primary", href: "#setup?models" }, "Choose models");
   const hasModel = models.some(({ works }) => works);
   return hasModel
     ? h("a", { class: "button", href: "#setup?client" }, "Skip: connect a client to the models that work now")

@@ -23,7 +23,7 @@ const secretInput = () => h("input", { type: "password", autocomplete: "off", sp
  * @param {...(Node | string | undefined)} fields
  */
 function sending(words, send, ...fields) {
-  const button = h("button", { type: "submit", class: "main" }, words);
+  const button = h("button", { type: "submit", class: "button primary" }, words);
   const form = h("form", {
     class: "card",
     submit: async (/** @type {Event} */ event) => {
@@ -214,7 +214,7 @@ function foundOf(servers, add) {
       { class: "cards" },
       ...servers.map(({ title, baseUrl, models, needsSecret }) => {
         if (needsSecret) return lockedServer(title, baseUrl);
-        const button = h("button", { type: "button", class: "main" });
+        const button = h("button", { type: "button", class: "button primary" });
         /** @param {string} words */
         const say = (words) => {
           button.textContent = words;

@@ -13,7 +13,11 @@ const SETTLE_MS = 150;
  */
 export function suggestions(editor) {
   const title = h("h2", { id: "suggestions" }, "Suggestions");
-  const about = h("p", { class: "quiet", role: "status" });
+  const about = h(
+    "p",
+    { class: "quiet", role: "status" },
+    "Click into the file: the settings and values that fit there will be listed here.",
+  );
   const list = h("ul", { class: "suggestions", "aria-labelledby": "suggestions" });
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;

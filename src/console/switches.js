@@ -2,7 +2,6 @@
 /// <reference lib="dom" />
 /** The settings that pages turn on, in words. */
 import { h } from "./dom.js";
-import { copied } from "./file_view.js";
 
 export const RECORDING = {
   words: "Record requests",
@@ -26,7 +25,7 @@ export const EDITING = {
   settings: { console: { edit: true } },
 };
 
-/** @type {import("./turn_on.js").Switch} */
+/** @type {import("./show_change.js").Switch} */
 export const STORED_KEYS = {
   words: "Create keys here",
   title: "Keys that are made here",
@@ -34,12 +33,11 @@ export const STORED_KEYS = {
     "The gateway keeps them in its store. From then on every client needs a key, and so does this console. Connect your clients again afterwards.",
   settings: { storedKeys: true },
   isMain: true,
-  first: ({ command }) => [
-    h(
-      "p",
-      {},
-      "First create a key for yourself, in the folder where the gateway is started. You log in here with what it prints:",
-    ),
-    copied(`${command} keys create me --operator`, "The command that creates your key"),
-  ],
+  async first({ command }) {
+    const { copied } = await import("./file_view.js");
+    const words =
+      "First create a key for yourself, in the folder where the gateway is started. You log in here with what " +
+      "it prints:";
+    return [h("p", {}, words), copied(`${command} keys create me --operator`, "The command that creates your key")];
+  },
 };

@@ -1,77 +1,100 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The teams of keys: what each may spend together, and a form for a new one. */
-import { count, h } from "./dom.js";
-import { budgetFields } from "./key_form.js";
+import { html, useState } from "./ui.js";
+import { Dialog } from "./design/overlays.js";
+import { Badge, Button, Card } from "./design/parts.js";
+import { DataTable } from "./design/table.js";
+import { count } from "./dom.js";
+import { BudgetFields, budgetIn, Input } from "./key_form.js";
 import { showChange } from "./turn_on.js";
+import { inDollars } from "./words.js";
 
 /** @typedef {import("./keys.js").Answer} Answer */
+/** @typedef {import("./keys.js").Left} Left */
+/** @typedef {{ team: string, keys: number, requests: number, tokens: number, dollars: number, left?: Left }} Team */
 
-/**
- * Tells how much is left of a budget, such as "$4.20 of $5 left (day 2026-11-29)".
- * @param {Answer["budgets"][number] | undefined} found
- */
-export function leftOf(found) {
-  return found ? `$${found.left} of $${found.dollars} left (${found.period})` : "";
+/** @type {Record<string, string>} */
+const PERIODS = { day: "today", week: "this week", month: "this month", total: "in all" };
+
+/** Tells how much is left of a budget, such as "$4.20 of $5.00 left today". @param {Partial<Left>} props */
+export function LeftOf({ left, dollars, period = "" }) {
+  if (left === undefined) return undefined;
+  const [kind = ""] = period.split(" ");
+  const words = `${inDollars(left)} of ${inDollars(dollars)} left ${PERIODS[kind] ?? kind}`;
+  const hint = `$${left} of $${dollars} (${period})`;
+  return Number(left) > 0
+    ? html`<span title=${hint}>${words}</span>`
+    : html`<span title=${hint}><${Badge} tone="bad">used up ${PERIODS[kind] ?? kind}<//></span>`;
 }
 
-/**
- * @param {Answer} answer
- * @returns {HTMLElement[]}
- */
-export function teamsOf({ teams, keys, budgets, usageDays }) {
-  if (teams.length === 0) return [];
-  const rows = teams.map((team) => {
+/** @param {Answer} answer */
+export function Teams({ teams, keys, budgets, usageDays }) {
+  if (teams.length === 0) return undefined;
+  const items = teams.map((team) => {
     const own = keys.filter((key) => key.team === team);
-    /** @param {"requests" | "tokens"} what */
-    const sum = (what) => usageDays ? count(own.reduce((all, { used }) => all + (used?.[what] ?? 0), 0)) : "";
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row", class: "text" }, team),
-      ...[count(own.length), sum("requests"), sum("tokens")].map((text) => h("td", { class: "number" }, text)),
-      h("td", {}, leftOf(budgets.find(({ budget }) => budget === `team:${team}`))),
-    );
+    const sum = (/** @type {"requests" | "tokens" | "dollars"} */ what) =>
+      own.reduce((all, { used }) => all + Number(used?.[what] ?? 0), 0);
+    const left = budgets.find(({ budget }) => budget === `team:${team}`);
+    return { team, keys: own.length, requests: sum("requests"), tokens: sum("tokens"), dollars: sum("dollars"), left };
   });
-  const heads = ["Team", "Keys", "Requests", "Tokens", "Budget"].map((text, index) =>
-    h("th", { scope: "col", class: index > 0 && index < 4 ? "number" : undefined }, text)
-  );
-  return [
-    h("h2", {}, "Teams"),
-    h(
-      "div",
-      { class: "wide" },
-      h(
-        "table",
-        {},
-        h("caption", {}, "Totals of the keys above"),
-        h("thead", {}, h("tr", {}, ...heads)),
-        h("tbody", {}, ...rows),
-      ),
-    ),
+  /** @type {import("./design/table.js").Column<Team>[]} */
+  const columns = [
+    { id: "team", title: "Team", isHead: true, grows: true, sortBy: ({ team }) => team, view: ({ team }) => team },
+    { id: "keys", title: "Keys", isNumber: true, sortBy: ({ keys }) => keys, view: ({ keys }) => count(keys) },
+    {
+      id: "requests",
+      title: "Requests",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ requests }) => requests,
+      view: ({ requests }) => usageDays && count(requests),
+    },
+    {
+      id: "tokens",
+      title: "Tokens",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ tokens }) => tokens,
+      view: ({ tokens }) => usageDays && count(tokens),
+    },
+    {
+      id: "dollars",
+      title: "Cost",
+      roomy: true,
+      isNumber: true,
+      sortBy: ({ dollars }) => dollars,
+      view: ({ dollars }) => usageDays && inDollars(dollars),
+    },
+    { id: "budget", title: "Budget", view: ({ left }) => html`<${LeftOf} ...${left} />` },
   ];
+  return html`
+    <${Card} title="Teams" flush>
+      <${DataTable}
+        label="Teams"
+        caption="Totals of the keys above"
+        columns=${columns}
+        items=${items}
+        keyOf=${(/** @type {Team} */ { team }) => team}
+      />
+      <//>
+  `;
 }
 
 /**
- * Opens the form for a team. Teams are in the configuration: its change is shown before it is written.
- * @param {HTMLDialogElement} dialog
- * @param {readonly string[]} teams those that there are
+ * The form for a team. Teams are in the configuration: its change is shown before it is written.
+ * @param {{ teams: readonly string[], onClose(): void }} props `teams`: those that there are
  */
-export function teamForm(dialog, teams) {
-  const name = h("input", { required: true, maxlength: 200, autocomplete: "off" });
-  const fields = budgetFields();
-  const problem = h("p", { class: "error", role: "alert" });
-  const submit = (/** @type {Event} */ event) => {
+export function TeamForm({ teams, onClose }) {
+  const [problem, setProblem] = useState("");
+  const submit = (/** @type {any} */ event) => {
     event.preventDefault();
-    const team = name.value.trim();
-    problem.textContent = team === ""
-      ? "A team needs a name."
-      : teams.includes(team)
-      ? "There is this team already."
-      : "";
-    if (problem.textContent !== "") return;
-    dialog.close();
-    const budget = fields.value();
+    const form = new FormData(event.currentTarget);
+    const team = String(form.get("name")).trim();
+    if (team === "") return setProblem("A team needs a name.");
+    if (teams.includes(team)) return setProblem("There is this team already.");
+    const budget = budgetIn(form);
+    onClose();
     void showChange({
       words: "New team",
       title: `New team "${team}"`,
@@ -79,21 +102,17 @@ export function teamForm(dialog, teams) {
       settings: { teams: { [team]: budget === undefined ? {} : { budget } } },
     });
   };
-  dialog.replaceChildren(
-    h("h2", {}, "New team"),
-    h(
-      "form",
-      { class: "fields", submit },
-      h("label", {}, "Name", name),
-      ...fields.elements,
-      problem,
-      h(
-        "div",
-        { class: "bar" },
-        h("button", { type: "submit", class: "main" }, "Show the change"),
-        h("button", { type: "button", click: () => dialog.close() }, "Cancel"),
-      ),
-    ),
-  );
-  dialog.showModal();
+  return html`
+    <${Dialog} title="New team" onClose=${onClose}>
+      <form class="fields" onSubmit=${submit}>
+        <${Input} label="Name" name="name" required maxlength="200" />
+        <${BudgetFields} />
+        <p class="error" role="alert">${problem}</p>
+        <div class="bar">
+          <${Button} kind="primary" type="submit">Show the change<//>
+          <${Button} onClick=${onClose}>Cancel<//>
+        </div>
+      </form>
+      <//>
+  `;
 }

@@ -1,120 +1,176 @@
 // @ts-check
 /// <reference lib="dom" />
 /** How each upstream is. */
-import { go } from "./empty.js";
-import { ask, count, duration, h, LoginNeeded, order, update } from "./dom.js";
+import { html, screen, signal } from "./ui.js";
+import { known, LastChange, readKnown } from "./change.js";
+import { ListTable } from "./design/list.js";
+import { Badge, Button, ButtonLink, EmptyState, Page, Stat } from "./design/parts.js";
+import { ColumnChoice } from "./design/table.js";
+import { ask, count, queryInAddress } from "./dom.js";
+import { Actions, asked, open, UpstreamDialogs } from "./upstream_dialogs.js";
+import { UpstreamHealth } from "./upstream_health.js";
+import { ago, exactly, inTime } from "./words.js";
 
 const EVERY_MS = 2_000;
-const HEADS = ["Upstream", "Speaks", "State", "Latency", "Running", "Waiting", "Last error"];
-const REFUSED_HEADS = ["Upstream", "Model", "Relaxation", "Kind", "Holds for", "Until", ""];
+/** The file rarely changes. */
+const FILE_EVERY_MS = 15_000;
 
-/** @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part */
+/**
+ * @typedef {{ model: string, kind: string, part: string, holdsFor: string, until: string }} Part
+ * @typedef {{ name: string, driver: string, missingSecret?: string, missingFile?: string, resting: string[],
+ *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string },
+ *   refused?: Part[], isPending?: boolean }} Upstream
+ * @typedef {{ status: string, requestsRunning: number, streamsOpen: number, webSocketsOpen: number, memoryBytes: number,
+ *   upstreams: Upstream[], past?: import("./upstream_health.js").Past }} Status
+ */
 
-export const upstreams = {
-  /** @param {HTMLElement} main */
-  open(main) {
-    const figures = h("ul", { class: "figures", "aria-label": "This process" });
-    const body = h("tbody");
-    const refused = h("tbody");
-    const refusedTable = h(
-      "table",
-      { hidden: true },
-      h("caption", {}, "What models were found to refuse"),
-      headOf(REFUSED_HEADS),
-      refused,
-    );
-    const problem = h("p", { class: "error", role: "alert" });
-    main.append(
-      h("h1", {}, "Upstreams"),
-      h("div", { class: "bar" }, go("#setup?upstream", "Add upstream"), go("#setup?models", "Add model")),
-      figures,
-      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As seen by this process"), headOf(HEADS), body)),
-      problem,
-      h("div", { class: "wide" }, refusedTable),
-    );
-    /** @param {{ upstream: string, model: string }} place */
-    const forget = async (place) => {
-      problem.textContent = "";
-      try {
-        await order("upstreams/forget", place);
-        await refresh();
-      } catch (error) {
-        if (error instanceof LoginNeeded) return dispatchEvent(new HashChangeEvent("hashchange"));
-        problem.textContent = /** @type {Error} */ (error).message;
-      }
-    };
-    const refresh = async () => {
-      const status = await ask("status");
-      figures.replaceChildren(
-        ...Object.entries({
-          state: status.status,
-          "running requests": count(status.requestsRunning),
-          "open streams": count(status.streamsOpen),
-          WebSockets: count(status.webSocketsOpen),
-          "MB of memory": count(Math.round(status.memoryBytes / 1e6)),
-        }).map(([name, value]) => h("li", {}, h("b", {}, value), h("span", {}, name))),
-      );
-      body.replaceChildren(...status.upstreams.map(rowOf));
-      const rows = status.upstreams.flatMap((
-        /** @type {{ name: string, refused?: Part[] }} */ { name, refused = [] },
-      ) =>
-        // A model is forgotten as a whole, so it has one button.
-        refused.map((part, at) => refusedRow(name, part, refused[at - 1]?.model !== part.model && forget))
-      );
-      refusedTable.hidden = rows.length === 0;
-      // The focus stays on the button that has it.
-      update(refused, rows);
-    };
-    return { everyMs: EVERY_MS, refresh };
+/** @type {import("@preact/signals").Signal<Status | undefined>} */
+const status = signal(/** @type {Status | undefined} */ (undefined));
+
+export const upstreams = screen({
+  title: "Upstreams",
+  everyMs: EVERY_MS,
+  open() {
+    asked.value = undefined;
+    wanted = queryInAddress();
+    readAt = 0;
+    return { view: html`<${UpstreamsPage} />`, refresh };
   },
-};
+});
 
-/** @param {readonly string[]} heads */
-function headOf(heads) {
-  return h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text || "Actions"))));
+async function readAll() {
+  await readFile();
+  await refresh();
 }
 
-/**
- * @param {string} upstream
- * @param {Part} part
- * @param {false | ((place: { upstream: string, model: string }) => void)} forget nothing where the row above has the button
- */
-function refusedRow(upstream, { model, kind, part, holdsFor, until }, forget) {
-  const button = forget && h("button", {
-    type: "button",
-    "aria-label": `Forget all that ${model} of ${upstream} refuses`,
-    click: () => forget({ upstream, model }),
-  }, "Forget all");
-  const time = new Date(until).toLocaleString("en-GB");
-  return h("tr", {}, ...[upstream, model, part, kind, holdsFor, time, button || ""].map((cell) => h("td", {}, cell)));
+async function refresh() {
+  const isDue = Date.now() - readAt > FILE_EVERY_MS;
+  // Rows have their buttons as soon as they are shown.
+  const [now] = await Promise.all([ask("status"), isDue ? readFile() : undefined]);
+  status.value = now;
+  const name = wanted;
+  wanted = "";
+  if (Object.hasOwn(known.value?.whole.upstreams ?? {}, name)) void open({ kind: "edit", name });
 }
 
-/**
- * @param {{ name: string, driver: string, missingSecret?: string, missingFile?: string, resting: string[],
- *   latencyMs?: number, running?: number, waiting?: number, lastError?: { code: string, time: string } }} upstream
- */
-function rowOf({ name, driver, missingSecret, missingFile, resting, latencyMs, running, waiting, lastError }) {
-  const state = missingSecret !== undefined
-    ? `needs the variable ${missingSecret}`
-    : missingFile !== undefined
-    ? `needs a secret in the file ${missingFile}`
-    : resting.length > 0
-    ? `circuit open: ${resting.join(", ")}`
-    : "ready";
-  return h(
-    "tr",
-    { class: state === "ready" ? "runs" : "bad" },
-    h("td", {}, name),
-    h("td", {}, driver),
-    h(
-      "td",
-      { class: "status" },
-      state,
-      ...state.startsWith("needs") ? [" ", h("a", { href: "#setup?upstream" }, "Enter it")] : [],
-    ),
-    h("td", {}, duration(latencyMs)),
-    h("td", {}, running ?? ""),
-    h("td", {}, waiting ?? ""),
-    h("td", {}, lastError ? `${lastError.code}, ${new Date(lastError.time).toLocaleString("en-GB")}` : ""),
-  );
+/** The upstream that the address names, until its form was opened. */
+let wanted = "";
+
+/** When the file was read. */
+let readAt = 0;
+
+async function readFile() {
+  readAt = Date.now();
+  await readKnown();
+}
+
+/** @type {import("./design/table.js").Column<Upstream>[]} */
+const COLUMNS = [
+  { id: "name", title: "Upstream", isHead: true, sortBy: ({ name }) => name, view: ({ name }) => name },
+  { id: "driver", roomy: true, title: "Speaks", sortBy: ({ driver }) => driver, view: ({ driver }) => driver },
+  { id: "state", title: "State", isTall: true, sortBy: (upstream) => stateOf(upstream).words, view: State },
+  {
+    id: "latency",
+    roomy: true,
+    title: "Latency",
+    isNumber: true,
+    sortBy: ({ latencyMs }) => latencyMs,
+    view: ({ latencyMs }) => inTime(latencyMs),
+  },
+  {
+    id: "running",
+    roomy: true,
+    title: "Running",
+    isNumber: true,
+    sortBy: ({ running }) => running ?? 0,
+    view: ({ running }) => count(running ?? 0),
+  },
+  {
+    id: "waiting",
+    roomy: true,
+    title: "Waiting",
+    isNumber: true,
+    sortBy: ({ waiting }) => waiting ?? 0,
+    view: ({ waiting }) => count(waiting ?? 0),
+  },
+  {
+    id: "error",
+    title: "Last error",
+    grows: true,
+    sortBy: ({ lastError }) => lastError?.time,
+    hint: ({ lastError }) => lastError && `${lastError.code}, ${exactly(lastError.time)}`,
+    view: ({ lastError }) => lastError && html`${lastError.code} <span class="dim">${ago(lastError.time)}</span>`,
+  },
+  { id: "actions", title: "", view: Actions },
+];
+
+const choice = new ColumnChoice("upstreams", COLUMNS);
+
+/** The upstreams of the file that the gateway does not use yet. @param {Upstream[]} [served] @returns {Upstream[]} */
+function pending(served = []) {
+  const names = new Set(served.map(({ name }) => name));
+  return Object.entries(known.value?.whole.upstreams ?? {}).filter(([name]) => !names.has(name))
+    .map(([name, { driver = "" }]) => ({ name, driver: String(driver), resting: [], isPending: true }));
+}
+
+function UpstreamsPage() {
+  const { value } = status;
+  const rows = [...value?.upstreams ?? [], ...pending(value?.upstreams)];
+  const guide = html`<${ButtonLink} href="#setup?upstream">Step by step<//>`;
+  const add = known.value
+    ? html`<${Button} kind="primary" icon="plus" onClick=${() => open({ kind: "add" })}>Add upstream<//>`
+    : html`<${ButtonLink} kind="primary" icon="plus" href="#setup?upstream">Add upstream<//>`;
+  const actions = html`${known.value && guide} ${add}`;
+  return html`
+    <${Page}
+      title="Upstreams"
+      about="The services behind the models, as this process sees them."
+      actions=${value && rows.length > 0 && actions}
+    >
+      <${LastChange} onDone=${readAll} />
+      <${UpstreamDialogs} onDone=${readAll} />
+      ${value && html`
+        <ul class="stats" aria-label="This process">
+          <${Stat} name="State" value=${value.status} />
+          <${Stat} name="Running requests" value=${count(value.requestsRunning)} />
+          <${Stat} name="Open streams" value=${count(value.streamsOpen)} />
+          <${Stat} name="WebSockets" value=${count(value.webSocketsOpen)} />
+          <${Stat} name="Memory" value=${`${count(Math.round(value.memoryBytes / 1e6))} MB`} />
+        </ul>
+        <${ListTable}
+          choice=${choice}
+          label="Upstreams"
+          placeholder="Name, state, error"
+          caption=${(/** @type {readonly Upstream[]} */ shown) => `Upstreams: ${count(shown.length)}`}
+          items=${rows}
+          keyOf=${(/** @type {Upstream} */ { name }) => name}
+        >
+          <${EmptyState} icon="server" title="No upstream" action=${add}>
+            An upstream is a service or a server that runs models. The state of each will be shown here.
+          <//>
+        <//>
+      `}
+      ${value && html`<${UpstreamHealth} upstreams=${value.upstreams} past=${value.past} onForgotten=${refresh} />`}
+    <//>
+  `;
+}
+
+/** @param {Upstream} upstream */
+function stateOf({ missingSecret, missingFile, resting, isPending }) {
+  if (isPending) return { tone: "plain", words: "not used yet" };
+  if (missingSecret !== undefined) return { tone: "warn", words: `needs the variable ${missingSecret}` };
+  if (missingFile !== undefined) return { tone: "warn", words: `needs a secret in the file ${missingFile}` };
+  if (resting.length > 0) return { tone: "bad", words: `circuit open: ${resting.join(", ")}` };
+  return { tone: "good", words: "ready" };
+}
+
+/** @param {Upstream} upstream */
+function State(upstream) {
+  const { tone, words } = stateOf(upstream);
+  const isLocked = upstream.missingSecret !== undefined || upstream.missingFile !== undefined;
+  return html`<${Badge} tone=${tone}>${words}<//>${
+    isLocked && html`
+      <a href="#setup?upstream">Enter it</a>
+    `
+  }`;
 }

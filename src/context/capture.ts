@@ -1,6 +1,7 @@
 /** A capture of everything that was sent for one request: by its client, to upstreams, and back. */
 import type { Stage } from "../contract/stage.ts";
 import type { AttemptReason } from "../observe/metric_events.ts";
+import type { TurnFacts } from "../observe/conversations.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
 import type { FormField } from "../contract/context.ts";
@@ -9,6 +10,7 @@ import { runStep } from "../util/sliced_work.ts";
 import { captureBody, CapturedBytes, type Room } from "./captured_bytes.ts";
 import { maskedUrl } from "../util/urls_and_headers.ts";
 import { type HeaderList, maskedHeaders } from "./header_redaction.ts";
+import { turnFactsOf } from "./turn_facts.ts";
 import { jsonIn, leaveOut, type Redact, redactionFor } from "./redacted_capture.ts";
 
 /**
@@ -69,7 +71,9 @@ export interface CallFacts extends Pick<CapturedCall, "target" | "upstream" | "d
 /** An event between the calls. */
 export interface CapturedEvent {
   at: number;
-  what: "served" | "failed" | "hosted tool" | "hosted tool ended";
+  /** When it began, if it took a while. */
+  from?: number;
+  what: "served" | "failed" | "queued" | "hosted tool" | "hosted tool ended";
   /** `upstream/model`, or the name of the tool. */
   name: string;
   detail?: string;
@@ -93,6 +97,8 @@ export class Capture {
   answerHeaders?: Headers;
   /** The log line, once the request is over. */
   entry?: Omit<LogEntry, "cause">;
+  /** The facts about the turn, if it is one of a conversation. */
+  turn?: TurnFacts;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
   readonly #secrets: readonly (readonly string[])[];
@@ -123,9 +129,9 @@ export class Capture {
     return this.#secrets;
   }
 
-  event(what: CapturedEvent["what"], name: string, detail?: string): void {
+  event(what: CapturedEvent["what"], name: string, detail?: string, from?: number): void {
     if (this.events.length >= MOST_EVENTS || !this.#room.take(64 + name.length + (detail?.length ?? 0))) return;
-    this.events.push({ at: this.#elapsedMs(), what, name, detail });
+    this.events.push({ at: this.#elapsedMs(), ...from !== undefined && { from }, what, name, detail });
   }
 
   /** Receives the bytes of a client's body. Absent if they may not be kept as they are. */
@@ -151,6 +157,8 @@ export class Capture {
 
   /** Takes the request as a model is asked, with all that the gateway put into it. */
   asks(request: unknown): void {
+    // A later attempt has the same turn in the form for its target.
+    this.turn ??= turnFactsOf(request);
     if (this.#received !== undefined) this.#asked = request;
   }
 

@@ -1,10 +1,12 @@
 /** The parts that the console needs in addition to those of ordinary requests. */
+import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";
 import type { LoginBegun } from "../http/oidc_login.ts";
 import type { ConsoleSessions, SessionHolder } from "../state/console_sessions.ts";
 import type { Keyring } from "../state/keyring.ts";
+import type { Store } from "../state/store.ts";
 import type { SetupDesk, SetupFacts } from "./setup.ts";
 
 export interface ConsoleParts {
@@ -20,8 +22,18 @@ export interface ConsoleParts {
   /** Absent if a program passed the configuration to the gateway. */
   configuration?: ConfigurationDesk;
   setup: SetupFacts;
+  health: HealthFacts;
   /** Absent if a program passed the configuration to the gateway. */
   setupDesk?: SetupDesk;
+}
+
+/** The facts about this process for the page of its health. */
+export interface HealthFacts {
+  /** The place of the store, for people: `in memory`. */
+  place: string;
+  /** The latest loss of the store, in one sentence. */
+  loss(): string | undefined;
+  store: Store;
 }
 
 /** The configuration file, and what operators can do with it. */
@@ -36,10 +48,36 @@ export interface ConfigurationDesk {
   check(text: string, by: { isLocal: boolean }): Promise<Checked>;
   /**
    * Replaces the file with `text` and uses it, if it is valid and the file still has `version`. Changes that need a restart are
-   * written only with `atRestart`.
+   * written only with `atRestart`. `title`: what the change is, for other operators.
    */
-  apply(text: string, options: { version: string; atRestart: boolean; by: string }): Promise<Applied>;
+  apply(text: string, options: { version: string; atRestart: boolean; by: string; title?: string }): Promise<Applied>;
+  /** The text with the edits, or the reason why there is none. Without a text, that of a new file. */
+  edited(
+    text: string | undefined,
+    edits: readonly Edit[],
+  ): Promise<{ text: string } | { problems: readonly Problem[] }>;
+  /** The upstreams and lanes of a text. Without one, those of a new file. */
+  entries(text: string | undefined): Promise<ConfigurationEntries>;
+  /** Asks an upstream of the file for its models, which costs nothing. */
+  test(upstream: string): Promise<TestedUpstream>;
 }
+
+/** Puts a value at a place of the configuration, or removes what is there if there is no value. */
+export interface Edit {
+  at: readonly (string | number)[];
+  value?: JsonValue;
+}
+
+/** Sections as they are written in the file, as the built-in configuration has them if the file extends it, and as a whole. */
+export interface ConfigurationEntries {
+  own: JsonObject;
+  builtIn: JsonObject;
+  whole: JsonObject;
+}
+
+export type TestedUpstream =
+  | { ok: true; models: string[]; remark?: string }
+  | { ok: false; reason: string; cure?: string };
 
 export interface ConfigurationFile {
   /** The location of the file, for people. */
@@ -52,6 +90,8 @@ export interface ConfigurationFile {
   former?: string;
   /** Why it cannot be changed here. Absent if it can. */
   why?: string;
+  /** The last change, if it was made by this process and the file is still as it left it. */
+  last?: { title: string; by: string; time: string };
 }
 
 /** `paths`: the settings that differ from those in use. `warning`: what operators could no longer do here. */

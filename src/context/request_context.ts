@@ -48,6 +48,8 @@ export type OpenedContext = Omit<RequestContext, "protocol" | "clientWire">;
 export interface OwnRequest {
   request: Request;
   caller: Caller;
+  /** Makes another response of its answer. */
+  answered?(answer: Response): Response | Promise<Response>;
 }
 
 /** `peer` is the caller's address, absent for calls within the process. */

@@ -1,4 +1,6 @@
 /** The parts of the console's guide: facts about the configuration, and the launcher that runs commands for it. */
+import type { Price } from "../canonical/price.ts";
+import type { Store } from "../state/store.ts";
 
 /** An upstream of the running configuration. */
 export interface SetupUpstream {
@@ -21,6 +23,8 @@ export interface SetupModel {
   isBuiltIn: boolean;
   /** Why none can. */
   reason?: string;
+  /** In the order of preference. `price`: as configured. */
+  targets: readonly { upstream: string; model: string; price?: Price }[];
 }
 
 /** A known service, for a list to choose from. */
@@ -39,8 +43,23 @@ export interface SetupFacts {
   upstreams(): SetupUpstream[];
   models(): SetupModel[];
   providers(): SetupProvider[];
+  drivers(): { name: string; tasks: readonly string[]; needsBaseUrl: boolean }[];
   /** The hub of the built-in configuration. */
   hub?: { title: string; keysAt: string };
+}
+
+/** The groups of checks of the command `doctor`, in the order of a request's path. */
+export type HealthPart = "configuration" | "machine" | "login" | "upstreams" | "models" | "clients";
+
+export interface Examining {
+  parts: readonly HealthPart[];
+  /** The only lane or model to check. */
+  only: { lane?: string; model?: string };
+  store: Store;
+  /** Aborted when nobody waits for the findings any more. */
+  signal: AbortSignal;
+  /** Takes findings as they are made. `isOver`: nothing more comes of this part. */
+  tell(part: HealthPart, findings: readonly object[], isOver: boolean): void;
 }
 
 /** One command that the launcher runs, as `init` and `connect` take it. */
@@ -49,6 +68,8 @@ export type SetupTask =
   | { do: "check"; source: object }
   | { do: "plan"; answers: object }
   | { do: "write"; answers: object; version: string }
+  /** The checks that need files which the gateway may not read. */
+  | { do: "examine" }
   | {
     do: "connect";
     client: string;
@@ -92,6 +113,10 @@ export interface SetupDesk {
     session: string | undefined,
     signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
+  /** Runs the checks of the command `doctor` that this process may do. */
+  examine(how: Examining): Promise<void>;
+  /** The titles of known clients, by the names that they give themselves. */
+  titles(): Promise<ReadonlyMap<string, string>>;
   /** Why the gateway could use this text of the file only after a restart. Absent if it can use it now. */
   restartFor(text: string): string | undefined;
   /** Uses the file as it is now, with a restart if it needs one. `by`: the operator. */

@@ -69,6 +69,8 @@ export interface Client {
   /** The name that users type: `my-editor`. */
   name: string;
   title: string;
+  /** The names by which it introduces itself in `user-agent`, without versions. */
+  agents?: readonly string[];
   /** The API that it calls, by its wire name in request data. */
   wire: string;
   /** The command that starts the client. */

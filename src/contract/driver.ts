@@ -95,3 +95,7 @@ export interface Driver {
   /** The error for the client, from a response with a status outside 2xx. */
   parseError(reply: Reply): GatewayError;
 }
+
+/** How a client of a wire writes a conversation and reads the streamed answer, as a driver does for its upstreams. */
+export interface WireClient
+  extends Pick<Driver, "intake">, Required<Pick<UpstreamOperation<"generate">, "request" | "stream">> {}

@@ -6,6 +6,7 @@ import type { StoredAnswer } from "../canonical/stored.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, WireRequest } from "./context.ts";
+import type { WireClient } from "./driver.ts";
 import type { EndpointDescription } from "./description.ts";
 import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
@@ -87,6 +88,8 @@ export interface Protocol<K extends OperationName> {
   socket?: SocketEndpoint;
   /** The headers that report what the caller may still use. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
+  /** How its clients write a request and read the streamed answer. Absent if a driver of the same wire does both. */
+  client?(): Promise<WireClient>;
   /** Describes the endpoint, for the gateway's own API description. */
   describe?(): EndpointDescription | Promise<EndpointDescription>;
   /** The error in the protocol's own shape, with its headers and status. */

@@ -138,8 +138,8 @@ export class SocketMemoryWatch {
       return;
     }
     const next = this.#nextToEnd();
-    // If there are no sockets left, something else uses the memory.
-    if (next.length === 0) this.#base = unmanaged;
+    // All that are open were ended, and more may still arrive on them.
+    if (next.length === 0) { for (const socket of this.#sockets) socket.drop(); }
     else this.#end(arrived > room * (isAgain ? FAR_BEYOND : FAR_AT_ONCE) ? next : next.slice(0, 1), arrived, unmanaged);
   }
 

@@ -96,8 +96,8 @@ function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
 }
 
 function unpriced(where: PlannedTarget): GatewayError {
-  const message = `The price of "${targetName(where)}" is not known, and this key has a budget. ` +
-    'To allow it: "unpriced": "allow" in that budget';
+  const message = `The price of "${targetName(where)}" is not known, and a budget applies to this request. ` +
+    'To allow it: "unpriced": "allow" in the budgets of the key, its team and the gateway';
   return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
 }
 

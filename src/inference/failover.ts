@@ -73,7 +73,10 @@ function planFailover(
     // A failure with one caller's own token says nothing about the tokens of other callers.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
-    acquire: (where, until) => upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until),
+    acquire(where, until) {
+      const permit = upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until);
+      return permit && requestLog.capture ? recordWait(permit, targetName(where), requestLog) : permit;
+    },
     onAsk(where) {
       requestLog.asked++;
       const again = asked.has(where) ? "retry" : "failover";
@@ -87,7 +90,9 @@ function planFailover(
     },
     onServed(where) {
       const since = asked.get(where);
-      if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
+      if (since !== undefined) {
+        meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since, at: now() });
+      }
       const attempt = requestLog.serve(where);
       requestLog.capture?.event("served", targetName(where));
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
@@ -99,6 +104,20 @@ function planFailover(
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };
+}
+
+/** Has the recording show how long a call waited for its turn, if it had to. */
+async function recordWait<T>(
+  permit: Promise<T>,
+  name: string,
+  { capture, elapsedMs }: RequestContext["requestLog"],
+): Promise<T> {
+  const from = elapsedMs();
+  try {
+    return await permit;
+  } finally {
+    if (elapsedMs() > from) capture?.event("queued", name, undefined, from);
+  }
 }
 
 /** Speech is passed on as bytes, even if the client gets it as events. */

@@ -11,7 +11,13 @@ export interface UpstreamHealth {
   /** The time from a call to its answer, in milliseconds. The latest answers weigh most. */
   latencyMs?: number;
   lastError?: { code: ErrorCode; at: number };
+  /** The attempts that were answered and that failed, by the number of the stretch of time since 1970. The oldest comes first. */
+  past?: Map<number, [served: number, failed: number]>;
 }
+
+/** How long a stretch of an upstream's past is, in milliseconds, and how many are kept: six hours. */
+export const STRETCH_MS = 15 * 60_000;
+export const STRETCHES = 24;
 
 export interface Meter {
   count(event: MetricEvent): void;
@@ -82,6 +88,14 @@ class LazyMeter implements Meter {
     if (event.type === "served") {
       health.latencyMs = event.ms * WEIGHT + (health.latencyMs ?? event.ms) * (1 - WEIGHT);
     } else health.lastError = { code: event.code, at: event.at };
+    const past = health.past ??= new Map();
+    const stretch = Math.floor(event.at / STRETCH_MS);
+    let counts = past.get(stretch);
+    if (!counts) {
+      past.set(stretch, counts = [0, 0]);
+      if (past.size > STRETCHES) past.delete(past.keys().next().value!);
+    }
+    counts[event.type === "served" ? 0 : 1]++;
   }
 
   openStream(): () => void {

@@ -12,7 +12,7 @@ export type MetricEvent =
   | { type: "request"; entry: LogEntry }
   | { type: "attempt"; upstream: string; reason: AttemptReason }
   | { type: "attempt failed"; upstream: string; code: ErrorCode; at: number }
-  | { type: "served"; upstream: string; ms: number }
+  | { type: "served"; upstream: string; ms: number; at: number }
   | { type: "hosted call"; tool: string; error?: string }
   | { type: "store"; operation: string; seconds: number; failed: boolean }
   | { type: "budget"; budget: string; what: "refused" | "warned" }

@@ -41,17 +41,8 @@ export const PAGE_SEGMENTS: readonly string[] = [...Object.keys(PAGES).map((path
 const CONSOLE: Page = {
   opens: "everybody",
   takesAny: true,
-  answer: async (context) => (await loadConsole()).consolePage(context),
+  answer: async (context) => (await import("./console/mod.ts")).consolePage(context),
 };
-
-/** The console's files are imported as texts, which Node (24) does not support. */
-async function loadConsole() {
-  try {
-    return await import("./console/mod.ts");
-  } catch (cause) {
-    throw new GatewayError("unsupported", "This platform cannot serve the console", { cause });
-  }
-}
 
 /** The page at a path, if there is one. `hasConsole`: whether the configuration wants a console. */
 export function findPage(url: URL | undefined, hasConsole: boolean): Page | undefined {

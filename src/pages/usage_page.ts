@@ -32,7 +32,7 @@ export async function usagePage({ gateway, caller, url }: RequestContext): Promi
     object: "usage",
     days: Math.min(days, usage?.retentionDays ?? days),
     data,
-    ...(states && { budgets: states.map(describe) }),
+    ...(states && { budgets: states.map((state) => describe(state, gateway.clocks.now())) }),
   });
 }
 

@@ -5,6 +5,7 @@
 import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
 import { isatty } from "node:tty";
+import "./node_texts.ts";
 import type { Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";

@@ -193,13 +193,14 @@ export class ResponsesSocket implements OpenSocket {
   }
 
   async #answer({ message, size, release }: Waiting, name: string): Promise<void> {
-    const { speech, wire: handshake, lane, context: { gateway, peer } } = this.#options;
+    const { speech, wire: handshake, lane, context: { gateway, peer, caller } } = this.#options;
     let context = this.#open();
     const { request, requestLog } = context;
     requestLog.atEnd(release);
     requestLog.isLarge = size > LARGE_BYTES;
     this.#busy.set(name, context);
-    gateway.observe.feed?.begin(context.id, requestLog, request.headers.get("user-agent"));
+    gateway.observe.feed?.begin(context.id, requestLog, request.headers);
+    if (caller.team !== undefined) gateway.observe.feed?.identify(context.id, caller.team);
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {

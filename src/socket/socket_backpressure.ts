@@ -28,6 +28,8 @@ export class BackpressuredSocket {
   readonly #options: BackpressuredSocketOptions;
   #isOver = false;
   #closing: ReturnType<typeof setTimeout> | undefined;
+  /** How long the client has to confirm the close, in milliseconds. */
+  #patienceMs = CLOSE_MS;
 
   constructor({ socket, drop }: Pick<Upgraded, "socket" | "drop">, options: BackpressuredSocketOptions) {
     this.#socket = socket;
@@ -75,17 +77,26 @@ export class BackpressuredSocket {
     if (this.#isOver) return;
     this.#end();
     const close = () => this.#socket.close(code, reason);
-    // Deno (2.9.6) sends no close frame while the connection is still being made.
-    if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.onopen = close;
-    else close();
-    this.#closing = setTimeout(this.#drop, CLOSE_MS);
+    if (this.#socket.readyState === WebSocket.CONNECTING) {
+      // Deno (2.9.6) sends no close frame while the connection is still being made, and cannot end it by force.
+      this.#socket.onopen = () => {
+        close();
+        this.#dropSoon();
+      };
+    } else close();
+    this.#dropSoon();
   }
 
   /** Like `close`, without waiting for the client to confirm it. */
   end(code: number, reason: string): void {
+    this.#patienceMs = END_MS;
     this.close(code, reason);
+    this.#dropSoon();
+  }
+
+  #dropSoon(): void {
     clearTimeout(this.#closing);
-    this.#closing = setTimeout(this.#drop, END_MS);
+    this.#closing = setTimeout(this.#drop, this.#patienceMs);
   }
 
   #end(): void {

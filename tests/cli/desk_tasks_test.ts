@@ -13,6 +13,7 @@ Deno.test("tasks: each is the command that a user would type, with secrets on st
     { do: "check", source },
     { do: "plan", answers: { sources: [source] } },
     { do: "write", answers: { sources: [source] }, version: "0a-b" },
+    { do: "examine", part: "--model=x" },
     connect,
     { ...connect, key: undefined, print: true },
     { do: "connect", client: "some-client", undo: true },
@@ -23,6 +24,7 @@ Deno.test("tasks: each is the command that a user would type, with secrets on st
     ["init", "check", "--json", config],
     ["init", "plan", "--json", config],
     ["init", "write", "--json", "--version=0a-b", config],
+    ["doctor", "--part=clients", "--json", config],
     [
       "connect",
       "some-client",
@@ -41,6 +43,7 @@ Deno.test("tasks: each is the command that a user would type, with secrets on st
     true,
     true,
     true,
+    false,
     true,
     false,
     false,

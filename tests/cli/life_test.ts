@@ -187,7 +187,7 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
     const good = configOf(folder);
     const refusals: [unknown, string][] = [
       ["{", "line 1, column 2"],
-      [{ ...good, listn: {} }, "listn: Unknown key"],
+      [{ ...good, listn: {} }, "listn: Unknown setting"],
       [
         { ...good, keys: [{ name: "a", secret: { env: "NOT_THERE" } }] },
         "New permissions need a restart: variable NOT_THERE",

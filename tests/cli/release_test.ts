@@ -6,7 +6,7 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { type Lock, sbomText, UNUSED } from "../../src/cli/release.ts";
+import { compact, copySources, type Lock, sbomText, UNUSED, withoutTypes } from "../../src/cli/release.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
@@ -43,8 +43,8 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
     const name = `laneway-${manifest.version}-${Deno.build.target}`;
     const { size } = await Deno.stat(`${folder}/first/${name}`);
     const runtime = (await Deno.stat(Deno.execPath())).size;
-    assert(size - runtime < 15 * MB, `${size - runtime} bytes are embedded`);
-    assert(size < 111 * MB, `${size} bytes`);
+    assert(size - runtime < 11.5 * MB, `${size - runtime} bytes are embedded`);
+    assert(size < 108 * MB, `${size} bytes`);
 
     const licences = await Deno.readTextFile(`${folder}/first/LICENSES.txt`);
     for (const name of ["zod", "yaml", "jose", "@opentelemetry/api", "@redis/client", "deno-std"]) {
@@ -83,6 +83,51 @@ Deno.test("release: nothing of the standard library is left out that the program
   assert([...loaded].some((path) => path.endsWith("/_negotiation/common.js")));
 });
 
+Deno.test("release: nothing of the packages of the console's pages is left out that a browser loads", async () => {
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
+  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
+  const loaded: Record<string, string[]> = {
+    "@preact/signals": ["dist/signals.mjs"],
+    "@preact/signals-core": ["dist/signals-core.mjs"],
+    htm: ["dist/htm.mjs"],
+    "node-diff3": ["dist/diff3.mjs"],
+    preact: ["dist/preact.mjs", "hooks/dist/hooks.mjs"],
+    uplot: ["dist/uPlot.iife.min.js", "dist/uPlot.min.css"],
+  };
+  for (const [name, files] of Object.entries(loaded)) {
+    const version = (manifest.imports as Record<string, string>)[name]!.split("@").at(-1);
+    for (const file of ["package.json", ...files]) {
+      const path = `${npmCache}/registry.npmjs.org/${name}/${version}/${file}`;
+      assert(Deno.statSync(path).isFile, path);
+      assert(!UNUSED.some((pattern) => pattern.test(path)), path);
+    }
+  }
+});
+
+Deno.test("release: a source keeps its lines, its words and the white space of its templates", () => {
+  const source = [
+    "/** What",
+    "    it is. */",
+    "function one() {",
+    "  const/* a word */two = `",
+    "    three`; // four",
+    "  return two;",
+    "}",
+  ].join("\n");
+  const part = (from: string, to: string) => [source.indexOf(from), source.indexOf(to) + to.length] as const;
+  const comments = [part("/** What", "is. */"), part("/* a", "word */"), part("// four", "four")];
+  const compacted = compact(new TextEncoder().encode(source), { comments, templates: [part("`", "three`")] });
+  assertEquals(compacted.split("\n"), [
+    "",
+    "",
+    "function one() {",
+    "const two = `",
+    "    three`; ",
+    "return two;",
+    "}",
+  ]);
+});
+
 Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {
   const text = sbomText(lock);
   assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);
@@ -94,4 +139,56 @@ Deno.test("release: the bill of materials is one by CycloneDX's own schema, and 
     Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted(),
   );
   assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length);
+});
+
+Deno.test("release: types are gone from the sources, their lines and the ends of texts stay, and modules name each other", () => {
+  const source = [
+    'import { a } from "./a.ts";',
+    "interface Gone {",
+    "  x: number;",
+    "}",
+    "const text = `two  ",
+    "  ends`;",
+    'export const load = async (x: Gone): Promise<unknown> => [x, text, a, await import("../b/c.ts"), "./d.ts"];',
+  ].join("\n");
+  const code = withoutTypes(source);
+  assertEquals(code.replace(/ {2,}/g, (spaces) => spaces === "  " ? spaces : " ").split("\n"), [
+    'import { a } from "./a.js";',
+    "",
+    "",
+    "",
+    "const text = `two  ",
+    "  ends`;",
+    'export const load = async (x ) => [x, text, a, await import("../b/c.js"), "./d.ts"];',
+  ]);
+});
+
+Deno.test("release: the sources as JavaScript are the whole program", async () => {
+  await withFolder(async (folder) => {
+    await copySources(folder);
+    const base = "http://127.0.0.1:1";
+    const run = async (...args: string[]) => {
+      const options = {
+        args: ["run", "--allow-all", "src/main.js", ...args],
+        cwd: folder,
+        env: { XDG_DATA_HOME: folder },
+      };
+      const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), options).output();
+      return { code, said: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
+    };
+    assertEquals(await run("--version"), { code: 0, said: `${manifest.version}\n` });
+    const checked = await run("doctor", "--lane", "oss", "--model", "sandbox");
+    assert(/ok +model "sandbox"/.test(checked.said), checked.said);
+    const refused = await run("check", base, "--model", "m");
+    assertEquals(refused.code, 1, refused.said);
+    // Each module is there, also those that are loaded later than in these commands.
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["info", "--json", "src/main.js"],
+      cwd: folder,
+    }).output();
+    const { modules } = JSON.parse(new TextDecoder().decode(stdout));
+    const broken = modules.filter(({ error }: { error?: string }) => error);
+    assertEquals(broken, [], new TextDecoder().decode(stderr));
+    assert(modules.length > 500);
+  });
 });

@@ -144,6 +144,8 @@ async function testClients(test: Test): Promise<void> {
     assertEquals([again.status, await again.text()], [304, ""]);
     const page = await fetch(url, { headers: { accept: "text/html" } });
     assertStringIncludes(await page.text(), "<!doctype html>");
+    const script = await (await fetch(`${url}/console/lib/preact_signals.js`)).text();
+    assertStringIncludes(script, `from"../lib/preact.js"`);
     const facts = await fetch(url, { headers: { accept: "application/json, text/html;q=0.5" } });
     assertEquals((await facts.json()).name, "laneway");
   });

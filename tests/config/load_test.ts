@@ -34,7 +34,7 @@ Deno.test("loadConfig: three mistakes are reported at once, with their paths", (
   };
   assertEquals(problemsOf(() => load(config)), [
     "listen.port: Must be at most 65535",
-    'upstreams.local.timeout: Unknown key; did you mean "timeouts"?',
+    'upstreams.local.timeout: Unknown setting; did you mean "timeouts"?',
     'lanes.oss.models.m.targets[0].upstream: Cannot find upstream "lokal"; did you mean "local"?',
   ]);
 });
@@ -83,12 +83,12 @@ for (
     [
       "an unknown task",
       { ...small, lanes: { oss: { upstreams: { chatt: "sandbox" } } } },
-      'lanes.oss.upstreams.chatt: Unknown key; did you mean "chat"?',
+      'lanes.oss.upstreams.chatt: Unknown setting; did you mean "chat"?',
     ],
     [
       "an unknown key far from all",
       { ...small, listen: { colour: 1 } },
-      'listen.colour: Unknown key; known: "hostname", "port"',
+      'listen.colour: Unknown setting; known: "hostname", "port"',
     ],
     [
       "a secret that is written into the file",

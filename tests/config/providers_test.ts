@@ -72,11 +72,11 @@ Deno.test("provider: the name of a provider as driver is answered with both ways
 Deno.test("secret: the names that other programs use are answered with the setting", () => {
   for (const name of ["apiKey", "api_key", "token", "authToken", "key"]) {
     assertEquals(problems({ provider: "groq", [name]: "sk-123" }), [
-      `upstreams.paid.${name}: Unknown key; use "secret": { "env": "NAME" }, with the name of the variable that holds it`,
+      `upstreams.paid.${name}: Unknown setting; use "secret": { "env": "NAME" }, with the name of the variable that holds it`,
     ]);
   }
   assertEquals(problems({ provider: "groq", tokenizer: "x" }), [
-    'upstreams.paid.tokenizer: Unknown key; did you mean "tokenizers"?',
+    'upstreams.paid.tokenizer: Unknown setting; did you mean "tokenizers"?',
   ]);
 });
 

@@ -16,10 +16,10 @@ Deno.test("stages: a section is checked with its defaults, and absent if it is n
 });
 
 const WRONG: [section: object, problem: string][] = [
-  [{ redacts: { emails: true } }, 'redacts: Unknown key; did you mean "redact"?'],
+  [{ redacts: { emails: true } }, 'redacts: Unknown setting; did you mean "redact"?'],
   [
     { redact: { emails: true, email: true } },
-    "redact.email: Unknown key; known: secrets, emails, phones, creditCards, ibans, ipAddresses, unreadable, restoreFor",
+    "redact.email: Unknown setting; known: secrets, emails, phones, creditCards, ibans, ipAddresses, unreadable, restoreFor",
   ],
   [{ redact: { emails: "yes" } }, "redact.emails: Expected boolean, got a string"],
   [{ redact: {} }, 'redact: Expected at least one kind to redact, such as "secrets": true'],

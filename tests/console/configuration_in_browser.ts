@@ -1,11 +1,11 @@
 /** The page of the configuration in a browser. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { pluginFacts } from "../../src/app.ts";
 import { createConfigDesk } from "../../src/cli/config_desk.ts";
 import { isThere } from "../../src/config/is_there.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { ENV, newApp } from "../support/app.ts";
-import { type Case, type Desk, faultsOf, lastingStore, logIn } from "./desk.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage } from "./desk.ts";
 
 const CONFIG = {
   console: { edit: true },
@@ -44,7 +44,7 @@ async function showing({ page }: Desk, words: string): Promise<void> {
 }
 
 async function open(desk: Desk) {
-  await desk.page.getByRole("link", { name: "Configuration" }).click();
+  await openPage(desk.page, "Configuration");
   const editor = desk.page.getByLabel("The file, without secrets");
   await showing(desk, "upstream.test");
   return editor;
@@ -60,7 +60,19 @@ async function change(desk: Desk): Promise<void> {
   const apply = page.getByRole("button", { name: "Apply" });
   await editor.fill(shown.replace('"chat": "fake"', `"chat": ${JSON.stringify(EVIL)}`));
   await page.getByText("it cannot be applied").waitFor();
-  await page.getByRole("button", { name: "line 26" }).waitFor();
+  await page.getByRole("button", { name: "line 26" }).press("Enter");
+  assertEquals(await page.evaluate("document.activeElement.id"), "configuration");
+  await page.keyboard.press("Home");
+  await page.keyboard.type(" ");
+  const line = (await editor.inputValue()).split("\n")[25]!;
+  assert(/^ \s*"chat": "<img/.test(line), line);
+  const inSight = await page.evaluate<boolean>(`{
+    const { scrollTop, clientHeight, scrollHeight } = document.getElementById("configuration");
+    const top = scrollHeight * 25 / document.querySelector(".line-numbers").dataset.lines;
+    top >= scrollTop && top < scrollTop + clientHeight;
+  }`);
+  assert(inSight, "The problem's line is in sight");
+  assertEquals((await page.locator(".line-numbers").innerText()).split("\n").length, shown.split("\n").length);
   assertEquals([await apply.isDisabled(), await page.locator("img").count()], [true, 0]);
   assertEquals(await faultsOf(page), []);
 
@@ -70,8 +82,8 @@ async function change(desk: Desk): Promise<void> {
     await page.getByLabel("Changes, line by line").innerText(),
     '+   "retry": { "rounds": 4 },',
   );
-  await page.getByRole("link", { name: "Upstreams" }).click();
-  await page.getByRole("link", { name: "Configuration" }).click();
+  await openPage(page, "Upstreams");
+  await openPage(page, "Configuration");
   await page.getByText("It changes retry.rounds").waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
   assertEquals(await faultsOf(page), []);

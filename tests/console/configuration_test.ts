@@ -49,7 +49,7 @@ Deno.test("configuration: what cannot be used is named and never written", async
   const { text, version } = await shown(rig);
   const wrong: [text: string, path: string, message: RegExp][] = [
     [text.replace('"chat": "fake"', '"chat": "fak"'), "lanes.oss.upstreams.chat", /fak/],
-    [text.replace('"rounds"', '"ronds"'), "retry.ronds", /Unknown key/],
+    [text.replace('"rounds"', '"ronds"'), "retry.ronds", /Unknown setting/],
     [text.replace("TEAM_KEY", "NOT_SET"), "keys[0].secret.env", /NOT_SET/],
     [text.replace('"memory" }', '"memory"'), "", /^line \d, column/],
     ["", "", /empty/],

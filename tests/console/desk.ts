@@ -66,10 +66,20 @@ export async function logIn({ page, url }: Desk): Promise<void> {
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
+/** Opens a page as its reader does: by the sidebar, which is a drawer on a phone. */
+export async function openPage(page: Page, name: string): Promise<void> {
+  const menu = page.getByRole("button", { name: "Open the menu" });
+  if (await menu.isVisible()) await menu.click();
+  await page.getByRole("link", { name, exact: true }).click();
+}
+
 /** What axe finds wrong on the page as it is. */
 export async function faultsOf(page: Page): Promise<string[]> {
   // As a debugger, because the page itself lets no script run but its own.
   const session = await page.context().newCDPSession(page);
+  // A dialog that is still fading in has no contrast yet. A spinner never ends.
+  await page.evaluate(`Promise.all(document.getAnimations()
+    .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity).map(({ finished }) => finished))`);
   await session.send("Runtime.evaluate", { expression: axe.source });
   const { result } = await session.send("Runtime.evaluate", {
     expression:

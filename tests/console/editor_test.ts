@@ -1,9 +1,9 @@
 /** What the editor of the configuration knows of its text. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { diffLines, hunks, withEndsOf } from "../../src/console/diff.js";
-import { offsetOf, placeAt } from "../../src/console/json_place.js";
+import { findSetting, offsetOf, placeAt } from "../../src/console/json_place.js";
 import { maskText, unmaskText } from "../../src/config/mask_text.ts";
-import { completionAt } from "../../src/pages/console/completion.ts";
+import { allSettings, completionAt } from "../../src/pages/console/completion.ts";
 import { runUnsliced } from "../../src/util/sliced_work.ts";
 
 /** Where `|` is. */
@@ -33,6 +33,31 @@ Deno.test("editor: where the cursor is, also in a text that is not whole", () =>
   ];
   for (const [text, path, kind, word, taken = placeIn(text).taken] of cases) {
     assertEquals(placeIn(text), { path, kind, word, taken }, text);
+  }
+});
+
+Deno.test("editor: a setting is found by its path, in which some names may be any", () => {
+  const text =
+    '{ "retry": { "rounds": 2 }, "keys": [{ "name": "a" }, { "team": "t" }], "upstreams": { "x.y": { "driver": "chat" } } }';
+  const found = (...path: string[]) => {
+    const { from, to, isThere } = findSetting(text, path);
+    return [text.slice(from, to), isThere];
+  };
+  assertEquals(found("retry", "rounds"), ['"rounds"', true]);
+  assertEquals(found("retry", "budgetMs"), ['"retry"', false]);
+  assertEquals(found("keys", "#", "team"), ['"team"', true]);
+  assertEquals(found("keys", "#", "lanes"), ['"keys"', false]);
+  assertEquals(found("upstreams", "*", "driver"), ['"driver"', true]);
+  assertEquals(found("upstreams", "x.y", "relax"), ['"x.y"', false]);
+  assertEquals(found("upstreams", "*"), ['"x.y"', true]);
+  assertEquals(found("stop"), ["", false]);
+});
+
+Deno.test("editor: all settings can be searched, those in lists and under free names, too", () => {
+  const settings = new Map(allSettings().map(({ path, description }) => [path, description]));
+  assert(settings.size > 200);
+  for (const path of ["retry.rounds", "keys.#.budget.dollars", "upstreams.*.timeouts.headMs"]) {
+    assert(settings.get(path), path);
   }
 });
 

@@ -1,7 +1,7 @@
 /** The page of fidelity in a browser. */
 import { assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
-import { type Case, type Desk, logIn } from "./desk.ts";
+import { type Case, type Desk, logIn, openPage } from "./desk.ts";
 
 const { models } = CONFIG.lanes.oss;
 const LONG_NAME = "m".repeat(200);
@@ -16,7 +16,7 @@ async function whatIsKept(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
   await logIn(desk);
   complaints.length = 0;
-  await page.getByRole("link", { name: "Fidelity" }).click();
+  await openPage(page, "Fidelity");
   await page.getByText("fake/org/model speaks chat. No model was called.").waitFor();
   const requests = page.getByRole("region", { name: "What the client sends" });
   const rowOf = (field: string) => requests.getByRole("row").filter({ has: page.getByText(field, { exact: true }) });

@@ -1,7 +1,10 @@
 /** What the page Inspect makes of a record: lines, the notes at them, steps, and lines for a shell. */
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import { curlOf } from "../../src/console/curl.js";
 import { lineOf, linesOf, notesAt } from "../../src/console/json_lines.js";
+import { inOneColumn, partsOf, rowsOf } from "../../src/console/design/diff_view.js";
+import { addressOf, readAddress } from "../../src/console/inspect_address.js";
 import { stepsOf } from "../../src/console/timeline.js";
 
 Deno.test("inspect: JSON is written as JSON.stringify writes it", () => {
@@ -114,4 +117,86 @@ Deno.test("inspect: the timeline has every call, what came of it, and the end", 
     [40, 41, "c/m, follow-up: 200 after 0 ms", false],
     [41, undefined, "Finished: 200", false],
   ]);
+});
+
+Deno.test("inspect: a wait in a queue, the two halves of a call, and a tool with its end are bars", () => {
+  const steps = stepsOf({
+    calls: [{ at: 12, headAt: 20, endAt: 40, target: "a/m", reason: "first", status: 200 }],
+    events: [
+      { at: 12, from: 2, what: "queued", name: "a/m" },
+      { at: 40, what: "hosted tool", name: "web-search" },
+      { at: 41, what: "hosted tool", name: "web-fetch" },
+      { at: 50, what: "hosted tool ended", name: "web-search" },
+      { at: 60, what: "hosted tool ended", name: "web-fetch", detail: "timeout" },
+    ],
+  });
+  assertEquals(steps.map(({ kind, from, mid, to, text, isBad }) => [kind, from, mid, to, text, isBad === true]), [
+    [undefined, 0, undefined, undefined, "The client sent the request", false],
+    ["queue", 2, undefined, 12, "a/m: waited for its turn", false],
+    ["call", 12, 20, 40, "a/m, first attempt: 200 after 8 ms", false],
+    ["tool", 40, undefined, 50, "web-search: hosted tool", false],
+    ["tool", 41, undefined, 60, "web-fetch: hosted tool, timeout", true],
+  ]);
+});
+
+Deno.test("inspect: a call that waits for its answer while the request runs has not failed", () => {
+  const call = { at: 2, target: "a/m", reason: "first" };
+  const of = (more: object, entry?: { durationMs: number; status: number }) =>
+    stepsOf({ calls: [{ ...call, ...more }], events: [], entry, elapsedMs: 7 })[1]!;
+  for (
+    const [more, text] of [
+      [{}, "a/m, first attempt: waiting for an answer"],
+      [{ headAt: 5, status: 200 }, "a/m, first attempt: 200 after 3 ms"],
+    ] as const
+  ) {
+    const { isOpen, isBad = false, text: own, to } = of(more);
+    assertEquals([own, isOpen, isBad, to], [text, true, false, 7]);
+  }
+  const { isOpen, isBad, text } = of({}, { durationMs: 9, status: 502 });
+  assertEquals([text, isOpen, isBad], ["a/m, first attempt: no answer", undefined, true]);
+});
+
+Deno.test("inspect: an address is read as it was written, and any other one opens something", () => {
+  const addresses = [
+    { filter: "" },
+    { filter: 'model:"a b" 100% & more=?' },
+    { id: "req_1", view: "answer" as const },
+    { id: "filter=&?#%", view: "steps" as const },
+    { id: "req_1", view: "compare" as const, other: "req_&2" },
+  ];
+  for (const address of addresses) assertEquals(readAddress(addressOf(address)), address);
+  for (const hash of ["#inspect", "#inspect?", "#inspect?%", "#inspect?&compare"]) {
+    assertEquals(readAddress(hash), { filter: "" }, hash);
+  }
+  assertEquals(readAddress("#inspect?req_1&constructor"), { id: "req_1", view: "answer" });
+});
+
+Deno.test("inspect: two texts as rows hold every line of both, in order, and fold only what is the same", () => {
+  const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 40 }).map((all) => all.join("\n"));
+  fc.assert(fc.property(lines, lines, (before, after) => {
+    const rows = rowsOf(before, after);
+    const side = (which: "left" | "right") => rows.flatMap((row) => row[which] ?? []);
+    assertEquals(side("left").map(({ text }) => text).join("\n"), before);
+    assertEquals(side("right").map(({ text }) => text).join("\n"), after);
+    for (const which of ["left", "right"] as const) {
+      assertEquals(side(which).map(({ number }) => number), side(which).map((_, at) => at + 1));
+    }
+    for (const { isSame, left, right } of rows) assertEquals(isSame, isSame && left?.text === right?.text);
+    const one = inOneColumn(rows);
+    for (const which of ["left", "right"] as const) {
+      assertEquals(one.flatMap((row) => row[which] ?? []), side(which));
+    }
+    for (const [at, { isSame, left }] of one.entries()) {
+      assert(
+        isSame || !left || one[at - 1]?.isSame !== false || one[at - 1]?.left,
+        "A line that is gone is below one that came",
+      );
+    }
+    const parts = partsOf(rows);
+    assertEquals(parts.flatMap((part) => part.rows), rows);
+    for (const part of parts) assert(!part.isSame || part.rows.every(({ isSame }) => isSame));
+  }));
+  const numbers = Array.from({ length: 30 }, (_, at) => String(at));
+  const parts = partsOf(rowsOf(numbers.join("\n"), numbers.with(20, "x").join("\n")));
+  assertEquals(parts.map(({ isSame, rows }) => [isSame, rows.length]), [[true, 17], [false, 7], [true, 6]]);
 });

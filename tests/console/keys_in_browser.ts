@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { type Case, type Desk, faultsOf, lastingStore, logIn, OPS } from "./desk.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, openPage, OPS } from "./desk.ts";
 
 const NAME = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
@@ -25,7 +25,7 @@ const statusWith = async ({ app }: Desk, key: string) => {
 
 async function openKeys(desk: Desk): Promise<void> {
   await logIn(desk);
-  await desk.page.getByRole("link", { name: "Keys" }).click();
+  await openPage(desk.page, "Keys and teams");
   await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
 }
 
@@ -42,15 +42,15 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Budget in dollars").fill("2.5");
   await page.getByLabel("Budget period").selectOption("week");
   await page.getByLabel("Models without a price").selectOption("allow");
-  await page.getByLabel("Team").selectOption("blue");
+  await page.getByLabel("Team", { exact: true }).selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
   const key = await page.getByLabel("copy it now").inputValue();
   assertEquals(await statusWith(desk, key), 200);
   const row = page.getByRole("row", { name: NAME });
   await row.getByText("tokens per day: 5,000").waitFor();
-  await row.getByText("$2.5 of $2.5 left (").waitFor();
-  assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys · Laneway"]);
+  await row.getByText("$2.50 of $2.50 left this week").waitFor();
+  assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys and teams · Laneway"]);
   await page.getByRole("button", { name: "Done" }).click();
   await page.reload();
   await row.waitFor();
@@ -63,6 +63,14 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Models, by name or with *").fill("other, another*");
   await page.getByRole("button", { name: "Save" }).click();
   await row.getByText("models other, another*").waitFor();
+  await row.getByRole("button", { name: /^Rotate/ }).click();
+  assertEquals(await faultsOf(page), []);
+  await page.getByLabel("The former secret stays valid for").selectOption("It ends at once");
+  await page.getByRole("button", { name: "Make a new secret" }).press("Enter");
+  const next = await page.getByLabel("copy it now").inputValue();
+  assert(next !== key);
+  assertEquals([await statusWith(desk, next), await statusWith(desk, key)], [200, 401]);
+  await page.getByRole("button", { name: "Done" }).click();
   await row.getByRole("button", { name: /^Revoke/ }).click();
   await page.getByRole("button", { name: "Cancel" }).press("Enter");
   await row.getByRole("button", { name: /^Revoke/ }).click();

@@ -115,8 +115,8 @@ Deno.test("console keys: what cannot be is refused in a sentence", async () => {
     [{ name: "x", quota: { tokensPerDay: 0 } }, "quota.tokensPerDay"],
     [{ name: "x", budget: { dollars: -1, period: "day" } }, "budget.dollars"],
     [{ name: "x", budget: { dollars: 1, period: "hour" } }, "budget.period"],
-    [{ name: "x", digest: "0" }, "Unknown key"],
-    [{ name: "x", secret: { env: "HOME" } }, "Unknown key"],
+    [{ name: "x", digest: "0" }, "Unknown setting"],
+    [{ name: "x", secret: { env: "HOME" } }, "Unknown setting"],
     [["x"], "JSON object"],
     ["{", "JSON"],
     ["", "empty"],
@@ -188,4 +188,22 @@ Deno.test("console keys: each action is in the audit log, with the operator and 
   ]);
   assert(!text.includes(key));
   await Deno.remove(file);
+});
+
+Deno.test("console keys: one is rotated, and its former secret ends when it was said to", async () => {
+  let now = NOW;
+  const app = keyed(KEYED, () => now);
+  const former = await made(app, { name: "bob" });
+  const response = await order(app, "rotate", { name: "bob", keepMs: 60_000 });
+  const { name, key, formerUntil } = await response.json();
+  assertEquals([response.status, name, formerUntil], [200, "bob", new Date(NOW + 60_000).toISOString()]);
+  assertEquals([await statusOf(app, key), await statusOf(app, former)], [200, 200]);
+  now += 61_000;
+  assertEquals([await statusOf(app, key), await statusOf(app, former)], [200, 401]);
+  for (const [body, status] of [[{ name: "anna", keepMs: 0 }, 404], [{ name: "bob", keepMs: -1 }, 400]] as const) {
+    const refused = await order(app, "rotate", body);
+    await refused.body?.cancel();
+    assertEquals(refused.status, status);
+  }
+  await app.close();
 });

@@ -80,7 +80,7 @@ async function filtered(desk: Desk): Promise<void> {
   await page.getByLabel("Filter").fill("9");
   assert(await isInSight(page, "model-4699"), "The row that was first is still in sight");
   await page.getByLabel("Filter").fill("8");
-  const rows = await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents();
+  const rows = await page.locator("tbody tr:not(.space) td[data-column=model]").allTextContents();
   const inSight = await Promise.all(rows.map((name) => isInSight(page, name)));
   assert(inSight.includes(true), "Some rows are in sight, though the one that was first is not in the list");
 }
@@ -101,7 +101,10 @@ async function held(desk: Desk): Promise<void> {
   await button.focus();
   goOn();
   await page.getByText("Requests, latest first: 120").waitFor();
-  assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
+  assertEquals(
+    await page.evaluate("document.activeElement.closest('tr')?.querySelector('[data-column=model]').textContent"),
+    "model-39",
+  );
 }
 
 /** One that took long has ended last, and began first. */
@@ -122,7 +125,7 @@ async function ordered(desk: Desk): Promise<void> {
     (route) => route.fulfill({ json: { now: Date.now(), feed: "one", next: 3, running, ended } }),
   );
   await page.getByText("Requests, latest first: 4").waitFor();
-  assertEquals(await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents(), [
+  assertEquals(await page.locator("tbody tr:not(.space) td[data-column=model]").allTextContents(), [
     "runs",
     "began-third",
     "began-second",
@@ -136,12 +139,66 @@ async function ordered(desk: Desk): Promise<void> {
   for (const words of ["[object", "feed", "number", "hostedUses", "true"]) assert(!details.includes(words), details);
 }
 
+/** More of a long list comes as its reader scrolls, and its search and order stand in the address. */
+async function continued(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await page.route(/api\/keys/, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("from") ?? 0);
+    const keys = Array.from({ length: 60 }, (_, index) => ({ name: `key-${from + index}`, isStored: true }));
+    const next = from < 120 ? from + 60 : undefined;
+    return route.fulfill({ json: { keys, next, teams: [], lanes: [], budgets: [] } });
+  });
+  await page.goto(`${desk.url}/console/#keys`);
+  const table = page.getByRole("region", { name: "Keys" });
+  await table.getByText("60 keys", { exact: true }).waitFor();
+  const toEnd = () => table.evaluate((list) => list.scrollTop = list.scrollHeight);
+  await toEnd();
+  await table.getByText("120 keys", { exact: true }).waitFor();
+  const { y: top } = (await table.boundingBox())!;
+  const head = table.getByRole("columnheader", { name: "Key" });
+  assert((await head.boundingBox())!.y - top < 2, "The head stays in sight");
+  await toEnd();
+  await table.getByText("180 keys", { exact: true }).waitFor();
+  await head.getByRole("button").click();
+  await head.getByRole("button").click();
+  await page.getByLabel("Filter").fill("key-17");
+  const names = () => table.getByRole("rowheader").allTextContents();
+  assertEquals((await names()).slice(0, 2), ["key-179", "key-178"]);
+  assertEquals(page.url().split("#")[1], "keys?sort=name-down&words=key-17");
+  await page.reload();
+  await table.getByRole("rowheader", { name: "key-179" }).waitFor();
+  assertEquals(await page.getByLabel("Filter").inputValue(), "key-17");
+  assertEquals((await names()).slice(0, 2), ["key-179", "key-178"]);
+  await page.getByLabel("Filter").fill("nobody");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.getByRole("button", { name: "Columns" }).click();
+  await page.getByRole("checkbox", { name: "Limits" }).uncheck();
+  assertEquals(await table.getByRole("columnheader", { name: "Limits" }).count(), 0);
+}
+
+/** Whoever does not see the list hears now and then what has arrived. */
+async function announced(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  let since = 0;
+  await page.route(/api\/live/, async (route) => {
+    const { ended, ...rest } = thousandMore(since);
+    since += 3;
+    // Each answer is a minute after the one before.
+    await route.fulfill({ json: { ...rest, now: Date.now() + since * 20_000, ended: ended.slice(0, 3), next: since } });
+  });
+  await page.locator("[aria-live=polite]", { hasText: /^\d+ new requests, 0 failed$/ }).waitFor({ state: "attached" });
+}
+
 const app = () =>
   newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
 
 export const listCases: readonly Case[] = [
   { name: "thousands of requests: only those in sight are in the page, wherever one reads", app, run: scrolled },
   { name: "the list is in the order of the times that it shows, and details are in words", app, run: ordered },
+  { name: "a long list goes on as one scrolls, and its search stands in the address", app, run: continued },
+  { name: "what has arrived is said to those who do not see it", app, run: announced },
   { name: "whoever filters a list keeps the place in it", app, run: filtered },
   { name: "whoever reads further down, or is in a row, stays there while others arrive", app, run: held },
 ];

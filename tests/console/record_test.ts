@@ -184,7 +184,7 @@ Deno.test("record: a secret is hidden however JSON spells it, where a text is cu
   await (await app.post("/oss/v1/responses", `${before}${input}${last}-and-kept"}]}`, ops)).text();
   const { data } = await (await app.get("/console/api/records", ops)).json();
   assertEquals(data.length, 3);
-  const pages = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+  const pages = ["record?id=", "record/understood?id=", "record/answer?id=", "record/text?part=request&id="];
   const secrets = [...Object.values(ENV), ...Object.values(ENV).map(spelled)];
   for (const { id } of data) {
     for (const page of [...pages, "record/text?part=call.0.answer&id="]) {
@@ -217,7 +217,7 @@ async function withManyServers(servers: number, credentials: number): Promise<{ 
   return { app, id };
 }
 
-const LOOKS = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+const LOOKS = ["record?id=", "record/understood?id=", "record/answer?id=", "record/text?part=request&id="];
 
 Deno.test("record: a request with thousands of credentials costs one pass over its texts to look at or to explain", async () => {
   const { app, id } = await withManyServers(500, 11);
@@ -299,6 +299,39 @@ Deno.test("record: a turn of a WebSocket has its status in the list", async () =
   await closed;
   const { data: [{ path, status }] } = await (await app.get("/console/api/records")).json();
   assertEquals([path, status], ["/oss/v1/responses", 200]);
+});
+
+Deno.test("record: how long a call waited for its turn at a busy upstream", async () => {
+  let time = 1_000;
+  const held = Promise.withResolvers<Response>();
+  const asked = Promise.withResolvers<void>();
+  let calls = 0;
+  const upstreams = {
+    fake: { ...CONFIG.upstreams!.fake!, concurrency: { running: 1, waiting: 5 } },
+  } as ConfigInput["upstreams"];
+  const app = recorder({
+    now: () => time,
+    config: { ...CONFIG, ...RECORD, upstreams },
+    fetch() {
+      if (++calls > 1) return Promise.resolve(answerWhole());
+      asked.resolve();
+      return held.promise;
+    },
+  });
+  const first = app.post(CHAT, chatBody());
+  await asked.promise;
+  const second = app.post(CHAT, chatBody());
+  const waiting = async () => (await (await app.get("/status")).json()).upstreams[0].waiting;
+  while (await waiting() !== 1) await yieldToEventLoop();
+  time += 250;
+  held.resolve(answerWhole());
+  for (const response of await Promise.all([first, second])) await response.text();
+  const { data } = await (await app.get("/console/api/records")).json();
+  const events = await Promise.all(
+    data.map(async ({ id }: { id: string }) => (await (await app.get(`/console/api/record?id=${id}`)).json()).events),
+  );
+  const waited = events.flat().filter(({ what }) => what === "queued");
+  assertEquals(waited, [{ at: 250, from: 0, what: "queued", name: "fake/org/model" }]);
 });
 
 Deno.test("record: nothing is kept where it is not asked for, and no more than is asked for", async () => {

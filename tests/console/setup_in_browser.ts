@@ -254,7 +254,7 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
     Live: "No request has arrived since the gateway started.",
     Inspect: "Nothing is recorded.",
     Usage: "Usage is not recorded.",
-    Keys: "There are no keys",
+    "Keys and teams": "There are no keys",
     Playground: "Only the sandbox answers now",
   };
   await page.goto(`${url}/console/#live`);
@@ -282,6 +282,39 @@ async function emptyPages({ page, url }: Desk, { tasks }: Rig): Promise<void> {
   const written = tasks.findLast((task) => task.do === "write");
   assert(written?.do === "write");
   assertEquals(written.answers, { sources: [], models: [], settings: { console: { record: {} } } });
+}
+
+/** The sidebar leads to the guide while nobody has set up the gateway, and each of its steps belongs to a page. */
+async function sidebar({ page, url }: Desk): Promise<void> {
+  const current = async () => await page.locator(".sidebar [aria-current]").allTextContents();
+  await page.goto(`${url}/console`);
+  await page.getByRole("heading", { name: "Where do your models come from?" }).waitFor();
+  assertEquals(await current(), ["Set up"]);
+  await link(page, "Models").first().click();
+  await page.getByRole("heading", { name: "Models", level: 1 }).waitFor();
+  await page.getByRole("row", { name: "glm-5.3" }).getByText("has no secret: set HUB_TOKEN").waitFor();
+  await page.getByRole("row", { name: "sandbox" }).getByText("works").waitFor();
+  assertEquals(await current(), ["Models"]);
+  assertEquals(await faultsOf(page), []);
+  await link(page, "Clients").click();
+  await page.getByRole("heading", { name: "Clients" }).waitFor();
+  await button(page, "Connect: Claude Code").waitFor();
+  assertEquals(await faultsOf(page), []);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("add model");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Which models do you want to use?" }).waitFor();
+  assertEquals(await current(), ["Set up"]);
+}
+
+/** A gateway that was set up shows no guide in the sidebar, and its steps as what they are. */
+async function sidebarLater({ page, url }: Desk): Promise<void> {
+  await page.goto(`${url}/console/#models`);
+  await link(page, "Add model").click();
+  await page.getByRole("heading", { name: "Add model" }).waitFor();
+  const here = page.locator(".sidebar [aria-current]");
+  assertEquals([await here.allTextContents(), await here.getAttribute("aria-current")], [["Models"], "true"]);
+  assertEquals(await link(page, "Set up").count(), 0);
 }
 
 /** Enter in the field of the key goes on to the clients that it is for. */
@@ -326,5 +359,7 @@ export const setupCases: readonly Case[] = [
     },
     changing,
   ),
+  scripted("the sidebar leads to it on a fresh start", {}, sidebar),
+  scripted("its steps are in the sidebar's pages later", { isFresh: false }, sidebarLater),
   scripted("pages that have nothing yet say what would be there", {}, emptyPages),
 ];

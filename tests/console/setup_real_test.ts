@@ -113,23 +113,50 @@ async function turnOn(page: Page): Promise<void> {
   }
 }
 
-/** A model of an upstream that is there. */
-async function addModel(page: Page): Promise<void> {
-  await link(page, "Upstreams").click();
-  await link(page, "Add model").click();
-  await page.getByRole("combobox", { name: "Upstream" }).selectOption("azure");
-  await page.getByRole("checkbox", { name: "paid-large" }).check();
-  await page.getByLabel("Name of paid-large").fill("large");
-  await page.keyboard.press("Tab");
-  await link(page, "Review the files").click();
+/** A model of an upstream that is there, and an upstream at another host, which needs a restart. Both are taken back. */
+async function changeInPlace(page: Page, folder: string, serverUrl: string): Promise<void> {
+  const dialog = page.getByRole("dialog");
+  const write = async () => {
+    await button(page, "Write this file").click();
+    await dialog.getByText("uses it now.").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+  };
+  const read = () => Deno.readTextFile(`${folder}/gateway.json`);
+  await link(page, "Models").click();
+  await button(page, "Add model").click();
+  await page.getByLabel("Name", { exact: true }).fill("large");
+  await page.getByLabel("Upstream of target 1").selectOption("azure");
+  await page.getByLabel("Model of target 1").fill("paid-large");
+  await button(page, "Show the change").click();
   await page.getByLabel("Changes, line by line").getByText('"large"').waitFor();
-  await button(page, "Write this file").click();
-  await page.getByText("Written. The gateway uses it now.").waitFor();
+  await write();
+  await page.getByRole("rowheader", { name: "large", exact: true }).waitFor();
+  const before = await read();
+  await link(page, "Upstreams").click();
+  await button(page, "Test upstream “azure”").click();
+  await dialog.getByText("answers").waitFor();
+  await page.keyboard.press("Escape");
+  await button(page, "Add upstream").click();
+  await page.getByLabel("Name", { exact: true }).fill("second");
+  await page.getByLabel("Base URL").fill(serverUrl.replace("127.0.0.1", "localhost"));
+  await button(page, "Test it").click();
+  await dialog.getByText("1 model").waitFor();
+  await button(page, "Show the change").click();
+  await dialog.getByText("New permissions need a restart").waitFor();
+  await write();
+  await page.getByRole("row", { name: "second chat ready" }).waitFor();
+  await button(page, "Test upstream “second”").click();
+  await dialog.getByText("1 model").waitFor();
+  await page.keyboard.press("Escape");
+  await button(page, "Undo this change …").click();
+  await write();
+  await page.getByRole("rowheader", { name: "second" }).waitFor({ state: "detached" });
+  assertEquals(await read(), before);
 }
 
 /** From no keys to a key for a team, with a budget. */
 async function teamKey(page: Page, operatorKey: string): Promise<void> {
-  await link(page, "Keys").click();
+  await link(page, "Keys and teams").click();
   await button(page, "Create keys here …").click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText('+   "storedKeys": true').waitFor();
@@ -160,7 +187,7 @@ async function inFolder(folder: string, urls: { server: string; provider: string
       context.setDefaultTimeout(60_000);
       const page = await context.newPage();
       await wholeWay(page, gateway, place.cwd, urls);
-      await addModel(page);
+      await changeInPlace(page, place.cwd, urls.server);
       await turnOn(page);
       const made = await runLaunched(["keys", "create", "me", "--operator"], place);
       await teamKey(page, made.stdout.trim());

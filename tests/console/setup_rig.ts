@@ -1,5 +1,5 @@
 /** A gateway whose launcher follows a script, for the pages of the guide. */
-import type { SetupDesk, SetupTask, TakenEffect } from "../../src/context/setup.ts";
+import type { HealthPart, SetupDesk, SetupTask, TakenEffect } from "../../src/context/setup.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Answers, CheckedSource, Found, Plan, Source } from "../../src/programs/init/answers.ts";
@@ -35,6 +35,11 @@ export interface Script {
   /** The result of the proof. */
   failure?: string;
   keyCure?: string;
+  /** What each part of the checks finds. `waits`: the part is not over until it resolves. */
+  findings?: Partial<Record<HealthPart, readonly object[]>>;
+  waits?: { part: HealthPart; until: Promise<void> };
+  /** What the checks were asked for, and whether their reader has left. */
+  examined?: { parts: readonly HealthPart[]; only: object; signal: AbortSignal }[];
 }
 
 export interface Rig {
@@ -110,6 +115,15 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
       tasks.push(task);
       return Promise.resolve(ReadableStream.from(linesOf(task, script)).pipeThrough(new TextEncoderStream()));
     },
+    async examine({ parts, only, signal, tell }) {
+      (script.examined ??= []).push({ parts, only, signal });
+      for (const part of parts) {
+        tell(part, script.findings?.[part] ?? [], false);
+        if (script.waits?.part === part) await script.waits.until;
+        tell(part, [], true);
+      }
+    },
+    titles: () => Promise.resolve(new Map([["agent-b", "Agent B"], ["agent-c", "agent-c"], ["SomeSDK", "Some SDK"]])),
     restartFor: () => script.restart,
     use() {
       script.isFresh = false;
@@ -131,6 +145,7 @@ function answerTo(task: SetupTask, script: Script): object {
     const found = checked(task.source as Source);
     return "source" in found ? { ...found, source: { ...found.source as Source, secret: undefined } } : found;
   }
+  if (task.do === "examine") return { ok: true, findings: script.findings?.clients ?? [] };
   if (task.do === "plan") return planned(task.answers as Answers, script);
   if (script.isOutdated) return { ok: false, reason: "The files have changed", isOutdated: true };
   if (script.refusal !== undefined) return { ok: false, reason: script.refusal };

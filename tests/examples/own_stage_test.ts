@@ -82,7 +82,7 @@ Deno.test("own stage: its section is checked like every other", () => {
   assert(app.fetch);
   assertThrows(() => parse({ houseRules: { txt: "x" } }), ConfigError, "houseRules.text");
   assertThrows(() => parse({ houseRule: RULES }), ConfigError, 'did you mean "houseRules"?');
-  assertThrows(() => parseConfig({ ...CONFIG, houseRules: RULES }), ConfigError, "houseRules: Unknown key");
+  assertThrows(() => parseConfig({ ...CONFIG, houseRules: RULES }), ConfigError, "houseRules: Unknown setting");
 });
 
 Deno.test("own stage: its program starts with its section", async () => {

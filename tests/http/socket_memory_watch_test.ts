@@ -284,3 +284,20 @@ test("the room is smaller when all else leaves little, and is never none", async
   await pass(200);
   assert(socket!.isDropped);
 });
+
+test(
+  "a socket that stays open after it was ended is ended again, however long more arrives on it",
+  async (rig, pass) => {
+    const [socket] = rig.add("greedy");
+    socket!.isSlow = true;
+    socket!.arrived = 700;
+    await pass(200);
+    assertEquals(socket!.isDropped, true);
+    await pass(3_000);
+    socket!.isDropped = false;
+    socket!.arrived = 1_400;
+    await pass(200);
+    assertEquals(socket!.isDropped, true);
+    socket!.delete();
+  },
+);

@@ -186,7 +186,7 @@ Deno.test("budget: a model without a price is refused, unless the budget allows 
   try {
     const { status, text } = await ask(strict);
     assertEquals(status, 403);
-    assertStringIncludes(text, "is not known, and this key has a budget");
+    assertStringIncludes(text, "is not known, and a budget applies to this request");
     assertStringIncludes(JSON.parse(text).error.message, `"unpriced": "allow"`);
     assertEquals((await ask(lenient)).status, 200);
     const { status: served, headers } = await ask(second);
@@ -286,7 +286,7 @@ Deno.test("budget: headers, /usage and /metrics show what is left", async () => 
     assertEquals(messages.headers.get("anthropic-ratelimit-dollars-reset"), "2027-01-16T00:00:00.000Z");
     const usage = async (key: HeadersInit) => (await (await app.get("/usage", key)).json()).budgets;
     const own = { budget: "key:anna", period: "day 2027-01-15", dollars: "5", resets: "2027-01-16T00:00:00.000Z" };
-    assertEquals(await usage(TEAM), [{ ...own, spent: "0.02", left: "4.98" }]);
+    assertEquals(await usage(TEAM), [{ ...own, spent: "0.02", left: "4.98", forecast: { dollars: "0.06" } }]);
     assertEquals((await usage(GUEST)).map(({ budget }: { budget: string }) => budget), ["gateway", "key:anna"]);
     const page = await (await app.get("/metrics", GUEST)).text();
     assertStringIncludes(page, 'laneway_budget_dollars{budget="key:anna"} 5\n');

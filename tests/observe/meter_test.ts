@@ -34,8 +34,21 @@ Deno.test("meter: an event is counted under the names of its own time", async ()
 
 Deno.test("meter: an upstream's health is known at once", () => {
   const meter = createMeter({ version: "1", operations: new Map(), names: () => new Set() });
-  meter.count({ type: "served", upstream: "up", ms: 100 });
-  meter.count({ type: "served", upstream: "up", ms: 200 });
+  meter.count({ type: "served", upstream: "up", ms: 100, at: 1 });
+  meter.count({ type: "served", upstream: "up", ms: 200, at: 2 });
   meter.count({ type: "attempt failed", upstream: "up", code: "unavailable", at: 5 });
-  assertEquals(meter.upstreams.get("up"), { latencyMs: 120, lastError: { code: "unavailable", at: 5 } });
+  const past = new Map([[0, [2, 1]]]);
+  assertEquals(
+    meter.upstreams.get("up"),
+    { latencyMs: 120, lastError: { code: "unavailable", at: 5 }, past } as object,
+  );
+});
+
+Deno.test("meter: an upstream's past is six hours in stretches, and no longer", () => {
+  const meter = createMeter({ version: "1", operations: new Map(), names: () => new Set() });
+  for (let hour = 0; hour < 48; hour += 0.125) {
+    meter.count({ type: "served", upstream: "up", ms: 100, at: hour * 3_600_000 });
+  }
+  const past = [...meter.upstreams.get("up")!.past!];
+  assertEquals([past.length, past.at(0), past.at(-1)], [24, [168, [2, 0]], [191, [2, 0]]]);
 });

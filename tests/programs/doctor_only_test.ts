@@ -50,7 +50,7 @@ async function examined(only: { lane?: string; model?: string }) {
     now: Date.now,
     patienceMs: 2_000,
     only,
-  }, false);
+  });
   const about = (level: string) => new Set(findings.filter((one) => one.level === level).map(({ subject }) => subject));
   return { errors: [...about("error")], skipped: [...about("skipped")], asked: [...asked].sort() };
 }

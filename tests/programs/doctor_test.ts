@@ -92,7 +92,7 @@ async function findingsOf(
     now: Date.now,
     patienceMs: 2_000,
     only,
-  }, false);
+  });
 }
 
 const problemsIn = (findings: Finding[]) => findings.filter(({ level }) => level !== "ok" && level !== "skipped");
@@ -125,6 +125,7 @@ Deno.test("doctor: what a model refuses of an agent's request is told as the set
     cure: "The gateway asks again without it. To say so in advance of all models of the upstream: " +
       '"upstreams": {"local":{"refuses":["parallel_tool_calls","top_p"]}}. ' +
       "There is no setting for: pattern in schemas (left out)",
+    settings: { upstreams: { local: { refuses: ["parallel_tool_calls", "top_p"] } } },
   }]);
 });
 

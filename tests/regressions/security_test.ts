@@ -205,6 +205,12 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     "jose",
     "jinja",
     "tokenizers",
+    "@preact/signals",
+    "@preact/signals-core",
+    "htm",
+    "marked",
+    "preact",
+    "uplot",
     "zod",
   ]);
 });

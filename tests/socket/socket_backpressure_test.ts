@@ -99,3 +99,24 @@ for (const [what, run] of Object.entries(HOW)) {
     }
   });
 }
+
+Deno.test("channel: a connection that is ended while it is made ends, although its client goes on with a message", async () => {
+  const isClosed = Promise.withResolvers<void>();
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+    const { response, ...upgraded } = deno.upgrade!(request);
+    const options = { sendStallMs: 1_000, onMessage() {}, onEnd() {}, onClosed: () => isClosed.resolve() };
+    const channel = new BackpressuredSocket(upgraded, options);
+    channel.end(1013, "Short of memory");
+    // The time after which it would be ended by force is over before it is open.
+    return new Promise((resolve) => setTimeout(() => resolve(response), 50));
+  });
+  const client = await RawWebSocket.open(server.addr.port);
+  try {
+    await client.write(frame(OPCODE.text, "{", { claimedLength: 2 ** 20 }));
+    await client.readToEnd();
+    await within(isClosed.promise);
+  } finally {
+    client.close();
+    await server.shutdown();
+  }
+});

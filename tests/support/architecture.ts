@@ -55,12 +55,14 @@ const DENO_ONLY = /^src\/(platform\/|(cli|programs)\/|state\/kv_)/;
 /** The verbs of a wire, in a file each: those of clients where a protocol speaks it, those of upstreams where a driver does. */
 export function verbsOf(
   wire: string,
-  protocols: readonly Pick<AnyProtocol, "wire" | "stream">[],
+  protocols: readonly Pick<AnyProtocol, "wire" | "stream" | "client">[],
   drivers: readonly Pick<Driver, "wire" | "operations">[],
 ): string[] {
   const spoken = protocols.filter((protocol) => protocol.wire === wire);
   const ways = drivers.filter((driver) => driver.wire === wire).flatMap(({ operations }) => Object.values(operations));
+  const isAsked = spoken.some(({ client }) => client);
   return [
+    ...(isAsked ? ["serialize_request", "parse_stream"] : []),
     ...(spoken.length > 0 ? ["parse_request", "serialize_response"] : []),
     ...(spoken.some(({ stream }) => stream) ? ["serialize_stream"] : []),
     ...(ways.length > 0 ? ["parse_response", "serialize_request"] : []),

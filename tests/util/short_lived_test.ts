@@ -27,7 +27,7 @@ const LISTS: Record<string, () => Enter> = {
     let count = 0;
     return (ballast) => {
       const id = `req_${count++}`;
-      feed.begin(id, { entry: {}, elapsedMs: () => ballast.length }, null);
+      feed.begin(id, { entry: {}, elapsedMs: () => ballast.length }, new Headers());
       return () => feed.end({ time: "", id, method: "POST", path: "/", status: 200, durationMs: 1 });
     };
   },

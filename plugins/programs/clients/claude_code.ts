@@ -7,6 +7,7 @@ const TOKEN = "ANTHROPIC_AUTH_TOKEN";
 export const claudeCode: Client = {
   name: "claude-code",
   title: "Claude Code",
+  agents: ["claude-cli"],
   wire: "messages",
   program: "claude",
   files(connection, machine) {

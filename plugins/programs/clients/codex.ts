@@ -7,6 +7,7 @@ const PROFILE = "laneway";
 export const codex: Client = {
   name: "codex",
   title: "Codex",
+  agents: ["codex_cli_rs", "codex_exec"],
   wire: "responses",
   program: "codex",
   files(connection, machine) {

@@ -4,6 +4,7 @@ import { ANY_KEY, inHome, keyVariable, laneUrl, literalKey } from "./place.ts";
 export const geminiCli: Client = {
   name: "gemini-cli",
   title: "Gemini CLI",
+  agents: ["GeminiCLI"],
   wire: "gemini",
   program: "gemini",
   files(connection, machine) {

@@ -4,6 +4,7 @@ import { ANY_KEY, baseUrl, inConfig, keyVariable, literalKey, USUAL_CONTEXT, USU
 export const opencode: Client = {
   name: "opencode",
   title: "opencode",
+  agents: ["opencode"],
   wire: "chat",
   program: "opencode",
   files(connection, machine) {

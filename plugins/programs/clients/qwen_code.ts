@@ -7,6 +7,7 @@ const OWN_VARIABLE = "LANEWAY_KEY";
 export const qwenCode: Client = {
   name: "qwen-code",
   title: "Qwen Code",
+  agents: ["QwenCode"],
   wire: "chat",
   program: "qwen",
   files(connection, machine) {

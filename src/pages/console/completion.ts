@@ -55,6 +55,43 @@ export function completionAt(path: readonly (string | number)[]): Completion {
   };
 }
 
+export interface Setting {
+  /** Its names, joined by dots. `*` stands for a name that the user chooses, and `#` for a place in a list. */
+  path: string;
+  description?: string;
+}
+
+/** The deepest setting that is listed: beyond it are the parts of schemas and the like. */
+const DEEPEST = 7;
+let listed: Setting[] | undefined;
+
+export function allSettings(): Setting[] {
+  return listed ??= [...settingsBelow(root, [], new Set())];
+}
+
+/** `around`: the schemas that this one is a part of, because some contain themselves. */
+function* settingsBelow(schema: Schema, path: readonly string[], around: ReadonlySet<Schema>): Generator<Setting> {
+  const branches = branchesOf(schema, root);
+  if (path.length >= DEEPEST || branches.some((branch) => around.has(branch))) return;
+  const within = new Set([...around, ...branches]);
+  const seen = new Set<string>();
+  for (const { properties = {}, additionalProperties, items } of branches) {
+    for (const [name, own] of Object.entries(properties)) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const next = [...path, name];
+      const description = own.description ?? branchesOf(own, root).find((one) => one.description)?.description;
+      yield { path: next.join("."), description };
+      yield* settingsBelow(own, next, within);
+    }
+    for (const [sign, each] of [["*", additionalProperties], ["#", items]] as const) {
+      if (typeof each !== "object" || seen.has(sign)) continue;
+      seen.add(sign);
+      yield* settingsBelow(each, [...path, sign], within);
+    }
+  }
+}
+
 /** All alternatives of a schema, including itself. References are resolved. */
 function branchesOf(schema: Schema, root: Schema): Schema[] {
   const { $ref, anyOf = [], oneOf = [], allOf = [] } = schema;

@@ -11,7 +11,7 @@ import { GatewayError } from "../../errors.ts";
 import { isLocalCall } from "../../http/auth.ts";
 import { digestOf } from "../../util/digest.ts";
 import { runSliced } from "../../util/sliced_work.ts";
-import { completionAt } from "./completion.ts";
+import { allSettings, completionAt } from "./completion.ts";
 
 const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
 /** The first number of a hidden secret in the former text. Numbers in the present text are smaller. */
@@ -37,11 +37,16 @@ export async function checkConfiguration(context: RequestContext, body: JsonObje
   return Response.json({ problems });
 }
 
-const applySchema = z.strictObject({ text: z.string(), version: z.string(), atRestart: z.boolean().default(false) });
+const applySchema = z.strictObject({
+  text: z.string(),
+  version: z.string(),
+  atRestart: z.boolean().default(false),
+  title: z.string().max(500).optional(),
+});
 
 export async function applyConfiguration(context: RequestContext, body: JsonObject): Promise<Response> {
   const desk = await deskOf(context);
-  const { text, version, atRestart } = validate(applySchema, body);
+  const { text, version, atRestart, title } = validate(applySchema, body);
   const masks = await masksOf(desk, context);
   // The numbers of hidden secrets mean other secrets in another version.
   if (masks.file.why === undefined && version !== masks.version) {
@@ -49,7 +54,7 @@ export async function applyConfiguration(context: RequestContext, body: JsonObje
   }
   const whole = await unmasked(text, masks, context);
   if ("problem" in whole) return Response.json({ outcome: "wrong", message: whole.problem.message });
-  const options = { version: masks.file.version ?? "", atRestart, by: context.caller.name };
+  const options = { version: masks.file.version ?? "", atRestart, by: context.caller.name, title };
   const applied = await desk.apply(whole.text, options);
   return Response.json("message" in applied ? { ...applied, message: context.hide(applied.message) } : applied);
 }
@@ -57,6 +62,11 @@ export async function applyConfiguration(context: RequestContext, body: JsonObje
 /** The names and values that are allowed at `?path=`, a JSON array of names and numbers. */
 export function completeConfiguration({ url }: RequestContext): Response {
   return Response.json(completionAt(pathIn(url?.searchParams.get("path") ?? "[]")));
+}
+
+/** All settings with their descriptions, to be searched. */
+export function listSettings(): Response {
+  return Response.json({ settings: allSettings() });
 }
 
 function pathIn(text: string): (string | number)[] {
@@ -72,7 +82,7 @@ function pathIn(text: string): (string | number)[] {
 
 type Masks = Awaited<ReturnType<typeof masksOf>>;
 
-async function unmasked(
+export async function unmasked(
   text: string,
   { present, former }: Masks,
   { signal }: RequestContext,
@@ -84,7 +94,7 @@ async function unmasked(
   return { problem: { path: "", message: `line ${line}: ${lost} stands for nothing that is hidden in its place` } };
 }
 
-async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestContext) {
+export async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestContext) {
   const file = desk.read();
   const secrets = finderOf(gateway.secrets);
   const mask = async (text: string | undefined, first: number): Promise<MaskedText | undefined> =>
@@ -95,7 +105,7 @@ async function masksOf(desk: ConfigurationDesk, { gateway, signal }: RequestCont
   return { file, present, former, version };
 }
 
-async function deskOf({ gateway }: RequestContext): Promise<ConfigurationDesk> {
+export async function deskOf({ gateway }: RequestContext): Promise<ConfigurationDesk> {
   const { configuration } = await gateway.console!.parts();
   if (configuration) return configuration;
   throw new GatewayError("unsupported", "A program gave this gateway its configuration: there is no file");

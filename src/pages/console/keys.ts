@@ -45,7 +45,7 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
     usageDays: used && Math.min(USAGE_DAYS, gateway.observe.usage!.retentionDays),
     teams: Object.keys(teams),
     lanes: [...gateway.lanes.keys()],
-    budgets: (states ?? []).map(describe),
+    budgets: (states ?? []).map((state) => describe(state)),
   });
 }
 
@@ -97,6 +97,20 @@ export async function revokeKey(context: RequestContext, body: JsonObject): Prom
   if (!await writing(keyring.revoke(name))) throw unknownKey(name);
   context.gateway.observe.audit?.write({ event: "key revoked", key: name, by: context.caller.name });
   return Response.json({ name });
+}
+
+const MOST_KEPT_MS = 90 * 86_400_000;
+const rotateSchema = z.strictObject({ name: z.string(), keepMs: z.int().min(0).max(MOST_KEPT_MS) });
+
+/** Gives a key another secret. The former one stays valid for a while, so that clients can be changed one by one. */
+export async function rotateKey({ gateway, caller }: RequestContext, body: JsonObject): Promise<Response> {
+  const keyring = keyringOf(await deskOf(gateway));
+  const { name, keepMs } = validate(rotateSchema, body);
+  const until = gateway.clocks.now() + keepMs;
+  const key = await writing(keyring.rotate(name, until));
+  if (key === undefined) throw unknownKey(name);
+  gateway.observe.audit?.write({ event: "key rotated", key: name, by: caller.name });
+  return Response.json({ name, key, formerUntil: new Date(until).toISOString() });
 }
 
 async function deskOf(gateway: Gateway): Promise<KeyDesk> {

@@ -1,9 +1,11 @@
 /** The data of the console's live pages, as JSON. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
+import { TASK_OF } from "../../canonical/operations.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
+import { STRETCH_MS, STRETCHES } from "../../observe/meter.ts";
 import { forget, recallAll } from "../../upstream/learnt.ts";
 import { processStatus } from "../worker_report.ts";
 
@@ -12,8 +14,15 @@ import { processStatus } from "../worker_report.ts";
  * `?feed=`.
  */
 export function live(
-  { gateway: { observe: { feed, captures }, clocks: { now } }, url, hide }: RequestContext,
+  { gateway: { observe: { feed, captures }, clocks: { now }, registry: { protocols } }, url, hide }: RequestContext,
 ): Response {
+  const idle = protocols.filter(({ operation }) => operation === "countTokens" || TASK_OF[operation] === undefined);
+  const operations = new Map(idle.map(({ name, operation }) => [name, operation]));
+  /** Names the operation of a request that runs no model. */
+  const named = <T extends { protocol?: string }>(entry: T) => ({
+    ...entry,
+    operation: operations.get(entry.protocol ?? ""),
+  });
   const isSame = url?.searchParams.get("feed") === feed?.id;
   const since = isSame ? Number(url?.searchParams.get("since")) : 0;
   const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({
@@ -35,14 +44,24 @@ export function live(
     feed: feed?.id,
     next: feed?.count ?? 0,
     isRecorded: captures !== undefined,
-    running: running ?? [],
-    ended: feed?.since(Number.isSafeInteger(since) && since >= 0 ? since : 0) ?? [],
+    running: running?.map(named) ?? [],
+    ended: feed?.since(Number.isSafeInteger(since) && since >= 0 ? since : 0).map(named) ?? [],
   });
 }
 
 export async function status({ gateway }: RequestContext): Promise<Response> {
   await recallAll(gateway.upstreams.values());
-  return Response.json(processStatus(gateway));
+  const { clocks: { now }, observe: { meter, usage } } = gateway;
+  const upstreams = Object.fromEntries(
+    Array.from(gateway.upstreams.keys(), (name) => [
+      name,
+      Array.from(meter?.upstreams.get(name)?.past ?? [], ([at, counts]) => [at, ...counts]),
+    ]),
+  );
+  // Usage also has what was before this process.
+  const isKept = usage?.series !== undefined;
+  const past = { now: now(), stretchMs: STRETCH_MS, stretches: STRETCHES, isKept, upstreams };
+  return Response.json({ ...processStatus(gateway), past });
 }
 
 const forgetSchema = z.strictObject({ upstream: z.string(), model: z.string().optional() });

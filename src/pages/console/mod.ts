@@ -10,14 +10,26 @@ import { toText } from "../../std/streams/to_text.ts";
 import { Slots } from "../../util/shares.ts";
 import { flushEventLoop, runExclusively } from "../../util/sliced_work.ts";
 import { usagePage } from "../usage_page.ts";
+import { readAnswer } from "./answer_read.ts";
 import { ASSETS } from "./assets.ts";
-import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
+import { clients } from "./clients.ts";
+import {
+  applyConfiguration,
+  checkConfiguration,
+  completeConfiguration,
+  listSettings,
+  readConfiguration,
+} from "./configuration.ts";
+import { clientLibraries } from "./client_libraries.ts";
 import { fidelity } from "./fidelity.ts";
-import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { conversation, conversations, turn } from "./conversations.ts";
+import { examine, health } from "./health.ts";
+import { createKey, limitKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
 import { forgetRefusals, live, status } from "./live.ts";
 import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
+import { series } from "./series.ts";
 import { readSetup, setUp } from "./setup.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 import { understood } from "./understood.ts";
@@ -25,29 +37,47 @@ import { understood } from "./understood.ts";
 /** Each of these takes so long that many at once would hold up all other requests. */
 const LONG: ReadonlySet<string> = new Set([
   "record",
+  "record/answer",
   "record/request",
   "record/text",
   "record/understood",
   "records",
+  "clients",
   "configuration",
+  "configuration/entries",
+  "series",
+  "session/turn",
 ]);
 const slots = new Slots(1);
 
+/** Few operators open a form, so that its part is loaded with the first one. */
+const forms = () => import("./edits.ts");
+
 /** The data below `/console/api/` that an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  clients,
   fidelity,
+  health,
+  libraries: clientLibraries,
   live,
   models,
   record,
+  "record/answer": readAnswer,
   "record/request": requestAgain,
   "record/text": recordedText,
   "record/understood": understood,
   records,
+  series,
+  session: conversation,
+  "session/turn": turn,
+  sessions: conversations,
   status,
   usage: usagePage,
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+  "configuration/settings": listSettings,
+  "configuration/entries": async (context) => await (await forms()).readEntries(context),
   setup: readSetup,
 };
 
@@ -63,9 +93,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
+  "keys/rotate": rotateKey,
   "configuration/check": checkConfiguration,
   "configuration/apply": applyConfiguration,
+  "configuration/plan": async (context, body) => await (await forms()).planEdits(context, body),
   "upstreams/forget": forgetRefusals,
+  "health/examine": examine,
+  "upstreams/test": async (context, body) => await (await forms()).testUpstream(context, body),
   "setup/open": setUp("open"),
   "setup/find": setUp("find"),
   "setup/check": setUp("check"),
@@ -86,6 +120,7 @@ const KEY_PATIENCE_MS = 10_000;
 export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
   const { request: { method }, url } = context;
   const name = url!.pathname.replace(/^\/console\/?/, "");
+  if (name.startsWith("playground/")) return await (await import("./playground.ts")).playground(name, context);
   if (name.startsWith("call/")) return await called(name.slice("call".length), context);
   if (name === "login" || name === "logout") return await session(name, context);
   if (name.startsWith("api/")) return await answer(name, context);

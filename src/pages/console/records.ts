@@ -25,22 +25,39 @@ interface Shown {
 }
 
 /** The list of records, newest first, and the limits within which requests are recorded. */
-export function records({ gateway: { observe: { captures } } }: RequestContext): Response {
+export function records({ gateway: { observe: { captures } }, hide }: RequestContext): Response {
   const { loaded } = captures ?? {};
   return Response.json({
     bounds: loaded?.bounds,
     bytes: loaded?.bytes ?? 0,
     passed: loaded?.passed ?? 0,
-    data: loaded?.all().map(({ capture, bytes }) => ({ ...summaryOf(capture), bytes })) ?? [],
+    data: loaded?.all().map(({ capture, bytes }) => ({ ...summaryOf(capture, hide), bytes })) ?? [],
   });
 }
 
-function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Capture) {
+const LONGEST_CLIENT = 100;
+
+function summaryOf(one: Capture, hide: (text: string) => string) {
+  const { id, started, status: sent, entry, caller, url, calls, headers } = one;
   // The answer to a turn of a WebSocket has no head.
   const { key = caller.name, lane, protocol, model, target, error, durationMs, stream, status = sent } = entry ?? {};
-  const path = new URL(url).pathname;
-  const time = new Date(started).toISOString();
-  return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
+  const [, agent] = headers.find(([name]) => name === "user-agent") ?? [];
+  return {
+    id,
+    time: new Date(started).toISOString(),
+    key,
+    client: agent && hide(agent.slice(0, LONGEST_CLIENT)),
+    path: new URL(url).pathname,
+    lane,
+    protocol,
+    model,
+    target,
+    error,
+    durationMs,
+    stream,
+    status,
+    calls: calls.length,
+  };
 }
 
 /** One whole record. Its texts are collected first and masked afterwards, because more of it may arrive meanwhile. */
@@ -74,6 +91,7 @@ export async function record(context: RequestContext): Promise<Response> {
       body: shown(answer),
     },
     entry,
+    elapsedMs: entry ? undefined : Math.max(0, context.gateway.clocks.now() - started),
   };
   for (const { part, text } of found) part.text = await runSliced(masked(text, hide), signal);
   // This masks headers, URLs and errors as well.

@@ -84,11 +84,11 @@ function writtenIn(wire: string, { protocol, input, notes: own }: Parsed, { regi
 }
 
 /** The endpoint of whole conversations: one whose path names no model, which the body does. */
-function isForConversations({ operation, method, body, pattern: { pathname } }: AnyProtocol): boolean {
+export function isForConversations({ operation, method, body, pattern: { pathname } }: AnyProtocol): boolean {
   return operation === "generate" && method === "POST" && body === "json" && /^\/:lane\/[^:*(]+$/.test(pathname);
 }
 
-function driverOf(wire: string, drivers: Gateway["drivers"]): Driver | undefined {
+export function driverOf(wire: string, drivers: Gateway["drivers"]): Driver | undefined {
   return [...drivers.values()].find((driver) =>
     driver.wire === wire && !("local" in (driver.operations.generate ?? { local: 1 }))
   );

@@ -9,7 +9,7 @@ import { isLocalCall } from "../../http/auth.ts";
 
 /** The header in which a page gives its session with the launcher. */
 const SESSION = "x-laneway-setup";
-const EMBEDDED = "A program gave this gateway its configuration: there is no file, and no command can be run";
+export const EMBEDDED = "A program gave this gateway its configuration: there is no file, and no command can be run";
 const FAR = "Commands are run only for a page on the gateway's own machine. Run them there yourself";
 
 /** The facts that the guide shows. No command is run for them. */
@@ -17,7 +17,7 @@ export async function readSetup(context: RequestContext): Promise<Response> {
   const { gateway, request, peer, hide, caller } = context;
   const { setup, setupDesk: desk } = await gateway.console!.parts();
   const isLocal = isLocalCall(request, peer);
-  const why = whyNot(desk, isLocal);
+  const why = whyNot(desk, context);
   const state = desk && why === undefined ? await desk.state(sessionOf(context)) : { needsCode: false, isOpen: false };
   return Response.json({
     isFresh: desk?.isFresh ?? false,
@@ -31,7 +31,15 @@ export async function readSetup(context: RequestContext): Promise<Response> {
     isLocal,
     platform: desk?.platform,
     upstreams: setup.upstreams().map((one) => ({ ...one, ...one.reason && { reason: hide(one.reason) } })),
-    models: setup.models().map((one) => ({ ...one, name: hide(one.name) })),
+    models: setup.models().map((one) => ({
+      ...one,
+      name: hide(one.name),
+      targets: one.targets.map(({ upstream, model, price = gateway.prices.mostOf({ upstream, model }) }) => ({
+        upstream: hide(upstream),
+        model: hide(model),
+        price,
+      })),
+    })),
     providers: setup.providers(),
     hub: setup.hub,
   });
@@ -87,21 +95,21 @@ const STEPS: Readonly<Record<string, Step>> = {
 /** An action of the guide. `context.caller` is the operator. */
 export function setUp(step: string): (context: RequestContext, body: JsonObject) => Promise<Response> {
   return async (context, body) => {
-    const { gateway, request, peer } = context;
-    const { setupDesk: desk } = await gateway.console!.parts();
-    const isLocal = isLocalCall(request, peer);
-    const why = whyNot(desk, isLocal);
+    const { setupDesk: desk } = await context.gateway.console!.parts();
+    const why = whyNot(desk, context);
+    const isLocal = isLocalCall(context.request, context.peer);
     if (!desk || why !== undefined) throw new GatewayError(isLocal ? "unsupported" : "permission", why!);
     return await STEPS[step]!(desk, body, context);
   };
 }
 
-function whyNot(desk: SetupDesk | undefined, isLocal: boolean): string | undefined {
+/** Why no command can be run for the page. */
+export function whyNot(desk: SetupDesk | undefined, { request, peer }: RequestContext): string | undefined {
   if (!desk) return EMBEDDED;
-  return desk.why ?? (isLocal ? undefined : FAR);
+  return desk.why ?? (isLocalCall(request, peer) ? undefined : FAR);
 }
 
-function sessionOf({ request: { headers } }: RequestContext): string | undefined {
+export function sessionOf({ request: { headers } }: RequestContext): string | undefined {
   return headers.get(SESSION) ?? undefined;
 }
 

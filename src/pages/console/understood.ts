@@ -57,7 +57,7 @@ export async function understood(context: RequestContext): Promise<Response> {
   });
 }
 
-async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; problem?: string }> {
+export async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; problem?: string }> {
   try {
     return { value: await run() };
   } catch (thrown) {
@@ -148,7 +148,7 @@ function* isOneOf({ sent, now }: { sent: string; now: string[] }, hide: HideLong
 }
 
 /** An answer in canonical form, or its error. */
-async function answerOf(call: CapturedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
+export async function answerOf(call: CapturedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
   const { status = 0, answer, answerHeaders: headers = new Headers(), target: name } = call;
   const upstream = gateway.upstreams.get(call.upstream);
   const driver = gateway.drivers.get(call.driver);
@@ -207,7 +207,8 @@ async function collected<K extends ModelOperation>(
   return collect ? collect(events) : events;
 }
 
-function jsonIn(text: string): unknown {
+/** The value that a text is in JSON; the text itself if it is none. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

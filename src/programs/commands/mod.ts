@@ -163,6 +163,13 @@ export const DOCTOR = command({
       help: "test only this model; with --lane, also one that only\nits upstream lists",
     },
     quick: { type: "boolean", help: "call no model: nothing is charged" },
+    part: {
+      type: "string",
+      multiple: true,
+      value: "<name>",
+      help: "check only this: configuration, machine, login,\nupstreams, models or clients (repeatable)",
+      words: ["configuration", "machine", "login", "upstreams", "models", "clients"],
+    },
     ...CONFIG,
     ...LISTEN,
     ...JSON_OUTPUT,

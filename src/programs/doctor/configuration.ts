@@ -50,7 +50,7 @@ const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] 
   [/not allowed in a header/, "secret-malformed", "Set the variable to the bare secret: no space, no line end"],
   [/must have at least/, "sealing-key-short", "Use a longer random text, such as the output of openssl rand -hex 32"],
   [/without keys, because/, "open-to-others", "Add a key, or listen on 127.0.0.1"],
-  [/^Unknown key/, "setting-unknown", `Correct the name or remove the setting: ${SETTINGS}`],
+  [/^Unknown setting/, "setting-unknown", `Correct the name or remove the setting: ${SETTINGS}`],
   [/^Cannot find /, "reference-broken", "Correct the name, or add the missing entry"],
 ];
 

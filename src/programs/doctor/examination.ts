@@ -5,6 +5,7 @@ import type { LoadedConfig } from "../../config/load.ts";
 import { upstreamsWithoutSecret } from "../../config/secrets.ts";
 import type { Descriptors } from "../../http/descriptors.ts";
 import type { Platform } from "../../platform/platform.ts";
+import type { Store } from "../../state/store.ts";
 import type { Listen } from "../flags.ts";
 
 export interface Examination {
@@ -20,6 +21,12 @@ export interface Examination {
   patienceMs: number;
   /** The only lane or model to check. */
   only: { lane?: string; model?: string };
+  /** The address on which this process itself serves. Absent for a command. */
+  serving?: { hostname: string; port: number };
+  /** The store that this process has open. Absent for a command. */
+  store?: Store;
+  /** Aborted when nobody waits for the findings any more. */
+  signal?: AbortSignal;
 }
 
 /** The input of checks that need a configuration. */

@@ -1,4 +1,5 @@
 /** The findings of the command `doctor`, and their text. */
+import type { JsonObject } from "../../canonical/json.ts";
 import { printable } from "../../util/printable.ts";
 
 /**
@@ -17,6 +18,8 @@ export interface Finding {
   message: string;
   /** How to fix it. Absent if there is no problem. */
   cure?: string;
+  /** Settings for the configuration that fix it. Absent if none do. */
+  settings?: JsonObject;
 }
 
 /** A problem and its cure. Subjects are like `upstream "router"` or `model "glm" of lane "oss"`. */

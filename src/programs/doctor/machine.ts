@@ -39,8 +39,10 @@ const LISTEN_CURES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "Set listen.hostname to an address of this machine, such as 127.0.0.1",
 };
 
-async function checkPort({ config: { listen: { hostname, port } }, platform }: Examined): Promise<Finding> {
+async function checkPort({ config: { listen: { hostname, port } }, platform, serving }: Examined): Promise<Finding> {
   const subject = `port ${port}`;
+  // A second server on it would take requests from the gateway.
+  if (serving) return well("port", `port ${serving.port}`, `This gateway listens there, on ${serving.hostname}`);
   try {
     const serving = await platform.serve({
       hostname,
@@ -105,7 +107,7 @@ async function checkRisks({ config, platform }: Examined): Promise<Finding[]> {
 }
 
 /** Writes one entry, reads it and deletes it. */
-async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
+async function checkUse({ config, platform, now, store: open }: Examined): Promise<Finding> {
   const { env } = platform;
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") {
@@ -114,7 +116,7 @@ async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
     const cure = 'Set "store": { "path": "..." }: this process has no home folder';
     return problem("warning", "store-in-memory", "store", message, cure);
   }
-  const store = createStore(config, platform, env, now);
+  const store = open ?? createStore(config, platform, env, now);
   const key = ["doctor", crypto.randomUUID()];
   try {
     await store.add([[key, 1]], now() + 60_000);
@@ -129,7 +131,7 @@ async function checkUse({ config, platform, now }: Examined): Promise<Finding> {
       : 'Make the folder writable for this user, or set another "store": { "path": "..." }';
     return problem("error", "store-unusable", "store", message, cure);
   } finally {
-    store.close();
+    if (!open) store.close();
   }
 }
 

@@ -4,6 +4,7 @@ import { secretsOf } from "../../compose/secrets.ts";
 import type { Alias, LaneConfig } from "../../config/lane_schema.ts";
 import type { Config } from "../../config/schema.ts";
 import { secretAt } from "../../config/secrets.ts";
+import type { HealthPart } from "../../context/setup.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors, readableFile } from "../../http/descriptors.ts";
 import { fetchTransport } from "../../platform/fetch_transport.ts";
@@ -27,15 +28,17 @@ const PATIENCE_MS = 60_000;
 /** Returns the exit code. Throws `UsageError`. */
 export async function doctor(args: string[], path: string | undefined, listen: Listen, program: Program) {
   const { platform, plugins, streams } = program;
-  const { values: { json, lane, model, quick }, positionals: [word] } = readArguments(args, DOCTOR.options);
+  const { values, positionals: [word] } = readArguments(args, DOCTOR.options);
+  const { json, lane, model } = values;
   if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
+  const parts = partsFor(values);
   const descriptors = createDescriptors(readableFile(platform));
   const examination = { platform, plugins, path, listen, descriptors, now: Date.now, patienceMs: PATIENCE_MS };
   const text = "Checking the gateway, its upstreams and their models";
   const findings = await withProgress(
     program,
     text,
-    () => examine({ ...examination, only: { lane, model } }, quick ?? false),
+    () => examine({ ...examination, only: { lane, model } }, parts),
   );
   const [errors, warnings] = [countOf(findings, "error"), countOf(findings, "warning")];
   if (json) printJson(streams, { ok: errors === 0, version: manifest.version, errors, warnings, findings });
@@ -43,38 +46,71 @@ export async function doctor(args: string[], path: string | undefined, listen: L
   return errors > 0 ? 1 : 0;
 }
 
-/** All findings, in the order of a request's path: an earlier one may cause later ones. */
-export async function examine(examination: Examination, isQuick: boolean): Promise<Finding[]> {
+function partsFor({ part: named = [], quick }: { part?: string[]; quick?: boolean }): readonly Part[] {
+  const unknown = named.find((one) => !PARTS.some((part) => part === one));
+  if (unknown !== undefined) throw new UsageError(`Unknown part "${unknown}": expected one of ${PARTS.join(", ")}`);
+  const parts = quick ? QUICK : PARTS;
+  return named.length === 0 ? parts : parts.filter((part) => named.includes(part));
+}
+
+type Part = HealthPart;
+/** The groups of checks, in the order of a request's path: an earlier finding may cause later ones. */
+export const PARTS: readonly Part[] = ["configuration", "machine", "login", "upstreams", "models", "clients"];
+/** Without a question to a model, for which an upstream may charge. */
+export const QUICK: readonly Part[] = PARTS.filter((part) => part !== "models");
+
+/** Takes findings as they are made. `isOver`: nothing more comes of this part. */
+type Tell = (part: Part, findings: readonly Finding[], isOver: boolean) => void;
+
+/** The findings of these parts, in order. Throws the reason of `examination.signal` once that is aborted. */
+export async function examine(
+  examination: Examination,
+  parts: readonly Part[] = PARTS,
+  tell: Tell = () => {},
+): Promise<Finding[]> {
   const { findings, loaded } = checkConfiguration(examination);
-  if (!loaded) return findings;
+  if (!loaded) {
+    tell("configuration", findings, true);
+    return findings;
+  }
   const examined: Examined = { ...examination, ...loaded };
   const asked: Examined = { ...examined, config: narrowedTo(examination.only, loaded.config) };
-  const secrets = checkSecrets(asked);
-  const [machine, issuer, client, upstreams] = await Promise.all([
-    checkMachine(examined),
-    checkIssuer(examined),
-    checkConsoleClient(examined),
-    checkUpstreams(asked),
-  ]);
-  const models = isQuick ? [] : await checkModels(asked, upstreams.lost);
   const hide = hiderFor(secretsOf(loaded.config, examination.platform).map(({ value }) => value));
-  const all = [
-    ...findings,
-    ...secrets,
-    ...machine,
-    ...issuer,
-    ...client,
-    ...upstreams.findings,
-    ...models,
-    ...checkClients(examined),
-  ];
-  return all.map((one) => masked(one, hide));
+  const emit: Tell = (part, found, isOver) => tell(part, found.map((one) => masked(one, hide)), isOver);
+  // The models of an upstream that cannot be used are not asked.
+  const upstreams = parts.includes("upstreams") || parts.includes("models")
+    ? checkUpstreams(asked, (found) => parts.includes("upstreams") && emit("upstreams", found, false))
+    : undefined;
+  const checks: Record<Part, () => Finding[] | Promise<Finding[]>> = {
+    configuration: () => [...findings, ...checkSecrets(asked)],
+    machine: () => checkMachine(examined),
+    login: async () => [...await checkIssuer(examined), ...await checkConsoleClient(examined)],
+    upstreams: async () => (await upstreams!).findings,
+    models: async () => checkModels(asked, (await upstreams!).lost, (found) => emit("models", found, false)),
+    clients: () => checkClients(examined),
+  };
+  const found = await Promise.all(parts.map(async (part) => {
+    const own = await checks[part]();
+    examination.signal?.throwIfAborted();
+    // Those of upstreams and models were emitted one by one.
+    emit(part, part === "models" || part === "upstreams" ? [] : own, true);
+    return own;
+  }));
+  return found.flat().map((one) => masked(one, hide));
 }
 
 /** Hides secrets, because an upstream or a proxy may quote the one that it got. */
 function masked(finding: Finding, hide: Hide): Finding {
-  const { message, cure } = finding;
-  return { ...finding, message: hide(message), ...(cure !== undefined && { cure: hide(cure) }) };
+  const { settings, ...rest } = finding;
+  const { message, cure } = rest;
+  const text = JSON.stringify(settings ?? null);
+  return {
+    ...rest,
+    message: hide(message),
+    ...(cure !== undefined && { cure: hide(cure) }),
+    // A masked setting would be a wrong one.
+    ...(settings && hide(text) === text && { settings }),
+  };
 }
 
 /** Checks whether the issuer's keys for callers' tokens can be read. */

@@ -11,20 +11,28 @@ import { whyUnreached } from "./reach.ts";
 /** How many models are checked at once. */
 const AT_ONCE = 4;
 
-/** `lost`: the upstreams whose models are not checked, and why. */
-export async function checkModels(examined: Examined, lost: ReadonlyMap<string, string>): Promise<Finding[]> {
+/** `lost`: the upstreams whose models are not checked, and why. `tell` gets the findings as they are made. */
+export async function checkModels(
+  examined: Examined,
+  lost: ReadonlyMap<string, string>,
+  tell: (findings: readonly Finding[]) => void = () => {},
+): Promise<Finding[]> {
   const asking = startTargetClient(examined);
   const agent = startTargetClient(examined, "trusted");
   const findings = new Map<Subject, Finding[]>();
   const skipped = asking.subjects.filter(({ upstream }) => lost.has(upstream));
   const waiting = asking.subjects.filter(({ upstream }) => !lost.has(upstream));
+  const unasked = [...unlisted(examined), ...skippedModels(skipped, lost)];
+  tell(unasked);
   const work = async () => {
     for (let subject = waiting.shift(); subject; subject = waiting.shift()) {
+      examined.signal?.throwIfAborted();
       const found = await checkModel(subject, asking);
       const refused = found[0]?.level === "ok" && subject.task === "chat"
         ? await checkAgent(subject, { asking, agent }, examined)
         : [];
       findings.set(subject, [...found, ...refused]);
+      tell(findings.get(subject)!);
     }
   };
   try {
@@ -32,11 +40,7 @@ export async function checkModels(examined: Examined, lost: ReadonlyMap<string, 
   } finally {
     await Promise.all([asking.close(), agent.close()]);
   }
-  return [
-    ...unlisted(examined),
-    ...skippedModels(skipped, lost),
-    ...asking.subjects.flatMap((subject) => findings.get(subject) ?? []),
-  ];
+  return [...unasked, ...asking.subjects.flatMap((subject) => findings.get(subject) ?? [])];
 }
 
 /** Lanes that list no model, so that there is no model to test. */
@@ -79,12 +83,13 @@ async function checkAgent(
     return answer.status === 200 ? answer.notes : undefined;
   });
   const pages = [await asking.status(), ...isAnswered ? [await agent.status()] : []];
-  const found = pages.flatMap((page) => partsIn(page, upstream, model));
-  const parts = [...new Map(found.map((part) => [part.part, part])).values()];
+  const refused = pages.flatMap((page) => partsIn(page, upstream, model));
+  const parts = [...new Map(refused.map((part) => [part.part, part])).values()];
   if (parts.length === 0) return [];
   const { settings, others } = settingsOf(parts);
   const message = `It refuses parts of requests: ${parts.map(inWords).join(", ")}`;
-  const isOff = config.upstreams[upstream]!.relax === "off";
+  const { relax, refuses = [] } = config.upstreams[upstream]!;
+  const isOff = relax === "off";
   const cure = [
     isOff ? 'Remove "relax": "off", and the gateway asks again without it' : "The gateway asks again without it",
     ...Object.keys(settings).length > 0
@@ -92,7 +97,16 @@ async function checkAgent(
       : [],
     ...others.length > 0 ? [`There is no setting for: ${others.join(", ")}`] : [],
   ].join(". ");
-  return [problem(isOff ? "warning" : "note", "parts-refused", name, message, cure)];
+  const found = problem(isOff ? "warning" : "note", "parts-refused", name, message, cure);
+  if (Object.keys(settings).length === 0) return [found];
+  // The setting has those that were named before, too.
+  const all = settings.refuses ? { refuses: [...new Set([...refuses, ...asList(settings.refuses)])] } : {};
+  return [withSettings(found, upstream, { ...settings, ...all })];
+}
+
+/** The finding with settings of the upstream that mend it. */
+function withSettings(finding: Finding, upstream: string, settings: JsonObject): Finding {
+  return { ...finding, settings: { upstreams: { [upstream]: settings } } };
 }
 
 type Question = keyof typeof CHAT_QUESTIONS;
@@ -130,37 +144,51 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     return refusal("instructions-refused", "with a system message", answer, subject, TEMPLATE_CURE);
   },
   tools(answer, subject) {
-    const { name } = subject;
+    const { name, upstream } = subject;
     const message = messageOf(answer);
     if (!message) return refusal("tools-refused", "with tools", answer, subject, TOOLS_CURE);
     if (Array.isArray(message.tool_calls)) return "calls tools";
     if (isCut(answer)) return "was cut off before it called a tool";
     const text = String(message.content ?? "");
     return text.includes(TOOL) && /[<{[]/.test(text)
-      ? problem("warning", "tools-as-text", name, "It writes tool calls as plain text", PARSE_CURE)
+      ? withSettings(
+        problem("warning", "tools-as-text", name, "It writes tool calls as plain text", PARSE_CURE),
+        upstream,
+        PARSE,
+      )
       : problem("warning", "tools-unused", name, "It does not call a tool when asked to", TOOLS_CURE);
   },
   reasoning(answer, subject) {
-    const { name } = subject;
+    const { name, upstream } = subject;
     const message = messageOf(answer);
     if (!message) return refusal("reasoning-refused", "with a reasoning effort", answer, subject, EFFORT_CURE);
     if (/<\/?think(ing)?>/.test(String(message.content ?? ""))) {
-      return problem("warning", "reasoning-as-text", name, "It writes its reasoning into its answer", PARSE_CURE);
+      const found = problem(
+        "warning",
+        "reasoning-as-text",
+        name,
+        "It writes its reasoning into its answer",
+        PARSE_CURE,
+      );
+      return withSettings(found, upstream, PARSE);
     }
     return typeof message.reasoning_content === "string" ? "shows its reasoning" : "shows no reasoning";
   },
   structure(answer, subject) {
-    const { name } = subject;
+    const { name, upstream } = subject;
     const message = messageOf(answer);
     // The gateway checks the answer itself, and asks the model once more.
     const isIgnored = /requested format/.test(String(errorIn(answer)?.message));
     if (!message && !isIgnored) {
-      return refusal("structure-refused", "with a JSON schema", answer, subject, INSTRUCT_CURE);
+      const found = refusal("structure-refused", "with a JSON schema", answer, subject, INSTRUCT_CURE);
+      return found.check === "structure-refused" ? withSettings(found, upstream, INSTRUCT) : found;
     }
     if (isCut(answer)) return "was cut off before it completed the JSON";
-    return keepsToSchema(String(message?.content ?? ""))
-      ? "follows a JSON schema"
-      : problem("warning", "structure-ignored", name, "It does not follow a JSON schema", INSTRUCT_CURE);
+    return keepsToSchema(String(message?.content ?? "")) ? "follows a JSON schema" : withSettings(
+      problem("warning", "structure-ignored", name, "It does not follow a JSON schema", INSTRUCT_CURE),
+      upstream,
+      INSTRUCT,
+    );
   },
 };
 
@@ -168,6 +196,8 @@ const TOOLS_CURE =
   "Turn on tool calls at the server (most have an option for the model's tool format), or choose another model";
 const TEMPLATE_CURE = "Give the server a chat template that accepts system messages, or choose another model";
 const PARSE_CURE = 'Set "textForms": "parse" for this model or its upstream';
+const PARSE = { textForms: "parse" };
+const INSTRUCT = { structuredOutput: "instruct" };
 const EFFORT_CURE = 'Set the upstream\'s "dialect", or "efforts": [] for this model';
 const INSTRUCT_CURE = 'Set "structuredOutput": "instruct" for this model or its upstream';
 

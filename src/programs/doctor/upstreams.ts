@@ -18,7 +18,11 @@ export interface UpstreamFindings {
   lost: Map<string, string>;
 }
 
-export async function checkUpstreams(examined: Examined): Promise<UpstreamFindings> {
+/** `tell` gets the findings on each upstream as they are made. */
+export async function checkUpstreams(
+  examined: Examined,
+  tell: (findings: readonly Finding[]) => void = () => {},
+): Promise<UpstreamFindings> {
   const { config, plugins, platform } = examined;
   const { drivers, providers } = { ...builtIn, ...plugins };
   const used = usedUpstreams(config);
@@ -47,7 +51,11 @@ export async function checkUpstreams(examined: Examined): Promise<UpstreamFindin
       return [visit({ name, ...access, takesTokens: secret === "client", listing, provider, level }, examined)];
     },
   );
-  const results = await Promise.all(visits);
+  const results = await Promise.all(visits.map(async (visiting) => {
+    const visit = await visiting;
+    tell(visit.findings);
+    return visit;
+  }));
   for (const { name, isLost, findings } of results) if (isLost) lost.set(name, findings[0]!.message);
   return { findings: results.flatMap(({ findings }) => findings), lost };
 }
@@ -264,16 +272,12 @@ async function withoutList(visited: Visited, examined: Visitor): Promise<Judgeme
   };
   const isKnown = Object.values(visited.provider?.drivers ?? {}).some((known) => known.baseUrl === baseUrl);
   if (!visited.listing || isKnown) return none;
-  const wrong = (better: string) => ({
-    finding: problem(
-      level,
-      "base-url-path",
-      subject,
-      "Its baseUrl has the wrong path for the API",
-      `Set "baseUrl": "${better}${visited.query === undefined ? "" : `?${visited.query}`}"`,
-    ),
-    isLost: true,
-  });
+  const wrong = (better: string) => {
+    const url = `${better}${visited.query === undefined ? "" : `?${visited.query}`}`;
+    const message = "Its baseUrl has the wrong path for the API";
+    const finding = problem(level, "base-url-path", subject, message, `Set "baseUrl": "${url}"`);
+    return { finding: { ...finding, settings: { upstreams: { [name]: { baseUrl: url } } } }, isLost: true };
+  };
   if (ENDPOINT.test(baseUrl)) return wrong(baseUrl.replace(ENDPOINT, ""));
   const candidates = [`${baseUrl}/v1`, `${new URL(baseUrl).origin}/v1`, `${baseUrl}/api/v1`];
   for (const candidate of candidates) {

@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Task } from "../../canonical/models.ts";
+import type { Edit } from "../../context/console.ts";
 
 /**
  * A place that models come from. Its upstream gets the name `name`, or one that `init` chooses. The secret is either `secret`, which
@@ -14,8 +15,8 @@ export type Source =
   | { kind: "provider"; provider: string; name?: string; baseUrl?: string; secret?: string; secretEnv?: string }
   | ServerSource
   | { kind: "sandbox" }
-  /** An upstream that the configuration has. Only `check` takes it, to list its models. */
-  | { kind: "upstream"; name: string };
+  /** An upstream that the configuration has, or would have with the edits. Only `check` takes it, to list its models. */
+  | { kind: "upstream"; name: string; edits?: Edit[] };
 
 export interface ServerSource {
   kind: "server";
@@ -44,6 +45,10 @@ export interface Answers {
   default?: string;
   /** Further settings, which are merged into the file: objects key by key. The console turns things on with it. */
   settings?: JsonObject;
+  /** Changes of single places of the file, after all else. */
+  edits?: Edit[];
+  /** Takes back the last change by edits, instead of all else. It is the `stamp` of the file that this change has written. */
+  undo?: string;
 }
 
 /** A model server that was found on this machine. */
@@ -108,6 +113,7 @@ export type Plan =
 
 /** `init write --json --version <version>`, which reads `Answers` from standard input. */
 export type Written =
-  | { ok: true; files: string[] }
+  /** `stamp`: identifies the text that edits have written, for `undo`. */
+  | { ok: true; files: string[]; stamp?: string }
   /** `isOutdated`: the files have changed since the plan. */
   | { ok: false; reason: string; isOutdated?: true };

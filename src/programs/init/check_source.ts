@@ -4,6 +4,7 @@ import { builtIn } from "../../app.ts";
 import { asObject, asObjects, isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
 import { secretPlaceOf } from "../../compose/upstreams.ts";
 import { secretAt, type SecretReference } from "../../config/secrets.ts";
+import type { Edit } from "../../context/console.ts";
 import type { Provider } from "../../contract/provider.ts";
 import { mergeJson, withoutComments, withPresets } from "../../util/config_text.ts";
 import { printable } from "../../util/printable.ts";
@@ -13,6 +14,7 @@ import type { Finding } from "../doctor/finding.ts";
 import { whyUnreached } from "../doctor/reach.ts";
 import { type Visit, visit, type Visited } from "../doctor/upstreams.ts";
 import type { CheckedSource, ServerSource, Source } from "./answers.ts";
+import { withEdits } from "./edits.ts";
 import { asWhole, checkedUrl, hubUpstream, planSource, providerUrl } from "./entries.ts";
 import { AnswerError, at } from "./standing.ts";
 import { FileError } from "./files.ts";
@@ -96,10 +98,10 @@ function secretOf(
 }
 
 /** The entry of the file that is there, with the settings of its provider. */
-function standingEntry(section: string, name: string, place: Place): JsonValue | undefined {
+function standingEntry(section: string, name: string, place: Place, edits: Edit[] = []): JsonValue | undefined {
   const { builtIn, providers } = factsFor(place);
   const text = presentText(place.path) ?? '{ "extends": "default" }';
-  const own: unknown = JSON.parse(withoutComments(text.replace(/^\ufeff/, "")));
+  const own: unknown = JSON.parse(withoutComments(withEdits(text.replace(/^\ufeff/, ""), edits)));
   const written = withPresets(own, () => providers);
   return at(at(own, "extends") === "default" ? mergeJson(builtIn, written) : written, section, name);
 }
@@ -189,10 +191,11 @@ async function checkUpstream(
   source: Extract<Source, { kind: "upstream" }>,
   place: Place,
 ): Promise<CheckedSource> {
-  const upstream = nameOf(source, place);
-  const entry = asObject(standingEntry("upstreams", upstream, place));
+  const upstream = source.edits ? source.name : nameOf(source, place);
+  const entry = asObject(standingEntry("upstreams", upstream, place, source.edits));
   const listed = chatTargets(upstream, place);
   if (typeof entry.baseUrl !== "string") return { ok: true, upstream, models: listed, source };
+  checkedUrl(entry.baseUrl);
   const provider = typeof entry.provider === "string" ? factsFor(place).providers[entry.provider] : undefined;
   const secret = secretOf({}, [entry.secret], place);
   const found = await visitAs({ name: upstream, entry, secret, provider }, place);

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../canonical/json.ts";
 import { checkNames, layoutOf } from "../connect/formats/json.ts";
 
 export interface Setting {
-  at: readonly string[];
+  at: readonly (string | number)[];
   value: JsonValue;
   /** A line that explains a new entry. */
   comment?: string;
@@ -39,7 +39,20 @@ export function withSetting(text: string, setting: Setting): string {
   const nested = inner.reduceRight<JsonValue>((rest, step) => ({ [step]: rest }), isFirst ? [value] : value);
   // A null that removes something of the default becomes an object again.
   if (around.type !== "object") return withSetting(text, { at: at.slice(0, depth), value: { [name!]: nested } });
-  return inserted(text, around, { name: name!, value: nested, comment: inner.length === 0 ? comment : undefined });
+  const property = { name: String(name), value: nested, comment: inner.length === 0 ? comment : undefined };
+  return besideOthers(text, around, property) ?? inserted(text, around, property);
+}
+
+/** The text with the objects around a place. New ones have lines of their own. */
+export function withObjectsAround(text: string, at: Setting["at"]): string {
+  checkNames(text, at);
+  const root = parseTree(text, [], { allowTrailingComma: true })!;
+  let depth = at.length - 1;
+  while (depth > 0 && !findNodeAtLocation(root, at.slice(0, depth))) depth--;
+  const around = findNodeAtLocation(root, at.slice(0, depth))!;
+  const [name, ...steps] = at.slice(depth, -1);
+  if (name === undefined || around.type !== "object") return text;
+  return inserted(text, around, { name: String(name), value: {}, steps });
 }
 
 function replaced(text: string, { offset, length }: Node, by: string): string {
@@ -61,10 +74,26 @@ interface Property {
   name: string;
   value: JsonValue;
   comment?: string;
+  /** The names of new objects inside of it, each on a line of its own. */
+  steps?: readonly (string | number)[];
+}
+
+/** The text with a property on the line of the others. Absent if they have several lines, or if the line would be too long. */
+function besideOthers(text: string, { offset, length, children }: Node, property: Property): string | undefined {
+  const { name, value, comment } = property;
+  const last = children?.at(-1);
+  const end = offset + length - 1;
+  if (!last || comment !== undefined || text.slice(offset, end).includes("\n")) return undefined;
+  const from = last.offset + last.length;
+  const { comma, place } = placeAfter(text, from, end);
+  const own = ` ${JSON.stringify(name)}: ${inline(value)}${comma ? "," : ""}`;
+  const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, place) + own + text.slice(place).split(/\r?\n/, 1)[0];
+  if (line.length > WIDEST) return undefined;
+  return `${text.slice(0, from)}${comma ? "" : ","}${text.slice(from, place)}${own}${text.slice(place)}`;
 }
 
 /** The text with a property at the end of an object, after the comment that may stand behind the last one. */
-function inserted(text: string, around: Node, { name, value, comment }: Property): string {
+function inserted(text: string, around: Node, { name, value, comment, steps = [] }: Property): string {
   const layout = layoutOf(text);
   const { eol } = layout;
   const unit = unitOf(layout);
@@ -76,11 +105,11 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
   const { comma, place } = placeAfter(text, from, end);
   const lines = [
     ...comment === undefined ? [] : [`${indent}// ${comment}`],
-    `${indent}${JSON.stringify(name)}: ${print(value, indent, layout)}`,
+    `${indent}${JSON.stringify(name)}: ${opened(steps, value, indent, layout)}`,
   ];
   const start = around.offset + 1;
   const kept = last && !comma ? `${text.slice(start, from)},${text.slice(from, place)}` : text.slice(start, place);
-  // An object that was on one line gets a line for each property.
+  // An object that was on one line gets a second one.
   const isOneLine = last !== undefined && !text.slice(start, end).includes("\n");
   const before = text.slice(0, start) + (isOneLine ? `${eol}${indent}${kept.trimStart()}` : kept);
   const rest = text.slice(place);
@@ -89,16 +118,17 @@ function inserted(text: string, around: Node, { name, value, comment }: Property
 }
 
 /** A comment, whole: a comma inside of it is none. */
-const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
+export const COMMENT = /\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/[^\r\n]*(?=[\r\n]|$)/.source;
 const COMMA_AHEAD = new RegExp(`^(?:\\s|${COMMENT})*,`);
 const REST_OF_LINE = new RegExp(`^(?:[ \\t]*(?:${COMMENT}))*`);
 
-/** Whether a comma follows, and the place after it and after the comments on its line. */
-function placeAfter(text: string, from: number, end: number): { comma: boolean; place: number } {
+/** Whether a comma follows, and the place after it and after the comments on its line. `bare`: the place before those comments. */
+export function placeAfter(text: string, from: number, end: number): { comma: boolean; place: number; bare: number } {
   const rest = text.slice(from, end);
   const before = COMMA_AHEAD.exec(rest)?.[0] ?? "";
   const comments = REST_OF_LINE.exec(rest.slice(before.length))![0];
-  return { comma: before !== "", place: from + before.length + comments.length };
+  const bare = from + before.length;
+  return { comma: before !== "", place: bare + comments.length, bare };
 }
 
 function unitOf({ insertSpaces, tabSize }: Layout): string {
@@ -106,18 +136,31 @@ function unitOf({ insertSpaces, tabSize }: Layout): string {
 }
 
 /** The blanks at the beginning of the line on which this offset is. */
-function indentAt(text: string, offset: number): string {
+export function indentAt(text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return /^[ \t]*/.exec(text.slice(start, offset))![0];
 }
 
-function isFirstOnLine(text: string, offset: number): boolean {
+export function isFirstOnLine(text: string, offset: number): boolean {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   return start > 0 && text.slice(start, offset).trim() === "";
 }
 
+/** New objects, each inside of the one before, and the value in the last of them. */
+function opened(
+  [step, ...rest]: readonly (string | number)[],
+  value: JsonValue,
+  indent: string,
+  layout: Layout,
+): string {
+  if (step === undefined) return print(value, indent, layout);
+  const inner = indent + unitOf(layout);
+  const own = opened(rest, value, inner, layout);
+  return `{${layout.eol}${inner}${JSON.stringify(String(step))}: ${own}${layout.eol}${indent}}`;
+}
+
 /** JSON with short values on one line. */
-function print(value: JsonValue, indent: string, layout: Layout): string {
+export function print(value: JsonValue, indent: string, layout: Layout): string {
   const short = inline(value);
   if (short.length + indent.length <= WIDEST || typeof value !== "object" || value === null) return short;
   const inner = indent + unitOf(layout);

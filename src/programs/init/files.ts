@@ -37,9 +37,10 @@ const SECRET_MODE = 0o600;
 
 /**
  * Replaces all files or none, each atomically: the secrets, and last the configuration, whose draft is a lock among all processes.
- * Throws `FileError`, also if the state of the files is another than `version`.
+ * Throws `FileError`, also if the state of the files is another than `version`. `keepsFormer`: whether the text that the configuration
+ * had is kept beside it.
  */
-export function writeFiles(files: readonly PlannedText[], version: string): void {
+export function writeFiles(files: readonly PlannedText[], version: string, { keepsFormer = false } = {}): void {
   const { renameSync, rmSync } = builtin("node:fs");
   for (const { path } of files) checkReplaceable(path);
   const drafts = new Map<string, string>();
@@ -54,6 +55,7 @@ export function writeFiles(files: readonly PlannedText[], version: string): void
     if (versionOf(files) !== version) {
       throw new OutdatedError("The files have changed in the meantime: look at them again before they are written");
     }
+    if (keepsFormer) keepFormer(files.at(-1)!.path);
     for (const { path } of files) {
       const before = readText(path);
       const mode = modeOf(path) ?? SECRET_MODE;
@@ -72,6 +74,18 @@ export function writeFiles(files: readonly PlannedText[], version: string): void
     if (error instanceof FileError) throw error;
     throw new FileError(error instanceof DraftTakenError ? error.message : reasonOf(error, files.at(-1)!.path));
   }
+}
+
+/** Where the text of a configuration before its last change is kept. */
+export function formerPath(path: string): string {
+  return editedFiles(path)[2];
+}
+
+function keepFormer(path: string): void {
+  const { rmSync, writeFileSync } = builtin("node:fs");
+  const [before, former] = [readText(path), formerPath(path)];
+  rmSync(former, { force: true });
+  if (before !== undefined) writeFileSync(former, before, { mode: modeOf(path) });
 }
 
 function modeOf(path: string): number | undefined {

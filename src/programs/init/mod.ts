@@ -58,6 +58,9 @@ async function perform(step: Step, { version = "", except }: Options, place: Pla
 }
 
 const text = z.string().max(4_000);
+const edits = z.array(
+  z.object({ at: z.array(z.union([text, z.int().min(0)])).min(1).max(50), value: z.json().optional() }),
+).max(10_000);
 const secrets = { secret: text.optional(), secretEnv: text.optional() };
 const sourceSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("hub"), ...secrets }),
@@ -70,7 +73,7 @@ const sourceSchema = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("server"), baseUrl: text, title: text.optional(), name: text.optional(), ...secrets }),
   z.object({ kind: z.literal("sandbox") }),
-  z.object({ kind: z.literal("upstream"), name: text }),
+  z.object({ kind: z.literal("upstream"), name: text, edits: edits.optional() }),
 ]);
 const answersSchema = z.object({
   sources: z.array(sourceSchema).max(100),
@@ -79,6 +82,8 @@ const answersSchema = z.object({
   ),
   default: text.optional(),
   settings: z.record(text, z.json()).optional(),
+  edits: edits.optional(),
+  undo: text.optional(),
 });
 
 /** Throws `UsageError`, which does not repeat the input because it may hold a secret. */

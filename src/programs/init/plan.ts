@@ -4,15 +4,17 @@ import { isPattern } from "../../canonical/models.ts";
 import { hint } from "../../config/hint.ts";
 import { mergeJson, withoutComments, withPresets } from "../../util/config_text.ts";
 import { FormatError } from "../connect/formats/format.ts";
+import type { Edit } from "../../context/console.ts";
 import type { Answers, ChosenModel, Source } from "./answers.ts";
 import { type Setting, withSetting } from "./document.ts";
+import { withEdits } from "./edits.ts";
 import { planSource } from "./entries.ts";
 import { AnswerError, at, type Facts, type SourcePlan, type Standing } from "./standing.ts";
 
 /** The lane that gets the models. */
 const LANE = "oss";
 
-const START =
+export const START =
   `// The configuration of this gateway. "init" adds to it, and so may you: it takes comments and trailing commas.
 // All settings: docs/configuration.md. To check it: validate. Secrets are in files beside this one.
 {
@@ -75,6 +77,7 @@ export function planFiles(answers: Answers, { path, text }: { path: string; text
     attempt(`models.${index}.`, () => add(modelSettings(model, standing(draft, path, facts), facts)))
   );
   attempt("", () => add(furtherSettings(answers.settings, standing(draft, path, facts).own)));
+  attempt("", () => draft = withEdits(draft, checkedEdits(answers.edits)));
   attempt("", () => add(defaultSettings(answers.default, standing(draft, path, facts), facts)));
   if (problems.length > 0) return { problems };
   const secrets = plans.flatMap(({ secret }) =>
@@ -82,6 +85,15 @@ export function planFiles(answers: Answers, { path, text }: { path: string; text
   );
   const whole = (text?.startsWith(MARK) ? MARK : "") + draft;
   return { files: [...secrets, { path, text: whole, isSecret: false }] };
+}
+
+/** The console shows it in place of a secret. It must not take the secret's place. */
+const HIDDEN = /"\*\*\*\d+\*\*\*"/;
+
+function checkedEdits(edits: readonly Edit[] = []): readonly Edit[] {
+  const lost = edits.map(({ value }) => HIDDEN.exec(JSON.stringify(value) ?? "")?.[0]).find((one) => one !== undefined);
+  if (lost === undefined) return edits;
+  throw new AnswerError("", `${lost} stands for a hidden value: edit the file itself to move it`);
 }
 
 /** A byte order mark. */
@@ -105,11 +117,11 @@ function standing(text: string, path: string, { builtIn, providers }: Facts): St
 
 /** The text with the section of a setting, and a comment that introduces it. */
 function introduced(text: string, { at: [section, ...rest] }: Setting): string {
-  const comment = SECTIONS[section!];
-  const isThere = at(JSON.parse(withoutComments(text)), section!) !== undefined;
+  const comment = SECTIONS[String(section)];
+  const isThere = at(JSON.parse(withoutComments(text)), String(section)) !== undefined;
   return isThere || comment === undefined || rest.length === 0
     ? text
-    : withSetting(text, { at: [section!], value: {}, comment });
+    : withSetting(text, { at: [String(section)], value: {}, comment });
 }
 
 /** The places of values that the file does not have yet. An object that is there keeps what else it has. */

@@ -5,12 +5,13 @@ import { builtIn, pluginFacts } from "../../app.ts";
 import { ConfigError, loadConfig } from "../../config/load.ts";
 import { PLACEHOLDER_SECRET } from "../../config/secrets.ts";
 import { maskText } from "../../config/mask_text.ts";
+import { digestOf } from "../../util/digest.ts";
 import { runUnsliced } from "../../util/sliced_work.ts";
 import type { Dialog } from "../dialog/dialog.ts";
 import type { Program } from "../program.ts";
 import type { Answers, Plan, Written } from "./answers.ts";
 import type { Facts } from "./standing.ts";
-import { FileError, OutdatedError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
+import { FileError, formerPath, OutdatedError, readText, versionOf, whyFixed, writeFiles } from "./files.ts";
 import { planFiles, type PlannedText, type Problem } from "./plan.ts";
 
 export interface Place {
@@ -50,11 +51,26 @@ function planned(answers: Answers, place: Place): Outcome {
   const text = presentText(path);
   const wrong = standingProblems(place);
   if (wrong.length > 0) return { problems: wrong };
+  if (answers.undo !== undefined) return undone(answers.undo, place);
   const plan = planFiles(answers, { path, text }, factsFor(place));
   if ("problems" in plan) return plan;
   const problems = problemsOf(plan.files.at(-1)!.text, place);
   return problems.length > 0 ? { problems } : { ...plan, version: versionOf(plan.files) };
 }
+
+/** The file as it was before the last change, if nobody else has changed it since. Throws `FileError`. */
+function undone(stamp: string, place: Place): Outcome {
+  const { path } = place;
+  const text = readText(path);
+  if (text === undefined || digestOf(text) !== stamp) return { problems: [{ path: "", message: CHANGED_SINCE }] };
+  const former = readText(formerPath(path));
+  if (former === undefined) return { problems: [{ path: "", message: "The former text is not kept any more" }] };
+  const problems = problemsOf(former, place);
+  const files = [{ path, text: former, isSecret: false }];
+  return problems.length > 0 ? { problems } : { files, version: versionOf(files) };
+}
+
+const CHANGED_SINCE = "Somebody has changed the file since, so that the change cannot be taken back as a whole";
 
 /** The mistakes in the file that is there. Throws `FileError`. */
 export function standingProblems(place: Place): Problem[] {
@@ -113,8 +129,11 @@ export function write(answers: Answers, version: string, place: Place): Written 
       return { ok: false, reason: lines.join("\n") };
     }
     const changed = changedOf(outcome.files);
-    if (changed.length > 0) writeFiles(outcome.files, version);
-    return { ok: true, files: changed.map(({ path }) => path) };
+    const isEdit = answers.edits !== undefined || answers.undo !== undefined;
+    const keepsFormer = isEdit && readText(place.path) !== undefined;
+    if (changed.length > 0) writeFiles(outcome.files, version, { keepsFormer });
+    const stamp = keepsFormer ? { stamp: digestOf(outcome.files.at(-1)!.text) } : {};
+    return { ok: true, files: changed.map(({ path }) => path), ...stamp };
   } catch (error) {
     if (error instanceof OutdatedError) return { ok: false, reason: error.message, isOutdated: true };
     if (error instanceof FileError) return { ok: false, reason: error.message };

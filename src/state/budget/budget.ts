@@ -34,9 +34,39 @@ export interface BudgetView {
   left: string;
   /** Absent if the budget never resets. */
   resets?: string;
+  /** Absent if the period has only begun, or never ends. */
+  forecast?: Forecast;
 }
 
-export function describe(state: BudgetState): BudgetView {
+/** The amount that is spent in all if the rest of its period is like the time until now. */
+export interface Forecast {
+  /** Decimal text. */
+  dollars: string;
+  /** When nothing is left, by ISO 8601. Absent if that is not within the period. */
+  usedUp?: string;
+}
+
+/** The part of a period that has to be over before anything can be forecast. */
+const LEAST_SHARE = 0.02;
+
+/** `undefined` if there is no saying. */
+export function forecast({ budget, period, spent }: BudgetState, now: number): Forecast | undefined {
+  const { id, endsAt } = period;
+  if (endsAt === undefined) return undefined;
+  const beganAt = Date.parse(id.slice(budget.period.length + 1));
+  const [elapsed, length] = [now - beganAt, endsAt - beganAt];
+  if (!(elapsed >= length * LEAST_SHARE && elapsed <= length)) return undefined;
+  const whole = spent * BigInt(Math.round(length)) / BigInt(Math.round(elapsed));
+  const usedUp = spent === 0n ? Infinity : beganAt + elapsed * (Number(budget.limit) / Number(spent));
+  return {
+    dollars: formatDollars(whole),
+    ...(usedUp < endsAt && { usedUp: new Date(Math.max(usedUp, beganAt)).toISOString() }),
+  };
+}
+
+/** `now`: milliseconds since the epoch, if a forecast is wanted. */
+export function describe(state: BudgetState, now?: number): BudgetView {
+  const forecasted = now === undefined ? undefined : forecast(state, now);
   const { budget: { name, limit }, period: { id, endsAt }, spent } = state;
   return {
     budget: name,
@@ -45,6 +75,7 @@ export function describe(state: BudgetState): BudgetView {
     spent: formatDollars(spent),
     left: formatDollars(leftOf(state)),
     ...(endsAt !== undefined && { resets: new Date(endsAt).toISOString() }),
+    ...(forecasted && { forecast: forecasted }),
   };
 }
 

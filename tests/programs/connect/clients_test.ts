@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { clients } from "../../../plugins/programs/clients/mod.ts";
 import { toolTurns } from "../../../plugins/programs/clients/requests.ts";
 import { isBlank, withoutSettings, withSettings } from "../../../src/programs/connect/edit.ts";
+import { titlesByAgent } from "../../../src/programs/connect/titles.ts";
 import { formatOf } from "../../../src/programs/connect/formats/mod.ts";
 import { connectFlags } from "../../../src/programs/connect/permissions.ts";
 import type { ClientMachine, Connection } from "../../../src/contract/client.ts";
@@ -26,6 +27,12 @@ function machine(os: string, more: Record<string, string> = {}): ClientMachine {
   const { home, env } = HOMES[os]!;
   return { os, home, env: (name) => ({ ...env, ...more })[name], isThere: () => false };
 }
+
+Deno.test("connect: a client and an SDK have titles, by the names that they give themselves", () => {
+  const titles = titlesByAgent();
+  const agents = ["opencode", "OpenAI", "AsyncAnthropic", "curl"];
+  assertEquals(agents.map((agent) => titles.get(agent)), ["opencode", "OpenAI SDK", "Anthropic SDK", undefined]);
+});
 
 for (const client of clients) {
   Deno.test(`connect: ${client.name}: its files say what it needs, and nothing after undo`, () => {

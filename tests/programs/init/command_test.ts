@@ -289,7 +289,7 @@ Deno.test("init plan: what cannot be used is told with its place among the answe
       ],
     );
     await Deno.writeTextFile(`${folder}/gateway.json`, '{ "extends": "default", "upstreem": {} }');
-    assertMatch((await problemsOf(ANSWERS))[0]!, /^upstreem: The file that is there is not valid: Unknown key/);
+    assertMatch((await problemsOf(ANSWERS))[0]!, /^upstreem: The file that is there is not valid: Unknown setting/);
     await Deno.writeTextFile(`${folder}/gateway.json`, '{ "extends": "default", }}');
     assertMatch((await problemsOf(ANSWERS))[0]!, /^: The file that is there is not valid: line 1/);
   }));

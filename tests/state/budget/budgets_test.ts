@@ -1,5 +1,6 @@
 /** Budgets in a store: their periods, what dead gateways held, and stores that fail. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { describe } from "../../../src/state/budget/budget.ts";
 import { periodAt, periodsBefore } from "../../../src/state/budget/period.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { until } from "../../support/wait.ts";
@@ -318,4 +319,19 @@ Deno.test("budget: a refusal says what is left, and when there is more", async (
     await gateway.close();
   }
   throw new Error("It was not refused");
+});
+
+Deno.test("budget: a forecast takes the rest of the period to be like its beginning", () => {
+  const period = periodAt("day", at("2027-01-20T12:00:00.000Z"));
+  const budget = { name: "key:anna", limit: 10_000_000_000_000n, period: "day" as const };
+  const forecastAt = (spent: bigint, time: string) =>
+    describe({ budget, period, spent }, at(`2027-01-20T${time}:00.000Z`)).forecast;
+  const dollars = 1_000_000_000_000n;
+  assertEquals(forecastAt(3n * dollars, "12:00"), { dollars: "6" });
+  assertEquals(forecastAt(8n * dollars, "12:00"), { dollars: "16", usedUp: "2027-01-20T15:00:00.000Z" });
+  assertEquals(forecastAt(20n * dollars, "12:00"), { dollars: "40", usedUp: "2027-01-20T06:00:00.000Z" });
+  assertEquals(forecastAt(0n, "12:00"), { dollars: "0" });
+  assertEquals(forecastAt(3n * dollars, "00:10"), undefined, "Too early to tell");
+  const total = { budget: { ...budget, period: "total" as const }, period: periodAt("total", NOON), spent: dollars };
+  assertEquals(describe(total, NOON).forecast, undefined);
 });
