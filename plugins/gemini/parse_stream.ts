@@ -7,12 +7,11 @@ import {
   asObjects,
   asText,
   type JsonObject,
-  type JsonValue,
   present,
   readJson,
   toJsonText,
 } from "../../src/canonical/json.ts";
-import { completeUsage, reportedTotals, type ReportedUsage } from "../../src/canonical/usage.ts";
+import { asTotal, completeUsage, reportedTotals, type ReportedUsage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
@@ -116,11 +115,6 @@ function usageIn(counts: JsonObject): ReportedUsage {
     ...present("reasoningTokens", thoughts),
     ...present("cachedInputTokens", asCount(counts.cachedContentTokenCount)),
   };
-}
-
-/** A number of tokens, which may be 0. */
-function asTotal(value: JsonValue | undefined): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }
 
 /** The pages that the answer cites. Where it does so is told in bytes, and left out. */

@@ -16,6 +16,7 @@ import { copyRenamed, type JsonObject, present } from "../../src/canonical/json.
 import type { Context } from "../../src/contract/context.ts";
 import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { GEMINI_SAMPLING } from "../shared/sampling.ts";
+import { namesOfCalls } from "../shared/call_names.ts";
 import { serializeCall } from "./serialize_response.ts";
 import { serializeSignature } from "./signature.ts";
 import { WIRE } from "./wire.ts";
@@ -36,12 +37,6 @@ export function serializeRequest(input: GenerateRequest, context: Context): Json
     }),
     generationConfig: serializeConfig(input, context),
   };
-}
-
-/** A result names the function that it is of. */
-function namesOfCalls(messages: readonly Message[]): ReadonlyMap<string, string> {
-  const calls = messages.flatMap(({ role, content }) => role === "assistant" ? content : []);
-  return new Map(calls.flatMap((part) => part.type === "tool-call" ? [[part.id, part.name]] : []));
 }
 
 function serializeTurn(message: Message, names: ReadonlyMap<string, string>, context: Context): JsonObject[] {

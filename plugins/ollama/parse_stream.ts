@@ -1,16 +1,8 @@
 /** Reads a streamed answer as the wire's clients do. */
 import { weighText } from "../../src/canonical/estimate.ts";
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import {
-  asObject,
-  asObjects,
-  asText,
-  type JsonObject,
-  type JsonValue,
-  readJson,
-  toJsonText,
-} from "../../src/canonical/json.ts";
-import { completeUsage, reportedTotals } from "../../src/canonical/usage.ts";
+import { asObject, asObjects, asText, type JsonObject, readJson, toJsonText } from "../../src/canonical/json.ts";
+import { asTotal, completeUsage, reportedTotals } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
@@ -81,9 +73,4 @@ class LineReader implements StreamReader<GenerateEvent> {
     const usage = completeUsage(reported, this.#context, this.#weight);
     return this.#writer.finish({ reason: reason === "length" ? "length" : "stop" }, usage);
   }
-}
-
-/** A number of tokens, which may be 0. */
-function asTotal(value: JsonValue | undefined): number | undefined {
-  return typeof value === "number" ? value : undefined;
 }

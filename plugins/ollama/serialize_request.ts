@@ -13,6 +13,7 @@ import { copyRenamed, type JsonObject, type JsonValue, present } from "../../src
 import type { Context } from "../../src/contract/context.ts";
 import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { OLLAMA_SAMPLING } from "../shared/sampling.ts";
+import { namesOfCalls } from "../shared/call_names.ts";
 import { serializeCall } from "./serialize_response.ts";
 import { WIRE } from "./wire.ts";
 
@@ -32,12 +33,6 @@ export function serializeRequest(input: GenerateRequest, model: string, context:
     ...(thinking && present("think", serializeThinking(thinking, context))),
     ...(Object.keys(options).length > 0 && { options }),
   };
-}
-
-/** A result names the function that it is of. */
-function namesOfCalls(messages: readonly Message[]): ReadonlyMap<string, string> {
-  const calls = messages.flatMap(({ role, content }) => role === "assistant" ? content : []);
-  return new Map(calls.flatMap((part) => part.type === "tool-call" ? [[part.id, part.name]] : []));
 }
 
 function serializeTurn(message: Message, names: ReadonlyMap<string, string>, context: Context): JsonObject[] {

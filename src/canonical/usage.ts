@@ -46,6 +46,11 @@ export function reportedCount(reported: unknown): { inputTokens: number } {
   throw new GatewayError("upstream_error", "The upstream's answer is not a token count", { retryable: false });
 }
 
+/** A reported number of tokens, which may be 0. */
+export function asTotal(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
 /**
  * The reported totals of an answer. Servers that count nothing leave them out or send 0. No conversation has 0 tokens,
  * but an answer may.

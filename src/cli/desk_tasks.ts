@@ -53,7 +53,7 @@ export function commandOf(task: unknown, place: CommandPlace): Command | undefin
       return init("write", { input: JSON.stringify(task.answers), isWhole: true }, [`--version=${task.version}`]);
     }
     case "examine":
-      // What else the command checks, the gateway checks itself.
+      // The gateway itself makes the other checks of the command.
       return { ...init(""), args: ["doctor", "--part=clients", "--json", ...place.options] };
     case "connect":
       return connectOf(task, place);

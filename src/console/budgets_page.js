@@ -68,7 +68,7 @@ function BudgetsPage() {
   `;
 }
 
-/** Where a budget can be changed. @param {Budget} budget */
+/** The page on which a budget can be changed. @param {Budget} budget */
 function placeOf({ budget }) {
   const [, kind, name] = /^(key|team):(.*)$/s.exec(budget) ?? [];
   if (name === undefined) return "#configuration?budget";

@@ -116,7 +116,7 @@ async function check(parts, only) {
   }
   if (running.value !== own) return;
   running.value = undefined;
-  // What was not checked is not shown as if it were good.
+  // A part that was not checked to its end would look as if it were good.
   results.value = Object.fromEntries(Object.entries(results.value).filter(([, { isOver }]) => isOver));
 }
 

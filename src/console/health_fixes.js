@@ -10,7 +10,7 @@ import { showChange } from "./turn_on.js";
 
 /** @typedef {import("./health.js").Finding} Finding */
 
-/** Where each kind of finding can be fixed. The first that fits counts. @type {readonly [check: RegExp, words: string, href: string][]} */
+/** The pages on which findings can be fixed. The first that fits counts. @type {readonly [check: RegExp, words: string, href: string][]} */
 const PLACES = [
   [/^secret-(missing|needed|refused)$/, "Enter the key", "#setup?upstream"],
   [/^open-to-others$/, "Create a key", "#keys"],

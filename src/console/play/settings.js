@@ -112,8 +112,8 @@ export function objectIn(text, name) {
 }
 
 /**
- * The tools that somebody wrote down as any of the wires has them: a list of functions, each with a name and a schema of
- * its arguments. Others are for the gateway or the model, and go out as they are. Throws an error for people.
+ * Reads a list of tools in the form of any wire. A function has a name and a schema of its arguments. Other tools are for the
+ * gateway or the model, and go out as they are. Throws an error for people.
  * @param {string} text
  * @returns {Tool[]}
  */

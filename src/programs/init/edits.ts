@@ -54,7 +54,7 @@ function without(text: string, at: Edit["at"]): string {
   const head = before ? withoutComma(text.slice(0, from), before.offset + before.length) : text.slice(0, from);
   const tail = text.slice(to);
   if (around.children!.length > 1) return head + tail;
-  // Nothing but blanks is left between the brackets.
+  // An object or list that has become empty keeps no blank lines.
   const [kept, rest] = [text.slice(around.offset + 1, from), text.slice(to, end)];
   return (kept + rest).trim() === "" ? text.slice(0, around.offset + 1) + text.slice(end) : head + tail;
 }

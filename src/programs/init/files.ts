@@ -76,7 +76,7 @@ export function writeFiles(files: readonly PlannedText[], version: string, { kee
   }
 }
 
-/** Where the text of a configuration before its last change is kept. */
+/** The path of the copy that holds a configuration as it was before its last change. */
 export function formerPath(path: string): string {
   return editedFiles(path)[2];
 }
