@@ -41,7 +41,7 @@ const MOST_BARRED = 1_000;
  * The memory for incomplete messages: `IN_ALL` of the limit minus all other memory, but at most `MOST` of the limit, and at least
  * what the platform takes for one message.
  */
-const [MOST, IN_ALL] = [1 / 4, 7 / 8];
+const [MOST, IN_ALL] = [1 / 8, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
 /** If this much too much is left once a caller's sockets are ended, all others' are ended, too: more would arrive meanwhile. */
 const FAR_BEYOND = 1.5;

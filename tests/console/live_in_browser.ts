@@ -120,10 +120,11 @@ async function fits(desk: Desk): Promise<void> {
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   await page.reload();
-  await page.getByRole("img", { name: /^Requests: at most 0\.\d\/s, now All/ }).hover();
-  await page.locator(".tip").getByText("Errors").waitFor();
+  await page.locator(".chart:nth-of-type(3) canvas").waitFor();
   const drawn = await page.locator(".chart canvas").count();
   assert(drawn === 3, `${drawn} charts are drawn`);
+  await page.getByRole("img", { name: /^Requests: at most 0\.\d\/s, now All/ }).hover();
+  await page.locator(".tip").getByText("Errors").waitFor();
   await page.getByText("Charts as a table").click();
   const numbers = page.getByRole("region", { name: "The charts' numbers" });
   await numbers.getByRole("columnheader", { name: "Errors" }).waitFor();

@@ -5,7 +5,7 @@ import { type OpenSocket, Sockets } from "../../src/http/sockets.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 
 const MIB = 2 ** 20;
-const LIMIT = 1_600 * MIB;
+const LIMIT = 3_200 * MIB;
 const CAPACITY = { total: 100, isShared: true };
 
 class FakeSocket implements OpenSocket {
@@ -275,7 +275,7 @@ test(
 );
 
 test("the room is smaller when all else leaves little, and is never none", async (rig, pass) => {
-  rig.heap = 1_202;
+  rig.heap = 2_602;
   const [socket] = rig.add("a");
   socket!.arrived = 98;
   await pass(500);
