@@ -360,9 +360,9 @@ async function testWebSockets(test: Test): Promise<void> {
 
   await test("websocket: where there is none, it is refused, and so is a broken handshake", async ({ connect }) => {
     const lines = ["host: 127.0.0.1", "connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
-    const [elsewhere, broken] = [await connect(), await connect()];
-    await elsewhere.send(["GET /oss/v1/models HTTP/1.1", ...lines, "\r\n"].join("\r\n"));
-    assertMatch(await elsewhere.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
+    const [unserved, broken] = [await connect(), await connect()];
+    await unserved.send(["GET /oss/v1/models HTTP/1.1", ...lines, "\r\n"].join("\r\n"));
+    assertMatch(await unserved.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
     await broken.send(["GET /oss/v1/responses HTTP/1.1", ...lines, "sec-websocket-key: short", "\r\n"].join("\r\n"));
     assertMatch(await broken.readUntil("\r\n\r\n"), /^HTTP\/1.1 400 /);
   });
@@ -392,7 +392,13 @@ async function testWebSockets(test: Test): Promise<void> {
 async function testCommands(program: string, cwd: string): Promise<void> {
   const run = async (...args: string[]) => {
     const env = { HOME: cwd, PATH: "/usr/bin:/bin" };
-    const options = { args: ["src/node.ts", ...args], cwd, clearEnv: true, env, stdin: "null" } as const;
+    const options = {
+      args: ["src/node.ts", ...args],
+      cwd,
+      clearEnv: true,
+      env,
+      stdin: "null",
+    } satisfies Deno.CommandOptions;
     const { code, stdout } = await new Deno.Command(program, options).output();
     return [code, new TextDecoder().decode(stdout)] as const;
   };

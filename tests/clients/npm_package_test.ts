@@ -33,7 +33,7 @@ async function withPackage(node: string, use: (at: Installed) => Promise<void>):
     await Deno.mkdir(bin);
     await Deno.symlink(await Deno.realPath(node), `${bin}/node`);
     const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin` };
-    const options = { cwd: folder, clearEnv: true, env, stdin: "null" } as const;
+    const options = { cwd: folder, clearEnv: true, env, stdin: "null" } satisfies Deno.CommandOptions;
     const run = async (program: string, ...args: string[]) => {
       const { code, stdout, stderr } = await new Deno.Command(program, { ...options, args }).output();
       return { code, out: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
