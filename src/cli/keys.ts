@@ -93,8 +93,8 @@ async function auditKeys(
   await audit.flush(PATIENCE_MS);
 }
 
-function whyNoStore({ hasDatabase }: Program["platform"]): string {
-  return hasDatabase
+function whyNoStore({ database }: Program["platform"]): string {
+  return database
     ? `Keys are kept in a store of kind ${kindsThat("isLasting")}, and this configuration has none`
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
 }

@@ -1,6 +1,6 @@
 /** The command `permissions` prints Deno's options, for containers and other starts without the launcher. */
 import { pluginFacts } from "../app.ts";
-import { loadConfig } from "../config/load.ts";
+import { DEFAULT_PATH, loadConfig } from "../config/load.ts";
 import { isThere } from "../config/is_there.ts";
 import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
 import { PERMISSIONS } from "../programs/commands/mod.ts";
@@ -18,7 +18,8 @@ export function printPermissions(
   const { values: { json }, positionals: [word] } = readArguments(args, PERMISSIONS.options);
   if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
   const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env, secretText: readText });
-  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere, readText };
+  // The gateway looks for the file even if there is none.
+  const place = { config, file: file ?? DEFAULT_PATH, listen: {}, env, os, code: codeFolder(), isThere, readText };
   const permissions = permissionsOf(place);
   const options = flagsOf(permissions);
   if (json) printJson(streams, { permissions, options });

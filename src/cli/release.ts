@@ -1,11 +1,13 @@
 /**
- * Builds the release: an executable for each system and architecture, their checksums, and the bill of materials.
- * `deno task release [folder] [target...]`.
+ * Builds the release: executables, the package for npm, their checksums, and the bill of materials.
+ * `deno task release [--out folder] [--binaries] [--npm] [target...]`: without a kind, all of them; without a target, all six.
  */
+import { parseArgs } from "node:util";
 import { stripTypeScriptTypes } from "node:module";
 import manifest from "../../deno.json" with { type: "json" };
 import { folderOf } from "./cached.ts";
 import { compile, ROOT } from "./compile.ts";
+import { buildNpmPackage } from "./npm_package.ts";
 
 /** The targets of `deno compile`. */
 const TARGETS = [
@@ -184,32 +186,69 @@ async function checksumOf(path: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", await Deno.readFile(path))).toHex();
 }
 
-async function release(folder: string, targets: readonly string[]): Promise<void> {
-  const unknown = targets.filter((target) => !TARGETS.includes(target));
-  if (unknown.length > 0) throw new Error(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`);
-  const names: string[] = [];
-  const lock: Lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
-  const folders = await packageFolders(lock);
-  const unused = folders.flatMap((folder) => [...filesBelow(folder)]).filter((path) =>
+/** A file of the release that is made by itself: what it is, and what makes it and returns its name. */
+type Piece = readonly [what: string, make: () => Promise<string>];
+
+/** Makes the executables for the targets and passes them to `use`, with the sources that they share. */
+async function withBinaries<T>(
+  folder: string,
+  targets: readonly string[],
+  packages: readonly string[],
+  use: (pieces: Piece[]) => Promise<T>,
+): Promise<T> {
+  const unused = packages.flatMap((folder) => [...filesBelow(folder)]).filter((path) =>
     [...UNUSED, LICENCE].some((pattern) => pattern.test(path))
   );
   const sources = await Deno.makeTempDir();
   try {
-    await copySources(sources);
-    for (const target of targets) names.push(await build(target, folder, unused, sources));
+    if (targets.length > 0) await copySources(sources);
+    return await use(targets.map((target) => [target, () => build(target, folder, unused, sources)]));
   } finally {
     await Deno.remove(sources, { recursive: true });
   }
+}
+
+/** Makes what can be made. Returns one line about each piece that cannot. */
+async function release(folder: string, targets: readonly string[], more: readonly Piece[]): Promise<string[]> {
+  const lock: Lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
+  const packages = await packageFolders(lock);
+  const names: string[] = [];
+  const failures: string[] = [];
+  await withBinaries(folder, targets, packages, async (binaries) => {
+    for (const [what, make] of [...binaries, ...more]) {
+      try {
+        names.push(await make());
+      } catch (error) {
+        failures.push(`Cannot make ${what}: ${(error as Error).message.trim().split("\n")[0]}`);
+      }
+    }
+  });
   await Deno.writeTextFile(`${folder}/laneway.cdx.json`, sbomText(lock));
-  await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(folders));
+  await Deno.writeTextFile(`${folder}/LICENSES.txt`, await licencesText(packages));
   names.push("laneway.cdx.json", "LICENSES.txt");
   const lines = await Promise.all(names.map(async (name) => `${await checksumOf(`${folder}/${name}`)}  ${name}\n`));
   await Deno.writeTextFile(`${folder}/SHA256SUMS`, lines.join(""));
+  return failures;
 }
 
 if (import.meta.main) {
-  const [folder = "release", ...targets] = Deno.args;
-  await release(await absolute(folder), targets.length > 0 ? targets : TARGETS);
+  const { values: { out, ...kinds }, positionals } = parseArgs({
+    options: { out: { type: "string", default: "release" }, binaries: { type: "boolean" }, npm: { type: "boolean" } },
+    allowPositionals: true,
+  });
+  const unknown = positionals.filter((target) => !TARGETS.includes(target));
+  if (unknown.length > 0) throw new Error(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`);
+  const isAll = !kinds.binaries && !kinds.npm;
+  const folder = await absolute(out);
+  const targets = positionals.length > 0 ? positionals : TARGETS;
+  const failures = await release(
+    folder,
+    isAll || kinds.binaries ? targets : [],
+    isAll || kinds.npm ? [["the package for npm", () => buildNpmPackage(folder)]] : [],
+  );
+  // deno-lint-ignore no-console -- this is a command line
+  for (const line of failures) console.error(line);
+  if (failures.length > 0) Deno.exit(1);
 }
 
 /** The absolute path, because `deno compile` runs in the folder of the source. */

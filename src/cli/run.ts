@@ -30,6 +30,7 @@ export function run({ plugins = {}, platform = deno }: RunOptions = {}): void {
 }
 
 async function runToEnd(program: Program): Promise<never> {
+  program.platform.stay?.();
   const code = await main(program);
   await program.streams.flush(FLUSH_MS);
   return program.platform.exit(code);

@@ -3,6 +3,9 @@ import manifest from "../../deno.json" with { type: "json" };
 
 const file = new URL("../../package.json", import.meta.url);
 
+/** The packages that only Node needs. As ordinary dependencies, Deno would download them at its first start, too. */
+export const OF_NODE = { ws: "8.23.0" };
+
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
@@ -13,10 +16,11 @@ export function packageText(): string {
     private: true,
     license: "MIT",
     type: "module",
-    engines: { node: ">=24.2" },
+    engines: { node: ">=24.9" },
     scripts: { start: "node src/node.ts" },
     exports: { ...exports, "./node": "./src/node.ts" },
     dependencies: Object.fromEntries(dependencies),
+    peerDependencies: OF_NODE,
   };
   return JSON.stringify(content, null, 2) + "\n";
 }

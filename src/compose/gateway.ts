@@ -234,7 +234,7 @@ function createStoredState(world: World): StoredState {
   const { config, keep, store, clocks: { now, monotonic }, pace, platform } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
   const storageQuota = keep("storage quota", null, () => {
-    const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.hasDatabase) };
+    const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.database) };
     let loading: Promise<StorageQuota> | undefined;
     const load = async () => (await import("../state/storage_quota.ts")).createStorageQuota(options);
     return { reserve: async (...args) => await (await (loading ??= load())).reserve(...args) } satisfies StorageQuota;

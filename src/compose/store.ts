@@ -14,9 +14,9 @@ import type { Meter } from "../observe/meter.ts";
 import type { Keep } from "./kept_parts.ts";
 
 /** The bytes that each key may store. */
-export function bytesPerKey({ kind, bytesPerKey }: Config["store"], hasDatabase: boolean): number {
+export function bytesPerKey({ kind, bytesPerKey }: Config["store"], database: Platform["database"]): number {
   const able = storeKind(kind);
-  return bytesPerKey ?? (able.hasFile && !hasDatabase ? STORE_KINDS.memory : able).bytesPerKey;
+  return bytesPerKey ?? (able.hasFile && !database ? STORE_KINDS.memory : able).bytesPerKey;
 }
 
 export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
@@ -29,7 +29,7 @@ export function describePlace(place: StorePlace): string {
 }
 
 type Env = Platform["env"];
-type Runtime = Pick<Platform, "os" | "hasDatabase" | "readText">;
+type Runtime = Pick<Platform, "os" | "database" | "readText">;
 
 interface StoreOptions {
   /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
@@ -54,11 +54,19 @@ export function createStore(
   }
   if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
-  if ("path" in place) return createKvStore({ ...kvFile(place.path), onLost: () => lost(place.path), now });
+  if ("path" in place) return openFile(place.path, platform, { now, onLost: () => lost(place.path) });
   return loadedLater(async () => {
     const kind = (await loadServerKind(store))!;
     await kind.loadClient(); // before its time limits begin
     return kind.at(store, platform, env).openStore(now);
+  });
+}
+
+function openFile(path: string, { database }: Runtime, options: { now(): number; onLost(): void }): Store {
+  if (database === "kv") return createKvStore({ ...kvFile(path), ...options });
+  return loadedLater(async () => {
+    const { createSqliteStore, sqliteFile } = await import("../state/sqlite_store.ts");
+    return createSqliteStore({ ...sqliteFile(path), ...options });
   });
 }
 
@@ -144,12 +152,12 @@ function loadedLater(load: () => Promise<Store>): Store {
  * database, they are in memory.
  */
 export function placeOfStore(store: Config["store"], platform: Runtime, env: Env): StorePlace {
-  const { os, hasDatabase, readText } = platform;
+  const { os, database, readText } = platform;
   const { hasFile, isShared } = storeKind(store.kind);
   if (isShared) return { server: serverName(store, { env, readText }) };
-  if (!hasFile || !hasDatabase) return "memory";
+  if (!hasFile || !database) return "memory";
   if (isOnDeploy(env)) return "hosted";
-  const file = store.path ?? defaultStorePath(os, env);
+  const file = store.path ?? defaultStorePath(os, env, database);
   return file === undefined ? "memory" : { path: file };
 }
 

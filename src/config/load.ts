@@ -92,7 +92,7 @@ function isNoProviders(config: unknown): (problem: Problem) => boolean {
   return ({ path }) => !paths.has(path);
 }
 
-const DEFAULT_PATH = "gateway.json";
+export const DEFAULT_PATH = "gateway.json";
 const DEFAULT: JsonObject = embedded;
 
 function read(path: string | undefined, readText = readFile): { value: JsonValue; source: string; file?: string } {

@@ -60,7 +60,7 @@ export const deno: Platform = {
   get os() {
     return Deno.build.os;
   },
-  hasDatabase: true,
+  database: "kv",
   get args() {
     return Deno.args;
   },

@@ -1,6 +1,6 @@
 /**
- * Node 24 or later, without a build step, because it strips the types. There is no sandbox and no database, so the store is in
- * memory. Importing this file adds the few web standards that the gateway uses and Node lacks.
+ * Node 24 or later, without a build step, because it strips the types. There is no sandbox. Importing this file adds the few web
+ * standards that the gateway uses and Node lacks.
  */
 import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
@@ -8,7 +8,10 @@ import { isatty } from "node:tty";
 import "./node_texts.ts";
 import type { Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
+import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
 import { NodeWorker } from "./node_thread.ts";
+
+const A_DAY_MS = 86_400_000;
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
@@ -17,9 +20,9 @@ const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
-  hasDatabase: false,
+  database: "sqlite",
   args: process.argv.slice(2),
-  command: "node src/node.ts",
+  command: process.env.LANEWAY_COMMAND || "node src/node.ts",
   env: (name) => process.env[name],
   fetch: fetchPatiently,
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
@@ -40,15 +43,19 @@ export const node: Platform = {
   memory: () => process.memoryUsage.rss(),
   unmanagedMemory() {
     const { rss, heapTotal, external } = process.memoryUsage();
-    return rss - heapTotal - external;
+    // The messages that are not complete are in the engine's buffers.
+    return rss - heapTotal - external + incompleteMessageBytes();
   },
   parentId: () => process.ppid,
   serve,
+  upgrade: upgradeOnNode,
   get telemetry() {
     const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
     return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
   },
   after: (ms, run) => void setTimeout(run, ms),
+  // Node ends while only an `AbortSignal.timeout` is waited for.
+  stay: () => void setInterval(() => {}, A_DAY_MS),
   exit: (code) => process.exit(code),
 };
 

@@ -1,6 +1,7 @@
 /** Serves on Node: converts between requests and responses of the web standard and those of `node:http`. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type ServerOptions, ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { expectUpgrade, type Opening } from "./node_socket.ts";
 import type { Peer, ServeOptions, Serving } from "./platform.ts";
 
 /** Higher than the gateway's own limit, so that the gateway itself refuses a longer head. */
@@ -19,11 +20,17 @@ export async function serve({ hostname, port, handler, onListen, onError, say }:
     keepAliveTimeout: KEEP_ALIVE_MS,
     // Health checks without a host header are served.
     requireHostHeader: false,
-  });
+    // The other upgrades that clients offer, such as HTTP/2, are not taken up: the request is answered as it is.
+    shouldUpgradeCallback: asksForWebSocket,
+  } as ServerOptions);
   server.on("request", async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // A failure here is a broken connection or a broken body, and nothing else would close the connection.
     await answer(incoming, outgoing, handler, onError).catch(() => outgoing.destroy());
     if (isStopped) server.closeIdleConnections();
+  });
+  server.on("upgrade", async (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
+    socket.on("error", () => {}); // the connection closes then
+    await upgrade({ incoming, socket, head }, handler, onError).catch(() => socket.destroy());
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
@@ -57,6 +64,34 @@ async function answer(
   } catch (thrown) {
     response = onError(thrown);
   }
+  await send(response, incoming, outgoing, left.signal);
+}
+
+function asksForWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+/** Answers a request for a WebSocket. An answer other than the WebSocket ends the connection. */
+async function upgrade(
+  { incoming, socket, head }: Opening & { socket: Socket },
+  handler: ServeOptions["handler"],
+  onError: ServeOptions["onError"],
+): Promise<void> {
+  const left = new AbortController();
+  socket.once("close", () => left.abort());
+  const request = toRequest(incoming, left.signal);
+  let response: Response;
+  try {
+    await expectUpgrade(request, { incoming, socket, head });
+    response = await handler(request, { remoteAddr: peerOf(incoming) });
+  } catch (thrown) {
+    response = onError(thrown);
+  }
+  if (response.status === 101) return;
+  const outgoing = new ServerResponse(incoming);
+  outgoing.assignSocket(socket);
+  outgoing.shouldKeepAlive = false;
+  outgoing.once("finish", () => socket.end());
   await send(response, incoming, outgoing, left.signal);
 }
 

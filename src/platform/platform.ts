@@ -7,8 +7,8 @@ import type { AttributeValue, MeterProvider, TracerProvider } from "@opentelemet
 export interface Platform {
   /** The operating system: `linux`, `darwin`, `windows`. */
   readonly os: string;
-  /** Whether there is a database for data that outlives the process. */
-  readonly hasDatabase: boolean;
+  /** The database for data that outlives the process: Deno's own, or the runtime's SQLite. Absent if there is none. */
+  readonly database?: "kv" | "sqlite";
   /** The arguments of the command line, without the program. */
   readonly args: readonly string[];
   /** The program's file, if it is compiled to one that includes the runtime. */
@@ -55,6 +55,8 @@ export interface Platform {
   readonly telemetry?: Telemetry;
   /** Calls `run` in `ms` milliseconds. A process without other work waits for it. It cannot be cancelled. */
   after(ms: number, run: () => void): void;
+  /** Keeps the process from ending by itself. Absent if the runtime waits for timers of signals. */
+  readonly stay?: () => void;
   /** Ends the process. */
   exit(code: number): never;
 }

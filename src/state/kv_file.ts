@@ -13,22 +13,30 @@ export function openHostedKv(): Promise<Deno.Kv> {
 }
 
 /** A database in a file. Somebody may remove the file while it is open, and later writes are lost then. */
-export interface KvFile {
-  open(): Promise<Deno.Kv>;
+export interface DatabaseFile<Database> {
+  open(): Promise<Database>;
   /** Whether the files are no longer those that were opened. */
   isGone(): Promise<boolean>;
 }
 
-export function kvFile(path: string): KvFile {
+export function kvFile(path: string): DatabaseFile<Deno.Kv> {
+  return databaseFile(path, openKvFile);
+}
+
+/** The file at `path`, which `openFile` opens. */
+export function databaseFile<Database>(
+  path: string,
+  openFile: (file: string) => Promise<Database>,
+): DatabaseFile<Database> {
   let file = path;
   let opened: Identity[] = [];
   return {
     async open() {
       file = builtin("node:path").resolve(path);
       await removeLeft(file, opened);
-      const kv = await openKvFile(file);
+      const database = await openFile(file);
       opened = await identitiesOf(file);
-      return kv;
+      return database;
     },
     async isGone() {
       if (opened.length === 0) return false;
@@ -49,15 +57,11 @@ type Identity = string | undefined;
 
 /** The identities of the file, and of the log and the index beside it. A database without its log loses what is written. */
 async function identitiesOf(file: string): Promise<Identity[]> {
+  const { stat } = builtin("node:fs/promises");
   return await Promise.all(
     namesOf(file).map(async (name) => {
-      try {
-        const { dev, ino } = await Deno.stat(name);
-        return `${dev}:${ino}`;
-      } catch (error) {
-        if (error instanceof Deno.errors.NotFound) return undefined;
-        throw error;
-      }
+      const facts = await unless("ENOENT", () => stat(name));
+      return facts && `${facts.dev}:${facts.ino}`;
     }),
   );
 }
@@ -67,8 +71,9 @@ async function removeLeft(file: string, left: readonly Identity[]): Promise<void
   if (left.length === 0) return;
   const there = await identitiesOf(file);
   if (there[0] === left[0]) return;
+  const { rm } = builtin("node:fs/promises");
   for (const [index, name] of namesOf(file).entries()) {
-    if (there[index] !== undefined && there[index] === left[index]) await Deno.remove(name);
+    if (there[index] !== undefined && there[index] === left[index]) await rm(name);
   }
 }
 
@@ -76,37 +81,50 @@ function namesOf(file: string): string[] {
   return [file, `${file}-wal`, `${file}-shm`];
 }
 
-/** Opens a database in a file. Only the owner can read the files and folders that it creates, because they hold prompts. */
+/** Opens a database in a file. */
 export async function openKvFile(path: string): Promise<Deno.Kv> {
-  const { dirname, resolve } = builtin("node:path");
-  const file = resolve(path);
-  try {
-    await createPrivate(file);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    // Only if the folder is missing: in an existing one, this process may be allowed no more than its own files.
-    await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await createPrivate(file);
-  }
-  // Files that the database creates beside this one get its mode. Those of an earlier run may still have another.
-  for (const name of namesOf(file)) await makePrivate(name);
+  const file = builtin("node:path").resolve(path);
+  await prepareFile(file);
   return await Deno.openKv(file);
 }
 
-async function createPrivate(file: string): Promise<void> {
+/** Only the owner can read the files and folders that this creates, because they hold prompts. */
+export async function prepareFile(file: string): Promise<void> {
+  const { mkdir } = builtin("node:fs/promises");
   try {
-    // Only if the file is missing: closing a file that the database has open in this process would end its locks.
-    (await Deno.open(file, { write: true, createNew: true, mode: 0o600 })).close();
+    await createPrivate(file);
   } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
+    // Only if the folder is missing: in an existing one, this process may be allowed no more than its own files.
+    await mkdir(builtin("node:path").dirname(file), { recursive: true, mode: 0o700 });
+    await createPrivate(file);
   }
+  // Files that the database creates beside this one get its mode. Those of an earlier run may still have another.
+  for (const name of namesOf(file)) await unless("ENOENT", () => makePrivate(name));
+}
+
+async function createPrivate(file: string): Promise<void> {
+  const { open } = builtin("node:fs/promises");
+  // Only if the file is missing: closing a file that the database has open in this process would end its locks.
+  await unless("EEXIST", async () => await (await open(file, "wx", 0o600)).close());
 }
 
 async function makePrivate(file: string): Promise<void> {
+  const { chmod, stat } = builtin("node:fs/promises");
+  const { mode } = await stat(file);
+  if (process.platform !== "win32" && (mode & 0o077) !== 0) await chmod(file, mode & 0o700);
+}
+
+/** The result, or nothing if it fails with the code. */
+async function unless<T>(code: string, run: () => Promise<T>): Promise<T | undefined> {
   try {
-    const { mode } = await Deno.stat(file);
-    if (mode !== null && (mode & 0o077) !== 0) await Deno.chmod(file, mode & 0o700);
+    return await run();
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    if (codeOf(error) !== code) throw error;
+    return undefined;
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }

@@ -32,12 +32,7 @@ const KEYS_PER_READ = 10;
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
 
-export interface KvStoreOptions {
-  open(): Promise<Deno.Kv>;
-  /** Whether the opened database is gone. This is asked before each use, and if so, another one is opened. */
-  isGone?(): Promise<boolean>;
-  /** Called when the database is gone, and its content is lost. */
-  onLost?(): void;
+export interface KvStoreOptions extends Opening<Deno.Kv> {
   /** Milliseconds since the epoch. */
   now(): number;
   /** The encoding of values. JSON by default. */
@@ -214,15 +209,20 @@ async function removeAll(kv: Deno.Kv, chunks: readonly Deno.KvMutation[]): Promi
   }
 }
 
-/**
- * Returns whether the operation was done: not if a check failed. If another process writes during an operation with a check,
- * the database fails at once, as if it stayed locked. The same operation succeeds a moment later.
- */
+/** Returns whether the operation was done: not if a check failed. */
 async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
+  return await retryLocked(async () => (await operation.commit()).ok);
+}
+
+/**
+ * Runs an operation of the database. If another process writes meanwhile, the database fails at once, as if it stayed locked.
+ * The same operation succeeds a moment later.
+ */
+export async function retryLocked<T>(run: () => T | Promise<T>): Promise<T> {
   const start = performance.now();
   while (true) {
     try {
-      return (await operation.commit()).ok;
+      return await run();
     } catch (error) {
       const locked = error instanceof Error && error.message.includes("database is locked");
       if (!locked || performance.now() - start > LOCKED_LIMIT_MS) throw error;
@@ -231,10 +231,18 @@ async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
   }
 }
 
+interface Opening<Database> {
+  open(): Promise<Database>;
+  /** Whether the opened database is gone. This is asked before each use, and if so, another one is opened. */
+  isGone?(): Promise<boolean>;
+  /** Called when the database is gone, and its content is lost. */
+  onLost?(): void;
+}
+
 /** Opens one database for all callers at the first call, until it is closed. */
-function shareOpening({ open, isGone, onLost }: KvStoreOptions) {
-  let opened: Deno.Kv | undefined;
-  let opening: Promise<Deno.Kv> | undefined;
+export function shareOpening<Database extends { close(): void }>({ open, isGone, onLost }: Opening<Database>) {
+  let opened: Database | undefined;
+  let opening: Promise<Database> | undefined;
   let looking: Promise<boolean> | undefined;
   let closed = false;
 
@@ -248,18 +256,18 @@ function shareOpening({ open, isGone, onLost }: KvStoreOptions) {
     onLost?.();
   }
 
-  async function openOnce(): Promise<Deno.Kv> {
+  async function openOnce(): Promise<Database> {
     try {
-      const kv = await open();
-      if (closed) kv.close();
-      else opened = kv;
+      const database = await open();
+      if (closed) database.close();
+      else opened = database;
     } finally {
       opening = undefined;
     }
     return await database();
   }
 
-  async function database(): Promise<Deno.Kv> {
+  async function database(): Promise<Database> {
     if (closed) throw new Error("Cannot use the store: it is closed");
     await look();
     return opened ?? await (opening ??= openOnce());

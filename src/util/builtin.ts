@@ -10,6 +10,7 @@ export interface Builtins {
   "node:net": typeof import("node:net");
   "node:os": typeof import("node:os");
   "node:path": typeof import("node:path");
+  "node:sqlite": typeof import("node:sqlite");
   "node:timers": typeof import("node:timers");
   "node:util": typeof import("node:util");
   "node:v8": typeof import("node:v8");

@@ -18,7 +18,7 @@ const PACKAGES = ["@huggingface", "deno-std", "jinja", "tokenizers", "eventsourc
 /** Builds for this machine. The runtime that would be downloaded is stood in for by Deno's own program, which is larger. */
 async function release(folder: string): Promise<string> {
   const { stdout, stderr, success } = await new Deno.Command(Deno.execPath(), {
-    args: ["task", "release", folder, Deno.build.target],
+    args: ["task", "release", "--out", folder, "--binaries", Deno.build.target],
     cwd: ROOT,
     env: { DENORT_BIN: Deno.execPath(), NO_COLOR: "1" },
   }).output();

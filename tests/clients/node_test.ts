@@ -6,6 +6,8 @@ import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD, TcpClient, TcpUps
 import { CHAT, chatBody, type ConfigInput, ENV } from "../support/app.ts";
 import { ANSWER, ENDING, frame, word } from "../support/chat.ts";
 import { delay, until, within } from "../support/wait.ts";
+import { RawWebSocket } from "../sockets/raw_websocket.ts";
+import { FRAMES_TESTS, runFramesTest } from "../sockets/websocket_frames.ts";
 import { install, NODE } from "./install.ts";
 import { type NodeGateway, type NodeOptions, withNodeGateway, withProgram } from "./node_gateway.ts";
 
@@ -99,6 +101,10 @@ Deno.test({
       await testSockets(test);
       await testUpstreams(test);
       await testProcess(test);
+      await testWebSockets(test);
+      if ("reason" in installed) return;
+      await t.step("commands run to their ends", () => within(testCommands(installed.program, folder)));
+      await t.step("what is stored outlives the process", () => within(testStore(installed.program, folder)));
     });
   },
 });
@@ -345,6 +351,84 @@ async function testUpstreams(test: Test): Promise<void> {
   });
 }
 
+async function testWebSockets(test: Test): Promise<void> {
+  for (const one of FRAMES_TESTS) {
+    await test(`websocket: ${one.name}`, async ({ url, logs, upstream }) => {
+      await runFramesTest(one, Number(new URL(url).port), { logs, upstream });
+    }, { config: { limits: one.limits } });
+  }
+
+  await test("websocket: where there is none, it is refused, and so is a broken handshake", async ({ connect }) => {
+    const lines = ["host: 127.0.0.1", "connection: Upgrade", "upgrade: websocket", "sec-websocket-version: 13"];
+    const [unserved, broken] = [await connect(), await connect()];
+    await unserved.send(["GET /oss/v1/models HTTP/1.1", ...lines, "\r\n"].join("\r\n"));
+    assertMatch(await unserved.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
+    await broken.send(["GET /oss/v1/responses HTTP/1.1", ...lines, "sec-websocket-key: short", "\r\n"].join("\r\n"));
+    assertMatch(await broken.readUntil("\r\n\r\n"), /^HTTP\/1.1 400 /);
+  });
+
+  await test("an upgrade to HTTP/2 is not taken up: the request is answered", async ({ connect }) => {
+    const client = await connect();
+    await client.send(
+      "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n\r\n",
+    );
+    assertMatch(await client.readUntil("ok"), /^HTTP\/1.1 200 /);
+  });
+
+  await test("websocket: SIGTERM lets a running answer end", async ({ url, upstream, kill, ended }) => {
+    const client = await RawWebSocket.open(Number(new URL(url).port));
+    await client.send({ type: "response.create", model: "model", input: "Hello", store: false });
+    const asked = await upstream.next();
+    await asked.write(STREAM_HEAD + chunk(word("one")));
+    kill("SIGTERM");
+    await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
+    assertEquals((await client.turn()).at(-1)!.type, "response.completed");
+    await client.readToEnd();
+    client.close();
+    assertEquals(await ended, 0);
+  });
+}
+
+async function testCommands(program: string, cwd: string): Promise<void> {
+  const run = async (...args: string[]) => {
+    const env = { HOME: cwd, PATH: "/usr/bin:/bin" };
+    const options = {
+      args: ["src/node.ts", ...args],
+      cwd,
+      clearEnv: true,
+      env,
+      stdin: "null",
+    } satisfies Deno.CommandOptions;
+    const { code, stdout } = await new Deno.Command(program, options).output();
+    return [code, new TextDecoder().decode(stdout)] as const;
+  };
+  const [code, report] = await run("doctor", "--lane", "oss", "--model", "sandbox");
+  assertEquals(code, 0, report);
+  assertMatch(report, /ok +model "oss\/sandbox"/);
+  assertMatch((await run("keys", "create", "ada"))[1], /^laneway_/);
+  assertMatch((await run("keys", "list"))[1], /^ada /);
+  assertMatch((await run("permissions"))[1], /--allow-net=/);
+}
+
+async function testStore(program: string, folder: string): Promise<void> {
+  const config: ConfigInput = { extends: "default", store: { path: `${folder}/kept/store.sqlite3` } };
+  const headers = { "content-type": "application/json" };
+  const body = (fields: object) => JSON.stringify({ model: "sandbox", input: "Hello", ...fields });
+  let id = "";
+  await withNodeGateway(program, folder, config, async ({ url, kill, ended }) => {
+    const answer = await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body: body({}) });
+    id = (await answer.json()).id;
+    kill("SIGKILL");
+    await ended;
+  });
+  await withNodeGateway(program, folder, config, async ({ url }) => {
+    assertEquals((await (await fetch(`${url}/oss/v1/responses/${id}`)).json()).status, "completed");
+    const next = body({ previous_response_id: id });
+    const answer = await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body: next });
+    assertEquals((await answer.json()).previous_response_id, id);
+  });
+}
+
 async function testProcess(test: Test): Promise<void> {
   await test("SIGTERM: what runs comes to its end, then the process does", async (setting) => {
     const { connect, upstream, kill, ended, said, url } = setting;
@@ -381,22 +465,6 @@ async function testProcess(test: Test): Promise<void> {
     await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
     await client.readUntil("[DONE]");
   }, { options: ["--import", FAULTY] });
-
-  await test("a WebSocket is answered 426, at which agents use HTTP, and the connection goes on", async ({ connect }) => {
-    const client = await connect();
-    const lines = [
-      "GET /oss/v1/responses HTTP/1.1",
-      "host: 127.0.0.1",
-      "connection: Upgrade",
-      "upgrade: websocket",
-      "sec-websocket-version: 13",
-      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
-    ];
-    await client.send(`${lines.join("\r\n")}\r\n\r\n`);
-    assertMatch(await client.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
-    await client.post(CHAT, chatBody({ model: "sandbox" }));
-    await client.readUntil("HTTP/1.1 200");
-  });
 
   await test("a changed configuration is taken up", async ({ url, config, said }) => {
     const text = await Deno.readTextFile(config);

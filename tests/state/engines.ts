@@ -10,6 +10,7 @@ import { Tally } from "../../src/state/local/tally.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { openRedisStore } from "../../src/state/redis/open.ts";
 import { createLedger } from "../../src/state/ledger.ts";
+import { createSqliteStore, sqliteFile } from "../../src/state/sqlite_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { isRedisMissing, startRedis } from "../support/redis_server.ts";
 import { withFolder } from "./temp_folder.ts";
@@ -30,6 +31,7 @@ const openAtKeeper: Engine = (_, { folder }) =>
 const KINDS: Record<string, Engine> = {
   memory: (now) => createMemoryStore({ now, limitBytes: LIMIT_BYTES }),
   kv: (now, { folder }) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
+  sqlite: (now, { folder }) => createSqliteStore({ ...sqliteFile(`${folder}/store.sqlite3`), now }),
   "keeper kv": openAtKeeper,
   "keeper memory": openAtKeeper,
   redis: (now, { url }) => openRedisStore({ address: parseRedisUrl(url)!, now }),

@@ -32,6 +32,11 @@ for (
   });
 }
 
+Deno.test("defaultStorePath: Node has a file of its own", () => {
+  const env = (name: string) => name === "HOME" ? "/home/ada" : undefined;
+  assertEquals(defaultStorePath("linux", env, "sqlite"), "/home/ada/.local/share/laneway/store-node.sqlite3");
+});
+
 Deno.test("isOnDeploy: where the platform says so", () => {
   assertEquals(isOnDeploy((name) => name === "DENO_DEPLOY" ? "true" : undefined), true);
   assertEquals(isOnDeploy(() => undefined), false);

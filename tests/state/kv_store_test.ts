@@ -4,7 +4,7 @@ import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { withFolder } from "./temp_folder.ts";
-import { LATER, type WrittenValue, writtenValue } from "./written_value.ts";
+import { LATER } from "./written_value.ts";
 import { put } from "./put.ts";
 
 const now = () => Date.now();
@@ -157,65 +157,6 @@ Deno.test("kv store: a value whose chunks are lost is no value", () =>
     await put(store, ["a"], "x".repeat(200_000), LATER);
     for await (const { key } of kv.list({ prefix: ["laneway", "chunk"] })) await kv.delete(key);
     assertEquals(await store.get(["a"]), undefined);
-  }));
-
-function spawnWriter(...args: string[]): Deno.ChildProcess {
-  const script = new URL("writer.ts", import.meta.url).pathname;
-  return new Deno.Command(Deno.execPath(), { args: ["run", "--allow-all", script, ...args], stdout: "piped" }).spawn();
-}
-
-/** The numbers of the writes that the process has reported, one by one. */
-async function* reportsOf(process: Deno.ChildProcess): AsyncGenerator<number> {
-  let rest = "";
-  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) yield Number(line);
-  }
-}
-
-Deno.test("kv store: several processes write to one file at once", () =>
-  withDatabase(async (path, store, kv) => {
-    const [names, times] = [["ada", "bob", "cyd"], 20];
-    const writers = names.map((name) => spawnWriter(path, name, String(times)));
-    const reported = await Promise.all(writers.map((writer) => Array.fromAsync(reportsOf(writer))));
-    for (const writer of writers) assert((await writer.status).success);
-    assertEquals(reported.map((numbers) => numbers.length), [times, times, times]);
-    let chunks = 0;
-    const check = async (key: string[], expected?: WrittenValue) => {
-      const value = await store.get(key) as WrittenValue;
-      assertEquals(value, expected ?? writtenValue(value.writer, value.number));
-      const { length } = JSON.stringify(value);
-      chunks += length > 64_000 ? Math.ceil(length / 65_536) : 0;
-    };
-    for (const name of names) {
-      for (let number = 0; number < times; number++) await check([name, String(number)], writtenValue(name, number));
-    }
-    await check(["shared"]);
-    assertEquals(await entriesIn(kv), names.length * times + 1 + chunks);
-  }));
-
-Deno.test("kv store: what a process has written is there after it is killed at any moment", () =>
-  withDatabase(async (path, store) => {
-    for (let round = 0; round < 8; round++) {
-      const writer = spawnWriter(path, `round ${round}`);
-      const killAfter = Math.floor(Math.random() * 30);
-      const reported: number[] = [];
-      for await (const number of reportsOf(writer)) {
-        reported.push(number);
-        // The moment within the next write is left to chance.
-        if (number === killAfter) setTimeout(() => writer.kill("SIGKILL"), Math.random() * 20);
-      }
-      assertEquals((await writer.status).signal, "SIGKILL");
-      assert(reported.length > killAfter);
-      for (const number of reported) {
-        assertEquals(await store.get([`round ${round}`, String(number)]), writtenValue(`round ${round}`, number));
-      }
-      const shared = await store.get(["shared"]) as WrittenValue;
-      assertEquals(shared, writtenValue(`round ${round}`, shared.number));
-      // One of five values is too long to be changed in one step.
-      assert(shared.number >= reported.at(-1)! - 1);
-    }
   }));
 
 Deno.test("kv store: opens at the first need, once for all who ask, and again where that failed", () =>

@@ -2,111 +2,119 @@
 import { assert, assertEquals } from "@std/assert";
 import { configSchema } from "../../src/config/schema.ts";
 import { createApp, type Warning } from "../../src/app.ts";
-import { kvFile } from "../../src/state/kv_file.ts";
-import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { CONFIG, ENV } from "../support/app.ts";
 import { ANSWER } from "../support/chat.ts";
 import { runLaunched, withLaunched } from "../support/process.ts";
+import { FILE_STORES } from "./file_stores.ts";
 import { withFolder } from "./temp_folder.ts";
 
 const LATER = 1_000_000;
 const isUnix = Deno.build.os !== "windows";
 
 /** What somebody does to the files of a store that is open. */
-const WAYS: Record<string, (path: string) => Promise<void>> = {
+const WAYS: Record<string, (path: string, openStore: OpenStore) => Promise<void>> = {
   "is removed": (path) => Deno.remove(path),
   "is removed with all that belongs to it": async (path) => {
     for (const name of [path, `${path}-wal`, `${path}-shm`]) await Deno.remove(name);
   },
   "is moved away": (path) => Deno.rename(path, `${path}.old`),
-  "is replaced by another one": async (path) => {
+  "is replaced by another one": async (path, openStore) => {
     (await openStore(`${path}.new`).put("other", 1)).close();
     await Deno.rename(`${path}.new`, path);
   },
   "is removed with its folder": (path) => Deno.remove(path.slice(0, path.lastIndexOf("/")), { recursive: true }),
 };
 
-function openStore(path: string, onLost = () => {}) {
-  const store = createKvStore({ ...kvFile(path), onLost, now: () => 0 });
-  const put = async (key: string, value: unknown) => {
-    assertEquals(await store.add([[[key], value]], LATER), true);
-    return store;
+type OpenStore = ReturnType<typeof openerOf>;
+
+function openerOf(kind: string) {
+  const openStore = (path: string, onLost = () => {}) => {
+    const store = FILE_STORES[kind]!.open(path, { onLost, now: () => 0 });
+    const put = async (key: string, value: unknown): Promise<Store> => {
+      assertEquals(await store.add([[[key], value]], LATER), true);
+      return store;
+    };
+    return { store, put };
   };
-  return { store, put };
+  return openStore;
 }
 
 const valuesIn = async (store: Store) => [await store.get(["before"]), await store.get(["after"])];
 
-for (const [way, change] of Object.entries(WAYS)) {
+for (const kind of Object.keys(FILE_STORES)) {
+  const openStore = openerOf(kind);
+
+  for (const [way, change] of Object.entries(WAYS)) {
+    Deno.test({
+      name: `${kind} store: where the file ${way}, that is noticed, and what is written then is there after a restart`,
+      ignore: !isUnix, // elsewhere an open file cannot be removed
+      fn: () =>
+        withFolder(async (folder) => {
+          const path = `${folder}/data/store.sqlite3`;
+          let lost = 0;
+          const { store, put } = openStore(path, () => lost++);
+          await put("before", 1);
+          await change(path, openStore);
+          await put("after", 2);
+          assertEquals([await valuesIn(store), lost], [[undefined, 2], 1]);
+          await put("more", 3);
+          assertEquals(lost, 1);
+          // As after a crash, too: another process sees it while this one is open.
+          const { store: other } = openStore(path);
+          assertEquals(await valuesIn(other), [undefined, 2]);
+          other.close();
+          store.close();
+          const { store: next } = openStore(path);
+          assertEquals([await valuesIn(next), await next.get(["more"])], [[undefined, 2], 3]);
+          next.close();
+        }),
+    });
+  }
+
   Deno.test({
-    name: `kv store: where the file ${way}, that is noticed, and what is written then is there after a restart`,
-    ignore: !isUnix, // elsewhere an open file cannot be removed
+    name: `${kind} store: processes that share a file all go on with the one that took its place`,
+    ignore: !isUnix,
+    fn: () =>
+      withFolder(async (folder) => {
+        const path = `${folder}/store.sqlite3`;
+        const [one, two] = [openStore(path), openStore(path)];
+        await one.put("before", 1);
+        await two.put("before too", 1);
+        await Deno.remove(path);
+        await one.put("of one", 1);
+        await two.put("of two", 2);
+        await one.put("more", 3);
+        for (const { store } of [one, two]) {
+          assertEquals(await Promise.all(["of one", "of two", "more"].map((key) => store.get([key]))), [1, 2, 3]);
+          store.close();
+        }
+        const { store } = openStore(path);
+        assertEquals(await Promise.all(["of one", "of two", "more"].map((key) => store.get([key]))), [1, 2, 3]);
+        store.close();
+      }),
+  });
+
+  Deno.test({
+    name: `${kind} store: a file that cannot be made again refuses, and takes over once it can`,
+    ignore: !isUnix,
     fn: () =>
       withFolder(async (folder) => {
         const path = `${folder}/data/store.sqlite3`;
-        let lost = 0;
-        const { store, put } = openStore(path, () => lost++);
+        const { store, put } = openStore(path);
         await put("before", 1);
-        await change(path);
+        await Deno.remove(`${folder}/data`, { recursive: true });
+        await Deno.writeTextFile(`${folder}/data`, "a file in the folder's place");
+        let failure: unknown;
+        await put("after", 2).catch((error) => failure = error);
+        assert(failure, "it is refused");
+        await Deno.remove(`${folder}/data`);
         await put("after", 2);
-        assertEquals([await valuesIn(store), lost], [[undefined, 2], 1]);
-        await put("more", 3);
-        assertEquals(lost, 1);
-        // As after a crash, too: another process sees it while this one is open.
-        const { store: other } = openStore(path);
-        assertEquals(await valuesIn(other), [undefined, 2]);
-        other.close();
+        assertEquals(await valuesIn(store), [undefined, 2]);
         store.close();
-        const { store: next } = openStore(path);
-        assertEquals([await valuesIn(next), await next.get(["more"])], [[undefined, 2], 3]);
-        next.close();
       }),
   });
 }
-
-Deno.test({
-  name: "kv store: processes that share a file all go on with the one that took its place",
-  ignore: !isUnix,
-  fn: () =>
-    withFolder(async (folder) => {
-      const path = `${folder}/store.sqlite3`;
-      const [one, two] = [openStore(path), openStore(path)];
-      await one.put("before", 1);
-      await two.put("before too", 1);
-      await Deno.remove(path);
-      await one.put("of one", 1);
-      await two.put("of two", 2);
-      await one.put("more", 3);
-      for (const { store } of [one, two]) {
-        assertEquals(await Promise.all(["of one", "of two", "more"].map((key) => store.get([key]))), [1, 2, 3]);
-        store.close();
-      }
-      const { store } = openStore(path);
-      assertEquals(await Promise.all(["of one", "of two", "more"].map((key) => store.get([key]))), [1, 2, 3]);
-      store.close();
-    }),
-});
-
-Deno.test({
-  name: "kv store: a file that cannot be made again refuses, and takes over once it can",
-  ignore: !isUnix,
-  fn: () =>
-    withFolder(async (folder) => {
-      const path = `${folder}/data/store.sqlite3`;
-      const { store, put } = openStore(path);
-      await put("before", 1);
-      await Deno.remove(`${folder}/data`, { recursive: true });
-      await Deno.writeTextFile(`${folder}/data`, "a file in the folder's place");
-      let failure: unknown;
-      await put("after", 2).catch((error) => failure = error);
-      assert(failure, "it is refused");
-      await Deno.remove(`${folder}/data`);
-      await put("after", 2);
-      assertEquals(await valuesIn(store), [undefined, 2]);
-      store.close();
-    }),
-});
 
 Deno.test({
   name: "a gateway whose store's file is removed logs it, says so with its readiness, and keeps what comes next",

@@ -1,0 +1,125 @@
+/** The package for npm, installed into an empty folder with an empty home, on Node without Deno. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { buildNpmPackage } from "../../src/cli/npm_package.ts";
+import { CREATE } from "../sockets/websocket_frames.ts";
+import { RawWebSocket } from "../sockets/raw_websocket.ts";
+import { withFolder } from "../support/process.ts";
+import { until, within } from "../support/wait.ts";
+import { install, NODE } from "./install.ts";
+
+const installed = await install(NODE, "node");
+const reason = "reason" in installed ? ` (skipped: ${installed.reason})` : "";
+
+const TYPED = `
+import { createApp, type Config } from "laneway";
+import { node, run } from "laneway/node";
+import type { Driver } from "laneway/plugin";
+export const start = (driver: Driver) => run({ platform: node, plugins: { drivers: [driver] } });
+export const app = (config: Config) => createApp({ config, env: () => undefined });
+`;
+
+interface Installed {
+  folder: string;
+  /** Runs a program of the folder to its end. */
+  run(program: string, ...args: string[]): Promise<{ code: number; out: string }>;
+  /** Calls `use` with a gateway that the command started. */
+  serve(use: (url: string) => Promise<void>): Promise<void>;
+}
+
+async function withPackage(node: string, use: (at: Installed) => Promise<void>): Promise<void> {
+  await withFolder(async (folder) => {
+    const name = await buildNpmPackage(folder);
+    const bin = `${folder}/bin`;
+    await Deno.mkdir(bin);
+    await Deno.symlink(await Deno.realPath(node), `${bin}/node`);
+    const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin` };
+    const options = { cwd: folder, clearEnv: true, env, stdin: "null" } satisfies Deno.CommandOptions;
+    const run = async (program: string, ...args: string[]) => {
+      const { code, stdout, stderr } = await new Deno.Command(program, { ...options, args }).output();
+      return { code, out: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
+    };
+    const { code, out } = await run("npm", "install", "--no-audit", "--no-fund", `./${name}`, "typescript@7.0.2");
+    assertEquals(code, 0, out);
+    const serve = async (use: (url: string) => Promise<void>) => {
+      const args = ["start", "--port", "0"];
+      const child = new Deno.Command("node_modules/.bin/laneway", {
+        ...options,
+        args,
+        stdout: "null",
+        stderr: "piped",
+      }).spawn();
+      let said = "";
+      const reading = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
+        new WritableStream({ write: (text) => void (said += text) }),
+      );
+      try {
+        await until(() => /serves http\S+/.test(said));
+        await use(/serves (http\S+)/.exec(said)![1]!);
+      } finally {
+        child.kill("SIGTERM");
+        await child.status;
+        await reading;
+      }
+    };
+    await use({ folder, run, serve });
+  });
+}
+
+Deno.test({
+  name: `npm package: it serves, stores, runs commands and has types, without Deno${reason}`,
+  ignore: reason !== "",
+  async fn(t) {
+    if ("reason" in installed) return;
+    await withPackage(installed.program, async ({ folder, run, serve }) => {
+      const headers = { "content-type": "application/json" };
+      const ask = async (url: string, fields: object) => {
+        const body = JSON.stringify({ model: "sandbox", input: "Hello", ...fields });
+        return await (await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body })).json();
+      };
+      let id = "";
+      await t.step("a conversation goes on after a restart, and over a WebSocket", () =>
+        within((async () => {
+          await serve(async (url) => id = (await ask(url, {})).id);
+          await serve(async (url) => {
+            assertEquals((await ask(url, { previous_response_id: id })).status, "completed");
+            const client = await RawWebSocket.open(Number(new URL(url).port));
+            await client.send(CREATE);
+            assertEquals((await client.turn()).at(-1)!.type, "response.completed");
+            client.close();
+          });
+        })()));
+      await t.step("commands speak of the command that was typed", async () => {
+        assertEquals((await run("node_modules/.bin/laneway", "--version")).out, "0.1.0\n");
+        assertStringIncludes((await run("node_modules/.bin/laneway", "--help")).out, "Usage: npx laneway [options]");
+        assertMatch((await run("node_modules/.bin/laneway", "keys", "create", "ada")).out, /^laneway_/);
+        const checked = await run("node_modules/.bin/laneway", "doctor", "--lane", "oss", "--model", "sandbox");
+        assertStringIncludes(checked.out, 'ok       model "sandbox"');
+      });
+      await t.step("programs find the types of what they import", async () => {
+        await Deno.writeTextFile(`${folder}/typed.mts`, TYPED);
+        const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "esnext", "--types", ""];
+        assertEquals(await run("node_modules/.bin/tsc", ...options, "typed.mts"), { code: 0, out: "" });
+      });
+      await t.step("it holds the program and nothing of its development", async () => {
+        const { name, dependencies, devDependencies, private: isPrivate } = JSON.parse(
+          await Deno.readTextFile(`${folder}/node_modules/laneway/package.json`),
+        );
+        assertEquals([name, devDependencies, isPrivate], ["laneway", undefined, undefined]);
+        assert(Object.keys(dependencies).length <= 5, JSON.stringify(dependencies));
+        const { out } = await run("find", "node_modules/laneway", "-name", "*.ts", "-not", "-name", "*.d.ts");
+        assertEquals(out, "");
+      });
+    });
+  },
+});
+
+Deno.test("npm package: an old Node is told which one it takes", async () => {
+  const script = Deno.readTextFileSync(new URL("../../src/cli/npm_command.js", import.meta.url));
+  const old = script.replace("process.versions.node.split", '"22.1.0".split');
+  await withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/laneway.mjs`, old);
+    const { code, stderr } = await new Deno.Command("node", { args: [`${folder}/laneway.mjs`] }).output();
+    assertEquals(code, 1);
+    assertMatch(new TextDecoder().decode(stderr), /^Laneway needs Node.js 24.9 or later, and this is /);
+  });
+});

@@ -1,0 +1,38 @@
+/** The stores in a file, by kind. All of them are for several processes at once. */
+import { kvFile, openKvFile } from "../../src/state/kv_file.ts";
+import { createKvStore } from "../../src/state/kv_store.ts";
+import { createSqliteStore, sqliteFile } from "../../src/state/sqlite_store.ts";
+import type { Store } from "../../src/state/store.ts";
+
+interface Options {
+  onLost?(): void;
+  now(): number;
+}
+
+interface FileStore {
+  open(path: string, options: Options): Store;
+  /** How many entries the file has for a value of that many bytes. */
+  entriesFor(bytes: number): number;
+  /** How many entries the file has. */
+  count(path: string): Promise<number>;
+}
+
+export const FILE_STORES: Record<string, FileStore> = {
+  kv: {
+    open: (path, options) => createKvStore({ ...kvFile(path), ...options }),
+    entriesFor: (bytes) => 1 + (bytes > 64_000 ? Math.ceil(bytes / 65_536) : 0),
+    async count(path) {
+      using kv = await openKvFile(path);
+      return (await Array.fromAsync(kv.list({ prefix: [] }))).length;
+    },
+  },
+  sqlite: {
+    open: (path, options) => createSqliteStore({ ...sqliteFile(path), ...options }),
+    entriesFor: () => 1,
+    async count(path) {
+      const { DatabaseSync } = await import("node:sqlite");
+      using db = new DatabaseSync(path);
+      return db.prepare("SELECT count(*) AS count FROM entries").get()!.count as number;
+    },
+  },
+};
