@@ -5,9 +5,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import { OF_NODE } from "./write_package.ts";
 import { ROOT } from "./compile.ts";
-
-/** The name on npm's registry, and of the command. */
-const NAME = "laneway";
+import { PACKAGE } from "../programs/version/registry.ts";
 
 /** The modules that others load, by their names below the package's. */
 const EXPORTS = {
@@ -52,13 +50,13 @@ function packageText(): string {
   });
   const versions = EXTERNAL.map((name) => [name, manifest.imports[name].replace(`npm:${name}@`, "")]);
   const content = {
-    name: NAME,
+    name: PACKAGE,
     version: manifest.version,
     description: "A gateway that lets every coding agent, editor and SDK use open models",
     keywords: ["llm", "gateway", "proxy", "openai", "anthropic", "ollama", "gemini", "vllm"],
     license: "MIT",
     type: "module",
-    bin: { [NAME]: "laneway.js" },
+    bin: { [PACKAGE]: "laneway.js" },
     exports: Object.fromEntries(exports),
     engines: { node: ">=24.9" },
     dependencies: { ...Object.fromEntries(versions), ...OF_NODE },
