@@ -6,7 +6,10 @@ import "ajv-formats-draft2019";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { compact, copySources, type Lock, sbomText, UNUSED, withoutTypes } from "../../src/cli/release.ts";
+import { UNUSED } from "../../src/cli/release/binaries.ts";
+import type { Lock } from "../../src/cli/release/packages.ts";
+import { sbomText } from "../../src/cli/release/sbom.ts";
+import { compact, copySources, withoutTypes } from "../../src/cli/release/sources.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 

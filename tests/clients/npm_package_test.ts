@@ -1,6 +1,6 @@
 /** The package for npm, installed into an empty folder with an empty home, on Node without Deno. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { buildNpmPackage } from "../../src/cli/npm_package.ts";
+import { buildNpmPackage } from "../../src/cli/release/npm.ts";
 import { CREATE } from "../sockets/websocket_frames.ts";
 import { RawWebSocket } from "../sockets/raw_websocket.ts";
 import { withFolder } from "../support/process.ts";
@@ -114,7 +114,7 @@ Deno.test({
 });
 
 Deno.test("npm package: an old Node is told which one it takes", async () => {
-  const script = Deno.readTextFileSync(new URL("../../src/cli/npm_command.js", import.meta.url));
+  const script = Deno.readTextFileSync(new URL("../../src/cli/release/npm_command.js", import.meta.url));
   const old = script.replace("process.versions.node.split", '"22.1.0".split');
   await withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/laneway.mjs`, old);
