@@ -8,6 +8,7 @@ import { ROOT } from "../compile.ts";
 import { type Kind, make } from "./kind.ts";
 import { PACKAGE } from "../../programs/version/registry.ts";
 import { run } from "./run.ts";
+import { repositoryUrl } from "./source.ts";
 
 /** The modules that others load, by their names below the package's. */
 const EXPORTS = {
@@ -58,10 +59,12 @@ async function packageText(): Promise<string> {
     return [name, { types: `./types/src/${path}.d.ts`, default: `./${path}.js` }];
   });
   const versions = EXTERNAL.map((name) => [name, manifest.imports[name].replace(`npm:${name}@`, "")]);
+  const repository = repositoryUrl();
   const content = {
     name: PACKAGE,
     version: manifest.version,
     description: "A gateway that lets every coding agent, editor and SDK use open models",
+    ...(repository && { repository: { type: "git", url: `git+${repository}.git` } }),
     keywords: ["llm", "gateway", "proxy", ...Object.keys(providers)],
     license: "MIT",
     type: "module",

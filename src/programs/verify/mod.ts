@@ -8,12 +8,8 @@ import { printJson } from "../json_output.ts";
 import { CommandError, type Program, UsageError } from "../program.ts";
 import { type Difference, differencesBetween, judgeExecutable } from "./compare.ts";
 import { type Digests, readStatement, readSums } from "./listed.ts";
+import { LIST, SUMS } from "./names.ts";
 import { digestOf, ownFiles } from "./own_files.ts";
-
-const SUMS = "SHA256SUMS";
-
-/** The list of the program's files in a release. It has a checksum like the release's other files. */
-export const LIST = `laneway-${manifest.version}.files.sha256`;
 
 /** A statement, bare or in its signature's bundle. */
 const STATEMENT = /\.(intoto|sigstore)\.jsonl?$/;
