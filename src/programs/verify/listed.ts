@@ -5,7 +5,7 @@ import { CommandError } from "../program.ts";
 /** SHA-256 digests in hexadecimal, by the names of files. */
 export type Digests = Map<string, string>;
 
-const LINE = /^([0-9a-f]{64})(?: [ *]|\s+)(.+)$/i;
+const LINE = /^([0-9a-f]{64})(?: \*|\s+)(\S.*)$/i;
 
 /** Reads checksums. Throws `CommandError` with the line that is none. `source` is the file's name for messages. */
 export function readSums(text: string, source: string): Digests {
