@@ -130,7 +130,7 @@ Deno.test("release: Homebrew's formula is Ruby, and has an address and a checksu
   const text = formulaText(REPOSITORY, DOWNLOADS.filter(({ target }) => !target.includes("windows")));
   const parse = await loadPrism();
   assertEquals(parse(text).errors.map(({ message }) => message), []);
-  const systems = /^  on_(\w+) do\n(.*?)^  end$/gms;
+  const systems = /^ {2}on_(\w+) do\n(.*?)^ {2}end$/gms;
   const found = [...text.matchAll(systems)].map(([, system, body]) => [
     system,
     [...body!.matchAll(/on_(\w+) do\n +url "(.+)"\n +sha256 "(.+)"/g)].map((one) => one.slice(1)),
