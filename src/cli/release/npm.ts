@@ -124,7 +124,7 @@ async function copyTypes(path: string, place: string, seen: Set<string>): Promis
   if (seen.has(path)) return;
   seen.add(path);
   const text = await Deno.readTextFile(`${place}/sources/types/${path}`);
-  const local = /((?:from |import\()")(\.[^"]+)\.ts"/g;
+  const local = /((?:from |import |import\()")(\.[^"]+)\.ts"/g;
   const copy = `${place}/package/types/${path}`;
   await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
   await Deno.writeTextFile(copy, text.replace(local, '$1$2.js"'));
