@@ -6,9 +6,11 @@ import { parseArgs } from "node:util";
 import { binaries, TARGETS } from "./release/binaries.ts";
 import { COMPANIONS } from "./release/companions.ts";
 import type { Kind, Release } from "./release/kind.ts";
+import { homebrew } from "./release/homebrew.ts";
 import { npm } from "./release/npm.ts";
+import { winget } from "./release/winget.ts";
 
-const KINDS: readonly Kind[] = [npm, binaries];
+const KINDS: readonly Kind[] = [npm, binaries, homebrew, winget];
 
 /** Makes what can be made. Returns one line about each file that cannot. */
 async function release(kinds: readonly Kind[], place: Release): Promise<string[]> {

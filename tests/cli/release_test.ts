@@ -1,20 +1,12 @@
-/** What is published: an executable, its checksum, and its bill of materials. */
-// Whoever validates brings these packages along.
-import "ajv";
-import "ajv-formats";
-import "ajv-formats-draft2019";
-import { Spec, Validation } from "cyclonedx";
+/** The executables that are published, and the sources in them. */
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { UNUSED } from "../../src/cli/release/binaries.ts";
-import type { Lock } from "../../src/cli/release/packages.ts";
-import { sbomText } from "../../src/cli/release/sbom.ts";
 import { compact, copySources, withoutTypes } from "../../src/cli/release/sources.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const lock: Lock = JSON.parse(Deno.readTextFileSync(new URL("deno.lock", ROOT)));
 const MB = 1_000_000;
 const PACKAGES = ["@huggingface", "deno-std", "jinja", "tokenizers", "eventsource-parser", "@redis", "zod"];
 
@@ -129,19 +121,6 @@ Deno.test("release: a source keeps its lines, its words and the white space of i
     "return two;",
     "}",
   ]);
-});
-
-Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {
-  const text = sbomText(lock);
-  assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);
-  const { components, dependencies } = JSON.parse(text);
-  assertEquals(
-    components.map(({ group, name, version }: Record<string, string>) =>
-      `${group ? `${group}/` : ""}${name}@${version}`
-    ),
-    Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted(),
-  );
-  assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length);
 });
 
 Deno.test("release: types are gone from the sources, their lines and the ends of texts stay, and modules name each other", () => {

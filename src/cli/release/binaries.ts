@@ -39,6 +39,11 @@ export const binaries: Kind = {
   build,
 };
 
+/** The name of the executable. */
+export function executableFor(target: string): string {
+  return `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
+}
+
 async function build({ folder, targets }: Release): Promise<Made[]> {
   const sources = await Deno.makeTempDir();
   try {
@@ -62,7 +67,7 @@ async function exclusions(): Promise<string[]> {
 }
 
 async function compiled(target: string, folder: string, sources: string, options: readonly string[]): Promise<string> {
-  const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
+  const name = executableFor(target);
   const own = COMPILE.map((option) => option.replace(/\.ts$/, ".js"));
   const output = ["--no-check", "--target", target, "--output", `${folder}/${name}`];
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -6,10 +6,9 @@ import manifest from "../../../deno.json" with { type: "json" };
 import { OF_NODE } from "../write_package.ts";
 import { ROOT } from "../compile.ts";
 import { type Kind, make } from "./kind.ts";
+import { PACKAGE } from "../../programs/version/registry.ts";
 import { run } from "./run.ts";
-
-/** The name on npm's registry, and of the command. */
-const NAME = "laneway";
+import { repositoryUrl } from "./source.ts";
 
 /** The modules that others load, by their names below the package's. */
 const EXPORTS = {
@@ -60,14 +59,16 @@ async function packageText(): Promise<string> {
     return [name, { types: `./types/src/${path}.d.ts`, default: `./${path}.js` }];
   });
   const versions = EXTERNAL.map((name) => [name, manifest.imports[name].replace(`npm:${name}@`, "")]);
+  const repository = repositoryUrl();
   const content = {
-    name: NAME,
+    name: PACKAGE,
     version: manifest.version,
     description: "A gateway that lets every coding agent, editor and SDK use open models",
+    ...(repository && { repository: { type: "git", url: `git+${repository}.git` } }),
     keywords: ["llm", "gateway", "proxy", ...Object.keys(providers)],
     license: "MIT",
     type: "module",
-    bin: { [NAME]: "laneway.js" },
+    bin: { [PACKAGE]: "laneway.js" },
     exports: Object.fromEntries(exports),
     engines: { node: ">=24.9" },
     dependencies: { ...Object.fromEntries(versions), ...OF_NODE },

@@ -19,6 +19,16 @@ export async function packageFolders({ npm }: Lock): Promise<string[]> {
   return Object.keys(npm).map((pin) => `${npmCache}/registry.npmjs.org/${folderOf(pin)}`);
 }
 
+/** The licences of the locked packages as their manifests name them, by `name@version`. */
+export async function licencesOf(lock: Lock): Promise<Map<string, string>> {
+  const folders = await packageFolders(lock);
+  const named = Object.keys(lock.npm).map(async (pin, index) => {
+    const { license } = JSON.parse(await Deno.readTextFile(`${folders[index]}/package.json`));
+    return [pin, typeof license === "string" ? license : license?.type ?? ""] as const;
+  });
+  return new Map(await Promise.all(named));
+}
+
 /** Licences are published beside the executables, where people can read them. */
 export const LICENCE = /\/LICEN[CS]E(\.\w+)?$/i;
 
