@@ -5,6 +5,7 @@
 import manifest from "../../../deno.json" with { type: "json" };
 import { OF_NODE } from "../write_package.ts";
 import { ROOT } from "../compile.ts";
+import { bundle, type Part } from "./bundle.ts";
 import { type Kind, make } from "./kind.ts";
 import { PACKAGE } from "../../programs/version/registry.ts";
 import { run } from "./run.ts";
@@ -28,6 +29,12 @@ const THREADS = ["src/tokens/worker.ts", "src/platform/node_thread_scope.ts"];
  */
 const EXTERNAL = ["@opentelemetry/api", "jose", "oauth4webapi", "zod"] as const;
 
+const PROGRAM: Part = {
+  entries: [...Object.values(EXPORTS), ...THREADS],
+  root: "src/",
+  external: [...EXTERNAL, ...Object.keys(OF_NODE)],
+};
+
 export const npm: Kind = {
   name: "npm",
   needs: "npm, and its registry for the compiler that writes the types",
@@ -39,7 +46,7 @@ export async function buildNpmPackage(folder: string): Promise<string> {
   const place = await Deno.makeTempDir();
   try {
     await Deno.mkdir(`${place}/package`);
-    await bundle(`${place}/package`);
+    await bundle(`${place}/package`, [PROGRAM]);
     await declare(place);
     await Deno.copyFile(new URL("npm_command.js", import.meta.url), `${place}/package/laneway.js`);
     await Deno.chmod(`${place}/package/laneway.js`, 0o755);
@@ -77,26 +84,6 @@ async function packageText(): Promise<string> {
   return JSON.stringify(content, null, 2) + "\n";
 }
 
-async function bundle(folder: string): Promise<void> {
-  const external = [...EXTERNAL, ...Object.keys(OF_NODE)].map((name) => `--external=${name}`);
-  const options = ["--quiet", "--platform", "deno", "--code-splitting", "--outdir", folder, ...external];
-  await run(Deno.execPath(), ["bundle", ...options, ...Object.values(EXPORTS), ...THREADS]);
-  for (const { name, isFile } of Deno.readDirSync(folder)) {
-    if (isFile) {
-      await Deno.writeTextFile(`${folder}/${name}`, readdressed(await Deno.readTextFile(`${folder}/${name}`)));
-    }
-  }
-}
-
-/** The modules are in other places than their sources, from which they name each other. */
-function readdressed(code: string): string {
-  const { worker, scope } = { worker: "./tokens/worker.js", scope: "./platform/node_thread_scope.js" };
-  return code
-    .replaceAll('new URL("./worker.ts", import.meta.url)', `new URL("${worker}", import.meta.url)`)
-    .replaceAll('new URL("./node_thread_scope.ts", import.meta.url)', `new URL("${scope}", import.meta.url)`)
-    .replaceAll('new URL("../", import.meta.url)', 'new URL("./", import.meta.url)');
-}
-
 const COMPILER = ["typescript@7.0.2", "@types/node@24.3.0"];
 
 /** Writes the types of the exported modules, and of what these name, to `package/types`. */
@@ -125,7 +112,7 @@ async function copyTypes(path: string, place: string, seen: Set<string>): Promis
   if (seen.has(path)) return;
   seen.add(path);
   const text = await Deno.readTextFile(`${place}/sources/types/${path}`);
-  const local = /((?:from |import\()")(\.[^"]+)\.ts"/g;
+  const local = /((?:from |import |import\()")(\.[^"]+)\.ts"/g;
   const copy = `${place}/package/types/${path}`;
   await Deno.mkdir(copy.slice(0, copy.lastIndexOf("/")), { recursive: true });
   await Deno.writeTextFile(copy, text.replace(local, '$1$2.js"'));
