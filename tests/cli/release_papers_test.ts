@@ -21,6 +21,8 @@ import { LIST, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
 import { withFolder } from "../support/process.ts";
 
+const program = () => Promise.reject(new Error("These files need no program"));
+
 const { version } = manifest;
 const TGZ = `laneway-${version}.tgz`;
 const EXECUTABLE = `laneway-${version}-x86_64-unknown-linux-gnu`;
@@ -69,7 +71,7 @@ const noCommit = await readSource().then(() => "", (error: Error) => ` (skipped:
 async function papersIn(folder: string): Promise<Record<string, string>> {
   const made = [TGZ];
   for (const { build } of COMPANIONS) {
-    for (const one of await build({ folder, targets: [] }, made)) {
+    for (const one of await build({ folder, targets: [], program }, made)) {
       assert("file" in one, JSON.stringify(one));
       made.push(one.file);
     }
@@ -161,7 +163,7 @@ Deno.test("release: winget's manifest is YAML, and each of its files names the s
 
 Deno.test("release: without executables there is no formula, and one line says why", async () => {
   await withFolder(async (folder) => {
-    assertEquals(await homebrew.build({ folder, targets: [] }, []), [{
+    assertEquals(await homebrew.build({ folder, targets: [], program }, []), [{
       failure: "Cannot make the formula for Homebrew: the executables that it installs are not in the folder",
     }]);
     await Deno.writeTextFile(`${folder}/${EXECUTABLE}`, "");
