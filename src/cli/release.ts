@@ -7,12 +7,13 @@ import { binaries, TARGETS } from "./release/binaries.ts";
 import { COMPANIONS } from "./release/companions.ts";
 import type { Kind, Release } from "./release/kind.ts";
 import { homebrew } from "./release/homebrew.ts";
+import { deb } from "./release/deb.ts";
 import { image } from "./release/image.ts";
 import { npm } from "./release/npm.ts";
 import { writeProgram } from "./release/program.ts";
 import { winget } from "./release/winget.ts";
 
-const KINDS: readonly Kind[] = [npm, image, binaries, homebrew, winget];
+const KINDS: readonly Kind[] = [npm, image, deb, binaries, homebrew, winget];
 
 /** Makes what can be made. Returns one line about each file that cannot. */
 async function release(kinds: readonly Kind[], place: Release): Promise<string[]> {
