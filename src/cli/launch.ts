@@ -192,7 +192,7 @@ async function forCommand(
 ): Promise<Permissions> {
   const [command] = commands();
   if (command === "version") return await forVersion(gateway);
-  if (command === "verify") return { ...gateway, net: [], read: commands().slice(1), write: [] };
+  if (command === "verify") return { ...gateway, net: [], read: [...commands().slice(1), codeFolder()], write: [] };
   if (command !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");

@@ -7,10 +7,13 @@ import { binaries, TARGETS } from "./release/binaries.ts";
 import { COMPANIONS } from "./release/companions.ts";
 import type { Kind, Release } from "./release/kind.ts";
 import { homebrew } from "./release/homebrew.ts";
+import { deb } from "./release/deb.ts";
+import { image } from "./release/image.ts";
 import { npm } from "./release/npm.ts";
+import { writeProgram } from "./release/program.ts";
 import { winget } from "./release/winget.ts";
 
-const KINDS: readonly Kind[] = [npm, binaries, homebrew, winget];
+const KINDS: readonly Kind[] = [npm, image, deb, binaries, homebrew, winget];
 
 /** Makes what can be made. Returns one line about each file that cannot. */
 async function release(kinds: readonly Kind[], place: Release): Promise<string[]> {
@@ -23,6 +26,17 @@ async function release(kinds: readonly Kind[], place: Release): Promise<string[]
     }
   }
   return failures;
+}
+
+/** Calls `use` with a release whose program is bundled once, when it is first needed. */
+async function withProgram<T>(place: Omit<Release, "program">, use: (release: Release) => Promise<T>): Promise<T> {
+  const folder = await Deno.makeTempDir();
+  let written: Promise<void> | undefined;
+  try {
+    return await use({ ...place, program: () => (written ??= writeProgram(folder)).then(() => folder) });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 }
 
 /** The absolute path, because programs that make the files run in other folders. */
@@ -47,7 +61,8 @@ async function main(): Promise<number> {
   if (unknown.length > 0) return say(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`, 1);
   const named = KINDS.filter(({ name }) => name in chosen);
   const targets = positionals.length > 0 ? positionals : TARGETS;
-  const failures = await release(named.length > 0 ? named : KINDS, { folder: await absolute(out as string), targets });
+  const place = { folder: await absolute(out as string), targets };
+  const failures = await withProgram(place, (all) => release(named.length > 0 ? named : KINDS, all));
   return failures.length > 0 ? say(failures.join("\n"), 1) : 0;
 }
 

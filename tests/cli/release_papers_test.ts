@@ -14,27 +14,39 @@ import { COMPANIONS } from "../../src/cli/release/companions.ts";
 import { digestsOf } from "../../src/cli/release/digest.ts";
 import { type Download, downloadsIn } from "../../src/cli/release/downloads.ts";
 import { formulaText, homebrew } from "../../src/cli/release/homebrew.ts";
-import { licencesOf, readLock } from "../../src/cli/release/packages.ts";
+import { licencesOf, readLock, readWholeLock } from "../../src/cli/release/packages.ts";
 import { type Artefact, holdsProgram, sbomText } from "../../src/cli/release/sbom.ts";
 import { readSource, repositoryUrl } from "../../src/cli/release/source.ts";
 import { manifestFiles } from "../../src/cli/release/winget.ts";
 import { deno } from "../../src/platform/deno.ts";
 import { verify } from "../../src/programs/verify/mod.ts";
-import { LIST, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
+import { NPM_FILES, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
+const program = () => Promise.reject(new Error("These files need no program"));
+
 const { version } = manifest;
 const TGZ = `laneway-${version}.tgz`;
 const EXECUTABLE = `laneway-${version}-x86_64-unknown-linux-gnu`;
 const FACTS = { digest: "0123456789abcdef".repeat(4), epoch: 1_790_000_000, deno: "2.9.6" };
 const REPOSITORY = "https://github.com/owner/laneway";
 
-for (const name of [TGZ, EXECUTABLE, `${EXECUTABLE}.exe`.replace("linux-gnu", "windows-msvc")]) {
-  Deno.test(`release: the bill of materials of ${name} is one by CycloneDX's own schema, and names what the lock pins`, async () => {
-    const lock = await readLock();
+const LIBRARIES = ["amd64", "arm64"].flatMap(() => ["libc6", "libgcc-s1"]);
+
+for (
+  const [name, beside, hasFetcher] of [
+    [TGZ, ["ws"], false],
+    [EXECUTABLE, ["deno"], false],
+    [`laneway-${version}-x86_64-pc-windows-msvc.exe`, ["deno"], false],
+    [`laneway_${version}_amd64.deb`, ["deno"], true],
+    [`laneway-${version}-image.tar`, ["deno", ...LIBRARIES], true],
+  ] as const
+) {
+  Deno.test(`release: the bill of materials of ${name} is one by CycloneDX's own schema, and names all that is in it`, async () => {
+    const lock = await (hasFetcher ? readWholeLock() : readLock());
     const text = sbomText(lock, await licencesOf(lock), { name, ...FACTS });
     assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);
     const { metadata: { component, timestamp }, components, dependencies } = JSON.parse(text);
@@ -42,19 +54,20 @@ for (const name of [TGZ, EXECUTABLE, `${EXECUTABLE}.exe`.replace("linux-gnu", "w
     const pins = components.map(({ group, name, version }: Record<string, string>) =>
       `${group ? `${group}/` : ""}${name}@${version}`
     );
-    const beside = name === TGZ ? "ws@8.23.0" : "deno@2.9.6";
-    assertEquals(pins, [...Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted(), beside]);
-    assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length + 1);
-    const unlicensed = components.filter(({ licenses, type }: { licenses?: unknown; type: string }) =>
-      !licenses && type === "library"
-    );
-    assertEquals(unlicensed.map(({ name }: Artefact) => name), name === TGZ ? ["ws"] : []);
+    const locked = Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted();
+    assertEquals(pins.slice(0, locked.length), locked);
+    assertEquals(pins.includes("linkedom@0.18.15"), hasFetcher);
+    assertEquals(pins.slice(locked.length).map((pin: string) => pin.split("@")[0]), [...beside]);
+    const direct = Object.keys(manifest.imports).length + (hasFetcher ? 3 : 0);
+    assertEquals(dependencies[0].dependsOn.length, direct + beside.length);
+    const known = components.slice(0, locked.length);
+    assertEquals(known.filter(({ licenses, hashes }: Record<string, unknown>) => !licenses || !hashes), []);
   });
 }
 
 Deno.test("release: files that hold the program have bills of materials, and no others", () => {
-  assertEquals([TGZ, EXECUTABLE, "laneway_0.1.0_amd64.deb"].filter(holdsProgram).length, 3);
-  assertEquals([LIST, SUMS, STATEMENT, "LICENSES.txt", "laneway.rb", `${TGZ}.cdx.json`].filter(holdsProgram), []);
+  assertEquals([TGZ, EXECUTABLE, "laneway_0.1.0_amd64.deb", "laneway-0.1.0-image.tar"].filter(holdsProgram).length, 4);
+  assertEquals([NPM_FILES, SUMS, STATEMENT, "LICENSES.txt", "laneway.rb", `${TGZ}.cdx.json`].filter(holdsProgram), []);
 });
 
 /** A package whose files a list can name. */
@@ -74,7 +87,7 @@ const noCommit = await readSource().then(() => "", (error: Error) => ` (skipped:
 async function papersIn(folder: string): Promise<Record<string, string>> {
   const made = [TGZ];
   for (const { build } of COMPANIONS) {
-    for (const one of await build({ folder, targets: [] }, made)) {
+    for (const one of await build({ folder, targets: [], program }, made)) {
       assert("file" in one, JSON.stringify(one));
       made.push(one.file);
     }
@@ -91,14 +104,14 @@ Deno.test(SAME + noCommit, { ignore: noCommit !== "" }, async () => {
     await Deno.copyFile(`${folder}/${TGZ}`, `${folder}/second/${TGZ}`);
     const papers = await papersIn(folder);
     assertEquals(await papersIn(`${folder}/second`), papers);
-    assertEquals(Object.keys(papers), ["LICENSES.txt", LIST, `${TGZ}.cdx.json`, SUMS, STATEMENT]);
+    assertEquals(Object.keys(papers), ["LICENSES.txt", NPM_FILES, `${TGZ}.cdx.json`, SUMS, STATEMENT]);
 
     const sums = readSums(papers[SUMS]!, SUMS);
-    assertEquals([...sums.keys()], [TGZ, "LICENSES.txt", LIST, `${TGZ}.cdx.json`]);
+    assertEquals([...sums.keys()], [TGZ, "LICENSES.txt", NPM_FILES, `${TGZ}.cdx.json`]);
     const stated = readStatement(papers[STATEMENT]!, STATEMENT);
     assertEquals([...stated.keys()], [...sums.keys(), SUMS]);
     for (const [name, digest] of sums) assertEquals(stated.get(name), digest);
-    assertEquals([...readSums(papers[LIST]!, LIST).keys()], ["lib/part.js", "main.js"]);
+    assertEquals([...readSums(papers[NPM_FILES]!, NPM_FILES).keys()], ["lib/part.js", "main.js"]);
     const checked = new Deno.Command("sha256sum", { args: ["--check", SUMS], cwd: folder });
     if (Deno.build.os === "linux") assert((await checked.output()).success);
   });
@@ -166,7 +179,7 @@ Deno.test("release: winget's manifest is YAML, and each of its files names the s
 
 Deno.test("release: without executables there is no formula, and one line says why", async () => {
   await withFolder(async (folder) => {
-    assertEquals(await homebrew.build({ folder, targets: [] }, []), [{
+    assertEquals(await homebrew.build({ folder, targets: [], program }, []), [{
       failure: "Cannot make the formula for Homebrew: the executables that it installs are not in the folder",
     }]);
     await Deno.writeTextFile(`${folder}/${EXECUTABLE}`, "");

@@ -7,7 +7,7 @@ import { deno } from "../../src/platform/deno.ts";
 import { CommandError, UsageError } from "../../src/programs/program.ts";
 import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
 import { verify } from "../../src/programs/verify/mod.ts";
-import { LIST, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
+import { NPM_FILES, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { withFolder } from "../support/process.ts";
 
 const A = "a".repeat(64);
@@ -49,10 +49,10 @@ function withRelease(use: (at: Release) => Promise<void>): Promise<void> {
     const files = { "main.js": "main", "lib/part.js": "part", "README.md": "read" };
     for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${program}/${name}`, text);
     await Deno.writeTextFile(`${program}/node_modules/other/index.js`, "another package");
-    await Deno.writeTextFile(`${release}/${LIST}`, sumsText(await digestsOf(program, Object.keys(files))));
+    await Deno.writeTextFile(`${release}/${NPM_FILES}`, sumsText(await digestsOf(program, Object.keys(files))));
     await Deno.writeTextFile(`${release}/${EXECUTABLE}`, "a program");
     await Deno.copyFile(`${release}/${EXECUTABLE}`, `${folder}/laneway`);
-    const digests = await digestsOf(release, [EXECUTABLE, LIST]);
+    const digests = await digestsOf(release, [EXECUTABLE, NPM_FILES]);
     await Deno.writeTextFile(`${release}/${SUMS}`, sumsText(digests));
     const statement = statementText({ source: SOURCE, digests, locks: {}, deno: "2.9.6" });
     await Deno.writeTextFile(`${release}/${STATEMENT}`, statement);
@@ -109,12 +109,12 @@ Deno.test("verify: a list that is not the release's own counts for nothing", asy
   await withRelease(async ({ release, program }) => {
     await Deno.writeTextFile(`${program}/main.js`, "changed");
     const forged = sumsText(await digestsOf(program, ["main.js", "lib/part.js", "README.md"]));
-    await Deno.writeTextFile(`${release}/${LIST}`, forged);
+    await Deno.writeTextFile(`${release}/${NPM_FILES}`, forged);
     assertEquals(await run([release], { program }), {
       code: 1,
-      lines: [`differs: ${LIST} is not the one of the release ${BY}`],
+      lines: [`differs: ${NPM_FILES} is not the one of the release ${BY}`],
     });
-    await Deno.remove(`${release}/${LIST}`);
+    await Deno.remove(`${release}/${NPM_FILES}`);
     await assertRejects(() => run([release], { program }), CommandError, "has to be beside the sums");
   });
 });

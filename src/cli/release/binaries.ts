@@ -1,8 +1,6 @@
 /** Executables of the program for all systems, by `deno compile`. */
 import manifest from "../../../deno.json" with { type: "json" };
-import { COMPILE, ROOT } from "../compile.ts";
-import { bundle, GATEWAY } from "./bundle.ts";
-import { filesBelow } from "./files.ts";
+import { COMPILE } from "../compile.ts";
 import { type Kind, type Made, make, type Release } from "./kind.ts";
 
 /** The targets of `deno compile`. */
@@ -26,20 +24,12 @@ export function executableFor(target: string): string {
   return `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
 }
 
-async function build({ folder, targets }: Release): Promise<Made[]> {
-  const program = await Deno.makeTempDir();
-  try {
-    await bundle(program, [GATEWAY]);
-    await Deno.copyFile(new URL("gateway.default.json", ROOT), `${program}/gateway.default.json`);
-    await Deno.writeTextFile(`${program}/deno.json`, JSON.stringify({ unstable: manifest.unstable }));
-    // An executable holds the times, and equal sources give equal executables.
-    for (const path of filesBelow(program)) await Deno.utime(path, 0, 0);
-    const made: Made[] = [];
-    for (const target of targets) made.push(await make(target, () => compiled(target, folder, program)));
-    return made;
-  } finally {
-    await Deno.remove(program, { recursive: true });
+async function build({ folder, targets, program }: Release): Promise<Made[]> {
+  const made: Made[] = [];
+  for (const target of targets) {
+    made.push(await make(target, async () => await compiled(target, folder, await program())));
   }
+  return made;
 }
 
 async function compiled(target: string, folder: string, program: string): Promise<string> {

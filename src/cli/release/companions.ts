@@ -1,12 +1,12 @@
 /** Files about the other files: what these are made of, and their sums. */
 import { type Kind, make } from "./kind.ts";
-import { LIST, STATEMENT, SUMS } from "../../programs/verify/names.ts";
+import { NPM_FILES, PROGRAM_FILES, STATEMENT, SUMS } from "../../programs/verify/names.ts";
 import { digestsOf, sumsText } from "./digest.ts";
 import { filesBelow } from "./files.ts";
-import { licencesOf, licencesText, packageFolders, readLock } from "./packages.ts";
+import { licencesOf, licencesText, packageFolders, readLock, readWholeLock } from "./packages.ts";
 import { readLocks, statementText, workflowUrl } from "./provenance.ts";
 import { run } from "./run.ts";
-import { holdsProgram, sbomText } from "./sbom.ts";
+import { formOf, holdsProgram, sbomText } from "./sbom.ts";
 import { readSource } from "./source.ts";
 
 const licences: Kind = {
@@ -14,7 +14,7 @@ const licences: Kind = {
   needs: "nothing",
   build: async ({ folder }) => [
     await make("the licences", async () => {
-      const text = await licencesText(await packageFolders(await readLock()));
+      const text = await licencesText(await packageFolders(await readWholeLock()));
       await Deno.writeTextFile(`${folder}/LICENSES.txt`, text);
       return "LICENSES.txt";
     }),
@@ -24,26 +24,30 @@ const licences: Kind = {
 const files: Kind = {
   name: "files",
   needs: "tar",
-  build: async ({ folder }, made) =>
-    await Promise.all(
-      made.filter((name) => name.endsWith(".tgz")).map((name) =>
-        make("the list of the program's files", () => listFiles(folder, name))
-      ),
-    ),
+  async build({ folder, program }, made) {
+    const packed = made.filter((name) => name.endsWith(".tgz")).map((name) =>
+      make("the list of the package's files", async () => {
+        const place = await Deno.makeTempDir();
+        try {
+          await run("tar", ["-xzf", `${folder}/${name}`, "-C", place]);
+          return await listFiles(`${place}/package`, folder, NPM_FILES);
+        } finally {
+          await Deno.remove(place, { recursive: true });
+        }
+      })
+    );
+    const holders = made.filter((name) => /\.(deb|tar)$/.test(name)).slice(0, 1).map(() =>
+      make("the list of the program's files", async () => await listFiles(await program(), folder, PROGRAM_FILES))
+    );
+    return await Promise.all([...packed, ...holders]);
+  },
 };
 
-/** The digests of the files in the package for npm, by which the command `verify` judges its own. */
-async function listFiles(folder: string, name: string): Promise<string> {
-  const place = await Deno.makeTempDir();
-  try {
-    await run("tar", ["-xzf", `${folder}/${name}`, "-C", place]);
-    const root = `${place}/package`;
-    const names = [...filesBelow(root)].map((path) => path.slice(root.length + 1)).sort();
-    await Deno.writeTextFile(`${folder}/${LIST}`, sumsText(await digestsOf(root, names)));
-    return LIST;
-  } finally {
-    await Deno.remove(place, { recursive: true });
-  }
+/** Lists the digests of the files in a place, by which the command `verify` judges its own. Returns the list's name. */
+async function listFiles(place: string, folder: string, list: string): Promise<string> {
+  const names = [...filesBelow(place)].map((path) => path.slice(place.length + 1)).sort();
+  await Deno.writeTextFile(`${folder}/${list}`, sumsText(await digestsOf(place, names)));
+  return list;
 }
 
 const sboms: Kind = {
@@ -53,7 +57,7 @@ const sboms: Kind = {
     const artefacts = made.filter(holdsProgram);
     return await Promise.all(artefacts.map((name) =>
       make(`the bill of materials of ${name}`, async () => {
-        const lock = await readLock();
+        const lock = await (formOf(name).hasFetcher ? readWholeLock() : readLock());
         const { epoch } = await readSource();
         const digest = (await digestsOf(folder, [name])).get(name)!;
         const text = sbomText(lock, await licencesOf(lock), { name, digest, epoch, deno: Deno.version.deno });

@@ -6,6 +6,8 @@ export interface Release {
   readonly folder: string;
   /** The targets of `deno compile` for which there are executables. */
   readonly targets: readonly string[];
+  /** The folder with the bundled program, which is made when it is first asked for. */
+  program(): Promise<string>;
 }
 
 /** A file in the folder, or one line that says why it could not be made. */

@@ -13,6 +13,16 @@ export async function readLock(): Promise<Lock> {
   return JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
 }
 
+const FETCHER = "src/fetcher/";
+
+/** The packages of the program and of the fetcher, which is part of the image and of the package for Debian. */
+export async function readWholeLock(): Promise<Lock> {
+  // Their licences are read from the cache.
+  await run(Deno.execPath(), ["cache", "--quiet", "--config", `${FETCHER}deno.json`, `${FETCHER}main.ts`]);
+  const fetcher: Lock = JSON.parse(await Deno.readTextFile(new URL(`${FETCHER}deno.lock`, ROOT)));
+  return { npm: { ...(await readLock()).npm, ...fetcher.npm } };
+}
+
 /** The folders of the locked packages. */
 export async function packageFolders({ npm }: Lock): Promise<string[]> {
   const { npmCache }: { npmCache: string } = JSON.parse(await run(Deno.execPath(), ["info", "--json"]));

@@ -1,8 +1,11 @@
 /** The bills of materials: one for each file that holds the program. */
 import manifest from "../../../deno.json" with { type: "json" };
+import fetcher from "../../fetcher/deno.json" with { type: "json" };
 import { PACKAGE } from "../../programs/version/registry.ts";
 import { OF_NODE } from "../write_package.ts";
 import type { Lock } from "./packages.ts";
+import pinned from "./runtime.json" with { type: "json" };
+import { type Architecture, ARCHITECTURES } from "./runtime.ts";
 
 /** A file that holds the program. */
 export interface Artefact {
@@ -15,28 +18,41 @@ export interface Artefact {
   deno: string;
 }
 
-/** The kinds of files that hold the program, by the ends of their names. */
+/** A kind of files that hold the program. */
 interface Form {
+  /** The end of their names. */
   end: RegExp;
   type: "application" | "container";
   purl: string;
-  /** Whether the runtime is inside. */
-  hasDeno: boolean;
+  /** The runtime inside: the Deno that makes the release, or the one that is pinned, with Debian's libraries or not. */
+  runtime?: "own" | "pinned" | "pinned with libraries";
+  hasFetcher?: true;
 }
 
 const VERSIONED = `${PACKAGE}@${manifest.version}`;
 
 const FORMS: readonly Form[] = [
-  { end: /\.tgz$/, type: "application", purl: `pkg:npm/${VERSIONED}`, hasDeno: false },
-  { end: /\.deb$/, type: "application", purl: `pkg:deb/debian/${VERSIONED}`, hasDeno: true },
-  { end: /\.tar$/, type: "container", purl: `pkg:oci/${VERSIONED}`, hasDeno: true },
+  { end: /\.tgz$/, type: "application", purl: `pkg:npm/${VERSIONED}` },
+  { end: /\.deb$/, type: "application", purl: `pkg:deb/debian/${VERSIONED}`, runtime: "pinned", hasFetcher: true },
+  {
+    end: /\.tar$/,
+    type: "container",
+    purl: `pkg:oci/${VERSIONED}`,
+    runtime: "pinned with libraries",
+    hasFetcher: true,
+  },
   {
     end: /-(linux-gnu|apple-darwin|windows-msvc)(\.exe)?$/,
     type: "application",
     purl: `pkg:generic/${VERSIONED}`,
-    hasDeno: true,
+    runtime: "own",
   },
 ];
+
+/** The form of a file that holds the program. */
+export function formOf(name: string): Form {
+  return FORMS.find(({ end }) => end.test(name))!;
+}
 
 export function holdsProgram(name: string): boolean {
   return FORMS.some(({ end }) => end.test(name));
@@ -47,13 +63,13 @@ export type Licences = ReadonlyMap<string, string>;
 
 /** The bill of materials of a file as text. Equal files and locks give equal texts. */
 export function sbomText(lock: Lock, licences: Licences, { name, digest, epoch, deno }: Artefact): string {
-  const { type, purl, hasDeno } = FORMS.find(({ end }) => end.test(name))!;
+  const { type, purl, runtime, hasFetcher } = formOf(name);
   const names = Object.keys(lock.npm).toSorted();
   const own = `${purl}?file_name=${name}`;
-  const direct = Object.values(manifest.imports).map((specifier) => specifier.replace(/^npm:/, ""));
-  const runtime = { type: "platform", "bom-ref": `pkg:generic/deno@${deno}`, name: "deno", version: deno };
-  const ofNode = Object.entries(OF_NODE).map(([name, version]) => `${name}@${version}`);
-  const more = hasDeno ? [runtime["bom-ref"]] : ofNode.map(purlOf);
+  const imports = [...Object.values(manifest.imports), ...hasFetcher ? Object.values(fetcher.imports) : []];
+  const direct = imports.map((specifier) => specifier.replace(/^npm:/, ""));
+  const ofNode = Object.entries(OF_NODE).map(([name, version]) => componentOf(`${name}@${version}`));
+  const more = runtime ? runtimeComponents(runtime, deno) : ofNode;
   const bill = {
     $schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
     bomFormat: "CycloneDX",
@@ -74,17 +90,33 @@ export function sbomText(lock: Lock, licences: Licences, { name, digest, epoch, 
     },
     components: [
       ...names.map((name) => componentOf(name, lock.npm[name]!.integrity, licences.get(name))),
-      ...hasDeno ? [{ ...runtime, purl: runtime["bom-ref"] }] : ofNode.map((pin) => componentOf(pin)),
+      ...more,
     ],
     dependencies: [
-      { ref: own, dependsOn: [...direct.map(purlOf), ...more].toSorted() },
+      { ref: own, dependsOn: [...direct.map(purlOf), ...more.map(({ purl }) => purl)].toSorted() },
       ...names.map((name) => ({
         ref: purlOf(name),
-        dependsOn: (lock.npm[name]!.dependencies ?? []).map((one) => purlOf(pinned(one, names))),
+        dependsOn: (lock.npm[name]!.dependencies ?? []).map((one) => purlOf(pinOf(one, names))),
       })),
     ],
   };
   return JSON.stringify(bill, null, 2) + "\n";
+}
+
+function runtimeComponents(runtime: NonNullable<Form["runtime"]>, deno: string) {
+  const version = runtime === "own" ? deno : pinned.deno;
+  const purl = `pkg:generic/deno@${version}`;
+  const libraries = runtime === "pinned with libraries" ? ARCHITECTURES.flatMap(librariesOf) : [];
+  return [{ type: "platform", "bom-ref": purl, name: "deno", version, purl }, ...libraries];
+}
+
+/** Debian's packages by the names of their files: `libc6_2.41-12%2bdeb13u5_amd64.deb`. */
+function librariesOf(architecture: Architecture) {
+  return Object.keys(pinned[architecture].libraries).map((path) => {
+    const [name = "", version = ""] = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1)).split("_");
+    const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
+    return { type: "library", "bom-ref": purl, name, version, purl };
+  });
 }
 
 /** A UUID of the version for such uses, made of the first digits of a digest. */
@@ -132,6 +164,6 @@ function purlOf(pin: string): string {
 }
 
 /** The lock names the version of a dependency only if there are several. */
-function pinned(name: string, pins: readonly string[]): string {
+function pinOf(name: string, pins: readonly string[]): string {
   return pins.includes(name) ? name : pins.find((pin) => split(pin)[0] === name) ?? name;
 }

@@ -8,8 +8,10 @@ import { printJson } from "../json_output.ts";
 import { CommandError, type Program, UsageError } from "../program.ts";
 import { type Difference, differencesBetween, judgeExecutable } from "./compare.ts";
 import { type Digests, readStatement, readSums } from "./listed.ts";
-import { LIST, SUMS } from "./names.ts";
+import { NPM_FILES, PROGRAM_FILES, SUMS } from "./names.ts";
 import { digestOf, ownFiles } from "./own_files.ts";
+
+const { version } = manifest;
 
 /** A statement, bare or in its signature's bundle. */
 const STATEMENT = /\.(intoto|sigstore)\.jsonl?$/;
@@ -42,7 +44,7 @@ export async function verify(args: string[], program: Program, folder?: string):
     : judgeExecutable(executable, await digestOf(executable), listed.digests);
   const { result, message, differences = [] } = verdict;
   const isWell = result === "ok";
-  if (json) printJson(streams, { ok: isWell, version: manifest.version, ...verdict, by: listed.sources });
+  if (json) printJson(streams, { ok: isWell, version, ...verdict, by: listed.sources });
   else {
     for (const { result, name } of differences) streams.print(`${result.padEnd(10)}  ${printable(name)}`);
     streams.print(`${result}: ${printable(message)} (by ${printable(listed.sources.join(" and "))})`);
@@ -99,35 +101,36 @@ function cannotRead(path: string, error: unknown): never {
   throw new CommandError(`Cannot read ${path}: ${isMissing ? "there is no such file" : (error as Error).message}`);
 }
 
-/** Compares the files of a package, which a release lists in a file of its own. */
-async function verdictOfFiles({ digests, folders }: Listed, folder?: string): Promise<Verdict> {
+/** Compares the files of a package, which a release lists in files of their own. */
+async function verdictOfFiles(listed: Listed, folder?: string): Promise<Verdict> {
   const files = await ownFiles(folder);
   if (!files) {
-    return {
-      result: "not listed",
-      message: "this runs from a clone, whose files git compares: git status, git verify-tag",
-    };
+    const message = "this runs from a clone, whose files git compares: git status, git verify-tag";
+    return { result: "not listed", message };
   }
-  const expected = digests.get(LIST);
-  if (expected === undefined) return { result: "not listed", message: `the release does not list ${LIST}` };
+  const lists = [NPM_FILES, PROGRAM_FILES].filter((name) => listed.digests.has(name));
+  if (lists.length === 0) return { result: "not listed", message: `the release has no list of ${version}'s files` };
+  const verdicts = await Promise.all(lists.map((name) => verdictBy(name, listed, files)));
+  // The program is one of them, and the most alike if it was changed.
+  const distance = ({ result, differences }: Verdict) => result === "ok" ? -1 : differences?.length ?? Infinity;
+  return verdicts.toSorted((one, other) => distance(one) - distance(other))[0]!;
+}
+
+async function verdictBy(name: string, { digests, folders }: Listed, files: Digests): Promise<Verdict> {
   const { existsSync } = builtin("node:fs");
-  const list = [...folders].map((folder) => `${folder}/${LIST}`).find((path) => existsSync(path));
+  const list = [...folders].map((folder) => `${folder}/${name}`).find((path) => existsSync(path));
   if (list === undefined) {
-    throw new CommandError(`Cannot compare the program's files: ${LIST} has to be beside the sums`);
+    throw new CommandError(`Cannot compare the program's files: ${name} has to be beside the sums`);
   }
   const text = await readBounded(list);
-  if (await digestOf(list) !== expected) return { result: "differs", message: `${LIST} is not the one of the release` };
-  const differences = differencesBetween(files, readSums(text, LIST));
+  if (await digestOf(list) !== digests.get(name)) {
+    return { result: "differs", message: `${name} is not the one of the release` };
+  }
+  const differences = differencesBetween(files, readSums(text, name));
   if (differences.length === 0) {
-    return {
-      result: "ok",
-      message: `all ${files.size} files of this program are those of version ${manifest.version}`,
-    };
+    return { result: "ok", message: `all ${files.size} files of this program are those of version ${version}` };
   }
   const result = differences.every(({ result }) => result === "not listed") ? "not listed" : "differs";
-  return {
-    result,
-    message: `${differences.length} of the program's files are not as in version ${manifest.version}`,
-    differences,
-  };
+  const message = `${differences.length} of the program's files are not as in version ${version}`;
+  return { result, message, differences };
 }
