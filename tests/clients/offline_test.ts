@@ -1,6 +1,7 @@
 /** Without a network, each form of the program starts, and serves a model server on the same machine. */
 import { assert, assertEquals } from "@std/assert";
-import { npm } from "../../src/cli/release/npm.ts";
+import { buildNpmPackage } from "../../src/cli/release/npm.ts";
+import { writeProgram } from "../../src/cli/release/program.ts";
 import { withFolder } from "../support/process.ts";
 import { install, NODE } from "./install.ts";
 import type { OfflineResult } from "./offline.ts";
@@ -82,15 +83,27 @@ offline(
   () =>
     servesOffline(async (folder) => {
       assert("program" in installed);
-      const [made] = await npm.build({ folder, targets: [] }, []);
-      assert(made && "file" in made, JSON.stringify(made));
-      const installing = ["install", "--no-audit", "--no-fund", "--prefix", folder, `${folder}/${made.file}`];
+      const name = await buildNpmPackage(folder);
+      const installing = ["install", "--no-audit", "--no-fund", "--prefix", folder, `${folder}/${name}`];
       const { code, stderr } = await output("npm", installing);
       assertEquals(code, 0, stderr);
       await Deno.mkdir(`${folder}/bin`);
       await Deno.symlink(await Deno.realPath(installed.program), `${folder}/bin/node`);
       const path = `${folder}/bin:/usr/bin:/bin`;
       return { program: `${folder}/node_modules/.bin/laneway`, args: ["start", "--port", "0"], path };
+    }),
+);
+
+offline(
+  "the program of the image and of the package for Debian serves",
+  undefined,
+  () =>
+    servesOffline(async (folder) => {
+      await writeProgram(`${folder}/program`);
+      const permissions = ["--allow-read", "--allow-env", "--allow-run", "--allow-net=127.0.0.1:0", "--no-prompt"];
+      const args = ["run", ...permissions, `${folder}/program/launch.js`, "--port", "0"];
+      // Nothing was downloaded before.
+      return { program: "env", args: [`DENO_DIR=${folder}/deno`, Deno.execPath(), ...args] };
     }),
 );
 
