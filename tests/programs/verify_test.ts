@@ -137,6 +137,12 @@ Deno.test("verify: it says what it cannot read, and a clone is none of a release
     );
     const { code, lines } = await run([release]);
     assertEquals([code, lines[0]!.slice(0, 35)], [1, "not listed: this runs from a clone,"]);
+    await Deno.writeTextFile(`${release}/list.intoto.json`, "[]");
+    await assertRejects(
+      () => run([release], { executable }),
+      CommandError,
+      "list.intoto.json: it is not a JSON object",
+    );
     const large = `${release}/large.txt`;
     await Deno.writeTextFile(large, "");
     await Deno.truncate(large, 3_000_000_000);

@@ -59,7 +59,9 @@ async function readListed(paths: readonly string[]): Promise<Listed> {
     const { dirname, basename } = builtin("node:path");
     const text = await readBounded(path);
     const source = basename(path);
-    const digests = /^\s*\{/.test(text) ? readStatement(text, source) : readSums(text, source);
+    const digests = STATEMENT.test(source) || /^\s*\{/.test(text)
+      ? readStatement(text, source)
+      : readSums(text, source);
     for (const [name, digest] of digests) {
       const other = listed.digests.get(name) ?? digest;
       if (other !== digest) {
