@@ -4,7 +4,7 @@ import { secretAt, type SecretSource } from "../config/secrets.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
-import { type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
+import { type AgeingCatalog, type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "../lanes/finder.ts";
 import { withCatalogTimeout } from "../lanes/catalog_timeout.ts";
 import type { Transport } from "../platform/transport.ts";
@@ -25,7 +25,7 @@ const MOST_PAGES = 20;
 
 /** A configured catalog. `finder`: present if the catalog can locate models. */
 export interface Source {
-  list: CatalogCache;
+  list: AgeingCatalog;
   finder?: ModelFinder;
   tokenizerFiles(model: string): Promise<TokenizerFiles>;
 }
@@ -74,6 +74,13 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
   );
 }
 
+/** The catalogs' secrets that are in files, which may change without the configuration. */
+export function catalogSecrets(
+  { config: { catalogs }, ...source }: SecretSource & { config: Config },
+): (string | undefined)[] {
+  return Object.values(catalogs).map(({ secret }) => secret?.file === undefined ? undefined : secretAt(secret, source));
+}
+
 /**
  * The list of an upstream's own models. `undefined` if it has no such list. It is requested with the gateway's secret,
  * never with a caller's.
@@ -98,7 +105,7 @@ function createAsk(service: Callee & { baseUrl: string }): Ask {
   };
 }
 
-function createList(who: string, catalog: Catalog, ask: Ask, world: Pick<World, "now" | "signal">): CatalogCache {
+function createList(who: string, catalog: Catalog, ask: Ask, world: Pick<World, "now" | "signal">): AgeingCatalog {
   const follow = async (first: Call, signal: AbortSignal) => {
     const replies: Reply[] = [];
     for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {

@@ -32,7 +32,7 @@ import { digestOf } from "../util/digest.ts";
 import { createBudgetBook } from "./budgets.ts";
 import { reportingFirstUse } from "./audit.ts";
 import type { ConsoleHeld } from "./console.ts";
-import { createCatalogs } from "./catalogs.ts";
+import { catalogSecrets, createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
 import { createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
@@ -90,6 +90,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     lanes: createLanes(world, sources, upstreams),
     upstreams,
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
+    catalogs: sources,
     prices: createListedPrices(world, sources),
     secrets,
     hide: hiderFor(secrets),
@@ -111,11 +112,6 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     pace,
     newId,
   };
-}
-
-/** The catalogs' secrets that are in files, which may change without the configuration. */
-function catalogSecrets({ config: { catalogs }, ...source }: World): (string | undefined)[] {
-  return Object.values(catalogs).map(({ secret }) => secret?.file === undefined ? undefined : secretAt(secret, source));
 }
 
 /** No key has an empty digest, so nobody is admitted by a secret that is missing. */

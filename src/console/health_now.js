@@ -1,6 +1,6 @@
 // @ts-check
 /** The findings that need no check, because the gateway has met them while it served. */
-import { ago } from "./words.js";
+import { ago, inSpan } from "./words.js";
 
 /**
  * @typedef {import("./health.js").Finding} Finding
@@ -8,6 +8,7 @@ import { ago } from "./words.js";
  * @typedef {{ status: string, version: string, startedAt: string, requestsRunning: number, mostRequests: number,
  *   waiting: number, memoryBytes: number, memoryLimit?: number, store: string, storeLoss?: string, isAlone?: boolean,
  *   gateways?: number, workers?: { worker: number, status: string }[], command?: string, why?: string,
+ *   catalogs?: { name: string, ageSeconds?: number, lastError?: string }[],
  *   upstreams: { name: string, resting: string[], refused?: Refused[] }[] }} Facts
  */
 
@@ -22,8 +23,13 @@ const finding = (level, check, subject, message, more = {}) => ({ level, check, 
  * @returns {Finding[]}
  */
 export function findingsNow(facts) {
-  const { upstreams } = facts;
-  const found = [...ofProcess(facts), ...upstreams.flatMap(resting), ...upstreams.flatMap(refusals)];
+  const { upstreams, catalogs = [] } = facts;
+  const found = [
+    ...ofProcess(facts),
+    ...upstreams.flatMap(resting),
+    ...upstreams.flatMap(refusals),
+    ...catalogs.flatMap(ageing),
+  ];
   return found.length > 0 ? found : [finding("ok", "now", "gateway", "It has met nothing that needs your attention")];
 }
 
@@ -68,6 +74,18 @@ function resting({ name, resting }) {
       },
     )
   );
+}
+
+/** @param {NonNullable<Facts["catalogs"]>[number]} catalog @returns {Finding[]} */
+function ageing({ name, ageSeconds, lastError }) {
+  if (lastError === undefined) return [];
+  const old = ageSeconds === undefined
+    ? "there is no list of its models"
+    : `its list is ${inSpan(ageSeconds * 1_000)} old`;
+  const cure = "The gateway asks it again by itself";
+  return [
+    finding("note", "catalog-old", `catalog "${name}"`, `It does not answer (${lastError}), so ${old}`, { cure }),
+  ];
 }
 
 /** @param {Facts["upstreams"][number]} upstream @returns {Finding[]} */

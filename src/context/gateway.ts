@@ -5,6 +5,7 @@ import type { Stage } from "../contract/stage.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { OperatorEndpoints } from "../http/operator_endpoints.ts";
 import type { Sockets } from "../http/sockets.ts";
+import type { AgeingCatalog } from "../lanes/catalog.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Prices } from "../lanes/prices.ts";
 import type { Peer, Platform } from "../platform/platform.ts";
@@ -40,6 +41,8 @@ export interface Gateway {
   upstreams: ReadonlyMap<string, Upstream>;
   /** The drivers by name, for providers behind an upstream that need a different driver. */
   drivers: ReadonlyMap<string, Driver>;
+  /** The configured catalogs by name. */
+  catalogs: ReadonlyMap<string, { list: AgeingCatalog }>;
   /** The prices of models that the configuration does not specify. */
   prices: Prices;
   /** Secrets of upstreams, catalogs and keys, which no answer may contain. */

@@ -1,5 +1,6 @@
 /** The processes that serve together, on the same port and store. */
 import type { ErrorCode } from "../errors.ts";
+import type { CatalogState } from "../lanes/catalog.ts";
 import type { RefusedPart } from "../upstream/learnt.ts";
 
 /** The state of one process, for operators. */
@@ -10,6 +11,10 @@ export interface ProcessStatus {
   webSocketsOpen: number;
   memoryBytes: number;
   upstreams: UpstreamStatus[];
+  /** The lists of models that this process has loaded. */
+  catalogs?: ({ name: string } & CatalogState)[];
+  /** The public prices that come with the gateway. Absent if they are not used. */
+  prices?: { version: string; date: string };
 }
 
 export interface UpstreamStatus {

@@ -1,5 +1,5 @@
 import type { ModelInfo } from "../canonical/models.ts";
-import { GatewayError } from "../errors.ts";
+import { type ErrorCode, GatewayError } from "../errors.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { withCatalogTimeout } from "./catalog_timeout.ts";
 
@@ -7,6 +7,20 @@ import { withCatalogTimeout } from "./catalog_timeout.ts";
 export interface CatalogCache {
   /** Resolves immediately if there is a list, even an old one. Throws the reason if there is none. */
   models(): Promise<ReadonlyMap<string, ModelInfo>>;
+}
+
+/** A list that says how old it is. */
+export interface AgeingCatalog extends CatalogCache {
+  state(): CatalogState;
+}
+
+export interface CatalogState {
+  /** How many models it lists. Absent if it was never loaded. */
+  models?: number;
+  /** How long ago it was loaded. */
+  ageSeconds?: number;
+  /** The error of the latest try, if that failed. */
+  lastError?: ErrorCode;
 }
 
 export interface CatalogOptions {
@@ -39,8 +53,9 @@ const MOST_MODELS = 20_000;
  * One list for all clients. An old list is still returned while a new one is being loaded or cannot be loaded. Only one load
  * runs at a time.
  */
-export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOptions): CatalogCache {
+export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOptions): AgeingCatalog {
   let models: ReadonlyMap<string, ModelInfo> | undefined;
+  let loadedAt = 0;
   let failure: GatewayError | undefined;
   let restUntil = -Infinity;
   let running: { done: Promise<void>; waitUntil: number } | undefined;
@@ -49,6 +64,7 @@ export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOp
     try {
       models = index(await withCatalogTimeout(pace.timeoutMs, signal, load));
       failure = undefined;
+      loadedAt = now();
       restUntil = now() + pace.freshMs;
     } catch (thrown) {
       failure = unavailable(thrown);
@@ -68,6 +84,10 @@ export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOp
       if (models) return models;
       throw failure ?? new GatewayError("unavailable", "The catalog has not answered yet");
     },
+    state: () => ({
+      ...(models && { models: models.size, ageSeconds: Math.round((now() - loadedAt) / 1000) }),
+      ...(failure && { lastError: failure.code }),
+    }),
   };
 }
 

@@ -4,6 +4,9 @@ import type { Price } from "../canonical/price.ts";
 import { withoutPolicy } from "../contract/planned_target.ts";
 import type { CatalogCache } from "./catalog.ts";
 
+/** The public prices that come with the gateway: the version of their package, and the day on which that was published. */
+export const PUBLIC_PRICES = { version: "0.1.8", date: "2026-09-23" };
+
 /** A model at an upstream or provider. */
 export interface PricedTarget {
   upstream: string;
@@ -22,6 +25,8 @@ export interface Prices {
   mostOf(place: PricedTarget, inputTokens?: number): Price | undefined;
   /** Loads what `of` needs, if anything. It waits for a first list as long as clients do, and never fails. */
   load(place: PricedTarget): Promise<void> | undefined;
+  /** The public prices that it may use. */
+  readonly known?: typeof PUBLIC_PRICES;
 }
 
 /** Public prices by a model's name and the address of its API. */
@@ -83,6 +88,7 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
   }
 
   return {
+    ...(openLibrary && { known: PUBLIC_PRICES }),
     of(place, inputTokens = 0) {
       const source = sources.get(place.upstream);
       return source && priceAt(source, place, inputTokens);

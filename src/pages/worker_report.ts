@@ -16,7 +16,16 @@ export async function reportOf(gateway: Gateway, { inherited }: Workers): Promis
 
 /** The state of this process alone. */
 export function processStatus(gateway: Gateway): ProcessStatus {
-  const { routing: { breaker }, upstreams, observe: { meter }, guards: { loadShedder }, sockets, process } = gateway;
+  const {
+    routing: { breaker },
+    upstreams,
+    catalogs,
+    prices: { known },
+    observe: { meter },
+    guards: { loadShedder },
+    sockets,
+    process,
+  } = gateway;
   // A target that is called with callers' own tokens rests for each caller separately. The callers are left out of the
   // page.
   const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
@@ -43,6 +52,8 @@ export function processStatus(gateway: Gateway): ProcessStatus {
         ...(refused.length > 0 && { refused }),
       };
     }),
+    ...(catalogs.size > 0 && { catalogs: Array.from(catalogs, ([name, { list }]) => ({ name, ...list.state() })) }),
+    ...(known && { prices: known }),
   };
 }
 

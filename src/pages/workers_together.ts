@@ -32,7 +32,7 @@ export async function statusOfAll(gateway: Gateway, workers: Workers): Promise<o
     ...sums,
     status: status.status,
     upstreams,
-    workers: all.map(({ worker, pid, isFresh, status: { upstreams: _, ...status } }) =>
+    workers: all.map(({ worker, pid, isFresh, status: { upstreams: _, prices: _prices, ...status } }) =>
       isFresh ? { worker, pid, ...status } : { worker, pid, status: "not responding" }
     ),
   };
@@ -54,6 +54,8 @@ function together(one: ProcessStatus, other: ProcessStatus): ProcessStatus {
     webSocketsOpen: one.webSocketsOpen + other.webSocketsOpen,
     memoryBytes: one.memoryBytes + other.memoryBytes,
     upstreams: one.upstreams.map((upstream) => upstreamTogether(upstream, others.get(upstream.name))),
+    ...(one.catalogs && { catalogs: one.catalogs }),
+    ...(one.prices && { prices: one.prices }),
   };
 }
 

@@ -1,5 +1,7 @@
 /** The checks of the command `doctor` as the page of the gateway's health asks for them, and the gateway's figures. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { findingsNow } from "../../src/console/health_now.js";
+import { PUBLIC_PRICES } from "../../src/lanes/prices.ts";
 import manifest from "../../deno.json" with { type: "json" };
 import { CONFIG, ENV, newApp, type TestApp } from "../support/app.ts";
 import { runLaunched, withFolder, withLaunched } from "../support/process.ts";
@@ -38,9 +40,34 @@ Deno.test("health: the figures of the gateway, and what it has met", async () =>
     mostRequests: 2000,
     waiting: 0,
     store: "in memory",
+    prices: PUBLIC_PRICES,
     upstreams: [{ name: "fake", resting: [] }, { name: "sandbox", resting: [] }],
     command: "deno task start",
   });
+});
+
+Deno.test("health: a catalog that does not answer is a note that says how old its list is", () => {
+  const facts = {
+    ...{
+      status: "ready",
+      version: "1",
+      startedAt: "",
+      requestsRunning: 0,
+      mostRequests: 9,
+      waiting: 0,
+      memoryBytes: 1,
+    },
+    ...{ store: "in memory", upstreams: [] },
+  };
+  const catalogs = [{ name: "fresh", ageSeconds: 5 }, { name: "old", ageSeconds: 7_200, lastError: "unavailable" }, {
+    name: "never",
+    lastError: "upstream_timeout",
+  }];
+  assertEquals(findingsNow({ ...facts, catalogs }).map(({ level, message }) => [level, message]), [
+    ["note", "It does not answer (unavailable), so its list is 2 h old"],
+    ["note", "It does not answer (upstream_timeout), so there is no list of its models"],
+  ]);
+  assertEquals(findingsNow({ ...facts, catalogs: [] })[0]!.level, "ok");
 });
 
 Deno.test("health: each part is a line as soon as it is found, without the secrets of the gateway", async () => {

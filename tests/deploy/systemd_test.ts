@@ -1,5 +1,6 @@
 /** The unit for systemd: judged by systemd's own tools, where this machine has them, and its command run by a shell. */
 import { assert, assertEquals } from "@std/assert";
+import { debianUnit } from "../../src/cli/release/deb.ts";
 import { withFolder } from "../support/process.ts";
 
 const UNIT = new URL("../../deploy/systemd/laneway.service", import.meta.url);
@@ -34,14 +35,20 @@ const version = await analyze("--version");
 const why = version ? "" : " (skipped: systemd-analyze is not installed)";
 
 Deno.test({
-  name: `systemd: the unit is one, and may do little to its machine${why}`,
+  name: `systemd: the unit is one, as is the one in the package for Debian, and may do little to its machine${why}`,
   ignore: version === undefined,
   async fn() {
-    const { code, text: complaints } = (await analyze("verify", UNIT.pathname))!;
-    assertEquals([code, complaints.split("\n").filter((line) => line.includes("laneway"))], [0, []]);
-    const { text } = (await analyze("security", "--offline=true", UNIT.pathname))!;
-    const [, level] = /Overall exposure level for laneway\.service: ([\d.]+)/.exec(text) ?? [];
-    assert(Number(level) <= MOST_EXPOSURE, text);
+    await withFolder(async (folder) => {
+      const ofDebian = `${folder}/laneway.service`;
+      await Deno.writeTextFile(ofDebian, debianUnit());
+      for (const unit of [UNIT.pathname, ofDebian]) {
+        const { code, text: complaints } = (await analyze("verify", unit))!;
+        assertEquals([code, complaints.split("\n").filter((line) => line.includes("laneway"))], [0, []]);
+        const { text } = (await analyze("security", "--offline=true", unit))!;
+        const [, level] = /Overall exposure level for laneway\.service: ([\d.]+)/.exec(text) ?? [];
+        assert(Number(level) < MOST_EXPOSURE, text);
+      }
+    });
   },
 });
 
@@ -65,6 +72,22 @@ Deno.test({
         new TextDecoder().decode(stdout),
         `${child.pid} hf $HOME 'quoted' team --config /etc/laneway/gateway.json\n`,
       );
+    });
+  },
+});
+
+Deno.test({
+  name: "systemd: without secrets the program starts, too",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withFolder(async (folder) => {
+      const program = `${folder}/laneway`;
+      await Deno.writeTextFile(program, "#!/bin/sh\necho started\n", { mode: 0o755 });
+      const args = ["-euc", scriptOf(await Deno.readTextFile(UNIT), program)];
+      for (const env of [{ CREDENTIALS_DIRECTORY: folder }, {}] as Record<string, string>[]) {
+        const { stdout } = await new Deno.Command("/bin/sh", { args, env }).output();
+        assertEquals(new TextDecoder().decode(stdout), "started\n");
+      }
     });
   },
 });

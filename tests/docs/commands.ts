@@ -97,6 +97,12 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it needs a cluster; tests/deploy/installed/cluster_test.ts renders the chart",
   }],
+  [/^(npx|npm install) \.\/laneway-[\d.]+\.tgz$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
+  [/^npx laneway connect \S+$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
+  [/^deno task start version --check$/, { how: "by", test: "tests/programs/version_test.ts" }],
+  [/^npx --no laneway verify release$/, { how: "by", test: "tests/programs/verify_test.ts" }],
+  [/^sha256sum --check --ignore-missing SHA256SUMS$/, { how: "by", test: "tests/cli/release_papers_test.ts" }],
+  [/^(gh attestation verify|cosign verify-blob) /, { how: "not", because: "no release is signed yet" }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 

@@ -106,6 +106,13 @@ Deno.test("doctor: finds nothing where all is well, and says what the model can 
   );
 });
 
+Deno.test("doctor: says how old the prices are that come with the gateway, where they may be used", async () => {
+  const priced = async (config: object) => (await findingsOf({ config })).filter(({ check }) => check === "prices");
+  const [found] = await priced(HEALTHY);
+  assertMatch(found!.message, /^Those that nothing else states are from \d{4}-\d\d-\d\d, \d+ days ago \(genai-prices /);
+  assertEquals(await priced({ ...HEALTHY, observe: { priceLibrary: false } }), []);
+});
+
 /** A server that refuses these fields, and patterns in schemas, and says which. */
 const without = (...fields: string[]): Answer => (url, body, headers) => {
   const field = fields.find((name) => name in body);

@@ -88,6 +88,15 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
           }),
         })).optional().meta({ description: "What its models were found to refuse. Absent if nothing." }),
       })),
+      catalogs: z.array(z.looseObject({
+        name: text,
+        models: count.optional(),
+        ageSeconds: count.optional().meta({ description: "How long ago its list was loaded. Absent if it never was." }),
+        lastError: text.optional(),
+      })).optional().meta({ description: "The lists of models that are loaded from services." }),
+      prices: z.looseObject({ version: text, date: text }).optional().meta({
+        description: "The public prices that come with the gateway, and when they were published.",
+      }),
       workers: z.array(z.looseObject({ worker: count, pid: count, status: text })).optional().meta({
         description: "The processes, if several share one port: the figures above are their totals.",
       }),

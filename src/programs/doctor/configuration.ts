@@ -4,6 +4,7 @@ import { unmaskedSecrets } from "../../compose/secrets.ts";
 import type { Problem } from "../../config/check.ts";
 import { ConfigError, loadConfig, type LoadedConfig } from "../../config/load.ts";
 import { secretAt, type SecretLookup, upstreamsWithoutSecret, withPlaceholders } from "../../config/secrets.ts";
+import { PUBLIC_PRICES } from "../../lanes/prices.ts";
 import { type Examination, type Examined, notSetUp, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 
@@ -57,6 +58,18 @@ const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] 
 function findingOf({ path, message }: Problem): Finding {
   const [, check = "configuration-invalid", cure = SETTINGS] = KINDS.find(([words]) => words.test(message)) ?? [];
   return problem("error", check, path === "" ? "configuration" : path, message, cure);
+}
+
+const DAY_MS = 86_400_000;
+
+/** Says how old the prices are that come with the gateway. */
+export function checkPrices({ config: { observe, upstreams }, now }: Examined): Finding[] {
+  const isUsed = observe.priceLibrary && Object.values(upstreams).some(({ baseUrl }) => baseUrl !== undefined);
+  if (!isUsed) return [];
+  const { version, date } = PUBLIC_PRICES;
+  const days = Math.max(0, Math.floor((now() - Date.parse(date)) / DAY_MS));
+  const message = `Those that nothing else states are from ${date}, ${days} days ago (genai-prices ${version})`;
+  return [well("prices", "prices", message)];
 }
 
 /** Checks whether each upstream's secret is set and looks like one. */

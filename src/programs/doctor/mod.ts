@@ -14,7 +14,7 @@ import { printJson } from "../json_output.ts";
 import { type Program, UsageError } from "../program.ts";
 import { withProgress } from "../progress.ts";
 import { checkClients } from "./clients.ts";
-import { checkConfiguration, checkSecrets } from "./configuration.ts";
+import { checkConfiguration, checkPrices, checkSecrets } from "./configuration.ts";
 import { type Examination, type Examined, usedUpstreams } from "./examination.ts";
 import { countOf, type Finding, problem, report, well } from "./finding.ts";
 import { checkMachine } from "./machine.ts";
@@ -82,7 +82,7 @@ export async function examine(
     ? checkUpstreams(asked, (found) => parts.includes("upstreams") && emit("upstreams", found, false))
     : undefined;
   const checks: Record<Part, () => Finding[] | Promise<Finding[]>> = {
-    configuration: () => [...findings, ...checkSecrets(asked)],
+    configuration: () => [...findings, ...checkSecrets(asked), ...checkPrices(examined)],
     machine: () => checkMachine(examined),
     login: async () => [...await checkIssuer(examined), ...await checkConsoleClient(examined)],
     upstreams: async () => (await upstreams!).findings,
