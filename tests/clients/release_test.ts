@@ -157,6 +157,10 @@ Deno.test({
       const own = JSON.stringify({ extends: "default", listen: { port: 0 } });
       await Deno.writeTextFile(config, own);
       await serving(await service(root), async (url) => assertStringIncludes(await ask(url), "Hello"));
+      await Deno.writeTextFile(`${root}/laneway`, moved(await Deno.readTextFile(`${root}/usr/bin/laneway`), root));
+      const help = await printed("sh", [`${root}/laneway`, "keys", "--help"], { env: { HOME: folder } });
+      assertStringIncludes(help, "Usage: laneway keys");
+      await Deno.remove(`${root}/laneway`);
       await dpkg("--install", next);
       assertEquals(await Deno.readTextFile(config), own);
       assertStringIncludes(await printed("dpkg", [`--root=${root}`, "--status", "laneway"]), "\nVersion: 0.1.0\n");
@@ -193,15 +197,19 @@ function filesIn(root: string): string[] {
     .filter((path) => !/^var\/lib\/dpkg\/|^etc\/(\w+-|\.pwd\.lock)$/.test(path)).sort();
 }
 
+/** A script of the package with the folders of the root in place of the machine's. */
+function moved(script: string, root: string): string {
+  return script.replaceAll(/(?<=[ =])\/(usr\/lib\/laneway|etc\/laneway)/g, `${root}/$1`);
+}
+
 /** What the installed unit starts, with the folders of the root in place of the machine's. */
 async function service(root: string): Promise<Deno.Command> {
-  const moved = (text: string) => text.replaceAll(/(?<=[ =])\/(usr\/lib\/laneway|etc\/laneway)/g, `${root}/$1`);
   const unit = await Deno.readTextFile(`${root}/usr/lib/systemd/system/laneway.service`);
   const [, script = ""] = /^ExecStart=\/bin\/sh -euc '(.*)'$/m.exec(unit) ?? [];
   const serve = `${root}/usr/lib/laneway/serve`;
-  await Deno.writeTextFile(serve, moved(await Deno.readTextFile(serve)));
+  await Deno.writeTextFile(serve, moved(await Deno.readTextFile(serve), root));
   return new Deno.Command("/bin/sh", {
-    args: ["-euc", moved(script.replaceAll("$$", "$"))],
+    args: ["-euc", moved(script.replaceAll("$$", "$"), root)],
     cwd: root,
     clearEnv: true,
     env: {
