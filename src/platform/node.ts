@@ -1,14 +1,16 @@
 /**
- * Node 24 or later, without a build step, because it strips the types. There is no sandbox. Importing this file adds the few web
- * standards that the gateway uses and Node lacks.
+ * Node 24 or later, without a build step, because it strips the types. Importing this file adds the few web standards that the
+ * gateway uses and Node lacks.
  */
 import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
+import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import "./node_texts.ts";
-import type { Platform } from "./platform.ts";
+import type { Permission, Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
+import { CAN_CONFINE_NET, VARIABLES } from "./node_permissions.ts";
 import { NodeWorker } from "./node_thread.ts";
 
 const A_DAY_MS = 86_400_000;
@@ -28,7 +30,7 @@ export const node: Platform = {
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
   isTerminal: (stream) => isatty(DESCRIPTOR[stream]),
   columns: (stream) => process[stream].columns || 80,
-  isGranted: () => true,
+  isGranted,
   onSignal(signal, run) {
     process.on(signal, run);
     return () => process.off(signal, run);
@@ -59,6 +61,23 @@ export const node: Platform = {
   exit: (code) => process.exit(code),
 };
 
+/** A process that the launcher has started is confined. */
+function isGranted(permission: Permission): boolean {
+  const model = process.permission;
+  if (!model) return true;
+  switch (permission.name) {
+    case "net":
+      return !CAN_CONFINE_NET || model.has("net");
+    case "env":
+      return (process.env[VARIABLES] ?? permission.variable).split(",").includes(permission.variable);
+    case "read":
+    case "write":
+      return model.has(`fs.${permission.name}`, resolve(permission.path));
+    default:
+      return permission satisfies never;
+  }
+}
+
 type Write = (bytes: Uint8Array) => Promise<number>;
 
 const writers = new Map<number, Write>();
@@ -74,16 +93,16 @@ function createWriter(descriptor: number): Write {
   const stats = fstatSync(descriptor);
   if (!stats.isFIFO() && !stats.isSocket()) {
     return (bytes) =>
-      new Promise((resolve, reject) =>
-        writeFile(descriptor, bytes, (error, count) => error ? reject(error) : resolve(count))
+      new Promise((done, reject) =>
+        writeFile(descriptor, bytes, (error, count) => error ? reject(error) : done(count))
       );
   }
   const socket = new Socket({ fd: descriptor, readable: false, writable: true });
   socket.unref();
   socket.on("error", () => {}); // each write reports it
   return (bytes) =>
-    new Promise((resolve, reject) =>
-      socket.write(bytes, (error?: Error | null) => error ? reject(error) : resolve(bytes.length))
+    new Promise((done, reject) =>
+      socket.write(bytes, (error?: Error | null) => error ? reject(error) : done(bytes.length))
     );
 }
 

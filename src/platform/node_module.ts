@@ -1,0 +1,68 @@
+/** Runs modules of the program on Node as processes that may do no more than they need, for the launcher. */
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command, ModuleRun } from "./host.ts";
+import { createCommand } from "./node_command.ts";
+import { CAN_CONFINE_NET, confinementOf, VARIABLES } from "./node_permissions.ts";
+import { lendThreads } from "./node_threads.ts";
+
+/** The variables that Node itself reads. Those of a proxy count only if Node is told to use one. */
+const RUNTIME_VARIABLES =
+  /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(FILE|DIR)|SystemRoot|TMPDIR|TZ|OTEL_\w+)$/;
+const PROXY_VARIABLES = /^(https?|no)_proxy$/i;
+
+/** Closes what the permission model leaves open. It is loaded before every other module. */
+const LOCK = new URL("./node_lock.ts", import.meta.url).href;
+/** The only module that runs as a lent thread. */
+const TOKENS = new URL("../tokens/worker.ts", import.meta.url).href;
+
+/** `entry`: the program's entry file. */
+export function moduleOnNode({ flags, main, args, env, clearEnv, ...options }: ModuleRun, entry: string): Command {
+  const file = main.startsWith("file:") ? fileURLToPath(main) : resolve(main);
+  // The launcher itself, for a command of the console: it confines what it starts.
+  if (flags.includes("--allow-run")) {
+    return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env });
+  }
+  const hasThreads = main.endsWith("/fetcher/main.ts");
+  const place = { code: [entry, file].flatMap(codeOf), canConfineNet: CAN_CONFINE_NET, hasThreads, resolve };
+  const { options: confined, variables } = confinementOf(flags, place);
+  const own = clearEnv ? {} : variablesOf(variables);
+  const command = {
+    ...options,
+    args: [...process.execArgv, ...confined, `--import=${LOCK}`, file, ...args],
+    env: { ...own, ...env, ...variables && { [VARIABLES]: [...variables, ...Object.keys(env ?? {})].join() } },
+    clearEnv: true,
+  };
+  const borrows = !hasThreads && !flags.some((flag) => flag.startsWith("--allow-run"));
+  return createCommand(
+    process.execPath,
+    command,
+    borrows ? (child) => lendThreads(child, TOKENS, place.code) : undefined,
+  );
+}
+
+function variablesOf(names: readonly string[] | undefined): Record<string, string> {
+  const hasProxy = process.env.NODE_USE_ENV_PROXY === "1";
+  const isWanted = (name: string) =>
+    !names || names.includes(name) || RUNTIME_VARIABLES.test(name) || hasProxy && PROXY_VARIABLES.test(name);
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name, value]) => value !== undefined && isWanted(name)),
+  ) as Record<string, string>;
+}
+
+/** What a checkout's modules are loaded from. */
+const PARTS = ["src", "plugins", "node_modules", "package.json", "deno.json", "gateway.default.json"];
+
+/** Where the modules of a program are loaded from: its packages, and its own package or its own folder. */
+export function codeOf(file: string): string[] {
+  const [, packages] = /^(.*?[/\\]node_modules)[/\\]/.exec(file) ?? [];
+  if (packages !== undefined) return [packages];
+  let root = dirname(file);
+  while (!existsSync(join(root, "package.json")) && dirname(root) !== root) root = dirname(root);
+  const isOurs = existsSync(join(root, "gateway.default.json"));
+  if (dirname(root) === root) return [dirname(file)];
+  return isOurs
+    ? PARTS.map((part) => join(root, part))
+    : [dirname(file), join(root, "node_modules"), join(root, "package.json")];
+}
