@@ -35,8 +35,6 @@ function readJson(path: string | URL): unknown {
   }
 }
 
-/** The hosts of other providers than the built-in ones are not known before their code runs. */
-const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
 const BUILT_IN = onNode()?.main ?? new URL("../main.ts", import.meta.url).href;
 
 const LISTEN = { hostname: option("hostname"), port: option("port") };
@@ -50,7 +48,7 @@ function configFile(): string {
 export async function launch(): Promise<number> {
   const [command] = commands();
   const signals = { handOver: outlive(command), orphaned: npmEnded() };
-  const config = readConfig();
+  const config = await readConfig();
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(config, signals.orphaned);
   if (hasDesk(config)) return await serveWithDesk(config, signals);
   const start = await prepare(config);
@@ -63,9 +61,14 @@ export async function launch(): Promise<number> {
 }
 
 /** The configuration as it is now, with the settings of its providers. */
-function readConfig(): unknown {
-  const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const written = withPresets(readJson(configFile()), () => readJson(PROVIDERS) as Record<string, Preset>);
+async function readConfig(): Promise<unknown> {
+  const { default: preset } = await import("../../gateway.default.json", { with: { type: "json" } });
+  const own = readJson(configFile());
+  // The hosts of other providers than the built-in ones are not known before their code runs.
+  const { default: providers } = own === undefined
+    ? { default: {} }
+    : await import("../../plugins/providers/presets.json", { with: { type: "json" } });
+  const written = withPresets(own, () => providers as Record<string, Preset>);
   return isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
 }
 
@@ -136,7 +139,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     }),
     async restart(port, token) {
       if (host().build.os !== "linux") return "Only on Linux can two gateways share a port";
-      const next = readConfig();
+      const next = await readConfig();
       const failure = await gateways.restart(() => generationOf(next, port), token);
       if (failure !== undefined) return failure;
       present = next;

@@ -38,7 +38,7 @@ export interface Start {
 
 type Module = Pick<ModuleRun, "flags" | "main" | "args">;
 
-/** What the process runs. */
+/** The module of the process. */
 function moduleOf({ flags, main, args = [] }: Start): Module {
   // For developers: the process is restarted when the code changes.
   const watch = host().args.includes(WATCH) ? [WATCH] : [];

@@ -1,5 +1,5 @@
 /**
- * What the launcher uses of its runtime: Deno itself, or what stands in for it on Node. The launcher loads this file, so it imports
+ * The part of its runtime that the launcher uses: Deno itself, or a substitute on Node. The launcher loads this file, so it imports
  * nothing.
  */
 
@@ -29,7 +29,10 @@ export interface CommandOptions {
   args?: string[];
   env?: Record<string, string>;
   clearEnv?: boolean;
+  cwd?: string;
   detached?: boolean;
+  /** Ends the process. */
+  signal?: AbortSignal;
   stdin?: "piped" | "inherit" | "null";
   stdout?: "piped" | "inherit" | "null";
   stderr?: "piped" | "inherit" | "null";
@@ -37,7 +40,14 @@ export interface CommandOptions {
 
 export interface Command {
   spawn(): ChildProcess;
-  output(): Promise<{ success: boolean; code: number; stdout: Uint8Array<ArrayBuffer> }>;
+  output(): Promise<Output>;
+}
+
+export interface Output {
+  success: boolean;
+  code: number;
+  stdout: Uint8Array<ArrayBuffer>;
+  stderr: Uint8Array<ArrayBuffer>;
 }
 
 export interface ChildProcess {
@@ -69,7 +79,7 @@ export interface ModuleRun
   args: readonly string[];
 }
 
-/** What differs where Node takes Deno's place. */
+/** The substitute on Node, with the differences that the launcher has to know. */
 export interface NodeHost extends Host {
   /** The program's entry file. */
   readonly main: string;

@@ -2,7 +2,7 @@
  * Node 24 or later, without a build step, because it strips the types. Importing this file adds the few web standards that the
  * gateway uses and Node lacks.
  */
-import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
+import { fstatSync, readFileSync, realpathSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
@@ -10,7 +10,7 @@ import "./node_texts.ts";
 import type { Permission, Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
-import { CAN_CONFINE_NET, VARIABLES } from "./node_permissions.ts";
+import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, VARIABLES } from "./node_permissions.ts";
 import { NodeWorker } from "./node_thread.ts";
 
 const A_DAY_MS = 86_400_000;
@@ -30,6 +30,14 @@ export const node: Platform = {
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
   isTerminal: (stream) => isatty(DESCRIPTOR[stream]),
   columns: (stream) => process[stream].columns || 80,
+  sandbox: process.permission
+    ? `files, programs and variables. Node ${process.versions.node.split(".")[0]} cannot confine which hosts are called`
+    : "none, because this process was started without the launcher",
+  optionsFor(flags) {
+    const main = realpathSync(process.argv[1]!);
+    const place = { code: codeOf(main), canConfineNet: CAN_CONFINE_NET, hasThreads: false, resolve };
+    return [...confinementOf(flags, place).options, `--import=${LOCK}`];
+  },
   isGranted,
   onSignal(signal, run) {
     process.on(signal, run);

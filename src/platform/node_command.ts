@@ -15,25 +15,27 @@ export function createCommand(
     spawn: () => start(program, options, onSpawn),
     async output() {
       const child = start(program, { stdin: "null", stdout: "piped", stderr: "piped", ...options });
-      const [{ success, code }, stdout] = await Promise.all([
+      const [{ success, code }, stdout, stderr] = await Promise.all([
         child.status,
         options.stdout === "null" ? new Uint8Array() : bytesOf(child.stdout),
-        options.stderr === "null" ? undefined : bytesOf(child.stderr),
+        options.stderr === "null" ? new Uint8Array() : bytesOf(child.stderr),
       ]);
-      return { success, code, stdout };
+      return { success, code, stdout, stderr };
     },
   };
 }
 
 function start(
   program: string | URL,
-  { args = [], env = {}, clearEnv = false, detached = false, ...streams }: CommandOptions,
+  { args = [], env = {}, clearEnv = false, detached = false, cwd, signal, ...streams }: CommandOptions,
   onSpawn?: (process: Process) => void,
 ): ChildProcess {
   const { stdin = "inherit", stdout = "inherit", stderr = "inherit" } = streams;
   const stdio: StdioOptions = [STDIO[stdin], STDIO[stdout], STDIO[stderr], ...onSpawn ? ["ipc" as const] : []];
   const options = {
     env: { ...clearEnv ? {} : process.env, ...env },
+    cwd,
+    signal,
     detached,
     stdio,
     serialization: "advanced",
@@ -41,7 +43,8 @@ function start(
   const child = spawn(String(program), args, options);
   onSpawn?.(child);
   const status = new Promise<Deno.CommandStatus>((resolve, reject) => {
-    child.once("error", reject);
+    // A process that the signal has ended ends as any other.
+    child.on("error", (error) => error.name === "AbortError" || reject(error));
     child.once("exit", (code, signal) => {
       resolve({ success: code === 0, code: code ?? 1, signal: signal as Deno.Signal | null });
     });

@@ -1,4 +1,4 @@
-/** What the launcher uses of its runtime, on Node. */
+/** The substitute for Deno in a launcher that runs on Node. */
 import { lstatSync, readFileSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import type { Host, NodeHost } from "./host.ts";

@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { syncBuiltinESMExports } from "node:module";
 import process from "node:process";
 
-/** What a program asks SQLite to do with another file, by its codes: to attach it. `VACUUM INTO` attaches it, too. */
+/** SQLite's code for attaching another file. `VACUUM INTO` attaches one, too. */
 const ATTACH = 24;
 const [OK, DENY] = [0, 1];
 

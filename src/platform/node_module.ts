@@ -1,10 +1,9 @@
 /** Runs modules of the program on Node as processes that may do no more than they need, for the launcher. */
-import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command, ModuleRun } from "./host.ts";
 import { createCommand } from "./node_command.ts";
-import { CAN_CONFINE_NET, confinementOf, VARIABLES } from "./node_permissions.ts";
+import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, VARIABLES } from "./node_permissions.ts";
 import { lendThreads } from "./node_threads.ts";
 
 /** The variables that Node itself reads. Those of a proxy count only if Node is told to use one. */
@@ -12,8 +11,6 @@ const RUNTIME_VARIABLES =
   /^(NODE_OPTIONS|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(FILE|DIR)|SystemRoot|TMPDIR|TZ|OTEL_\w+)$/;
 const PROXY_VARIABLES = /^(https?|no)_proxy$/i;
 
-/** Closes what the permission model leaves open. It is loaded before every other module. */
-const LOCK = new URL("./node_lock.ts", import.meta.url).href;
 /** The only module that runs as a lent thread. */
 const TOKENS = new URL("../tokens/worker.ts", import.meta.url).href;
 
@@ -49,20 +46,4 @@ function variablesOf(names: readonly string[] | undefined): Record<string, strin
   return Object.fromEntries(
     Object.entries(process.env).filter(([name, value]) => value !== undefined && isWanted(name)),
   ) as Record<string, string>;
-}
-
-/** What a checkout's modules are loaded from. */
-const PARTS = ["src", "plugins", "node_modules", "package.json", "deno.json", "gateway.default.json"];
-
-/** Where the modules of a program are loaded from: its packages, and its own package or its own folder. */
-export function codeOf(file: string): string[] {
-  const [, packages] = /^(.*?[/\\]node_modules)[/\\]/.exec(file) ?? [];
-  if (packages !== undefined) return [packages];
-  let root = dirname(file);
-  while (!existsSync(join(root, "package.json")) && dirname(root) !== root) root = dirname(root);
-  const isOurs = existsSync(join(root, "gateway.default.json"));
-  if (dirname(root) === root) return [dirname(file)];
-  return isOurs
-    ? PARTS.map((part) => join(root, part))
-    : [dirname(file), join(root, "node_modules"), join(root, "package.json")];
 }

@@ -1,6 +1,9 @@
 /** The permissions of Deno's options as those of Node's permission model. */
 
-/** What a process on Node may do. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** The limits of a process on Node. */
 export interface Confinement {
   /** The options of Node. */
   options: string[];
@@ -20,6 +23,9 @@ export interface NodePlace {
 
 /** Whether this version of Node can keep a process off the network. */
 export const CAN_CONFINE_NET: boolean = process.allowedNodeEnvironmentFlags.has("--allow-net");
+
+/** Closes what the permission model leaves open. It is loaded before every other module. */
+export const LOCK: string = new URL("./node_lock.ts", import.meta.url).href;
 
 /** The variable that tells a process which variables it may have, so that it can tell those that are not set from the others. */
 export const VARIABLES = "LANEWAY_VARIABLES";
@@ -66,4 +72,20 @@ function valuesOf(flags: readonly string[], name: string): string[] | undefined 
 /** A path, and all in it: a folder that is not there yet would be taken for a file. */
 function withContent(path: string): string[] {
   return [path, `${path.replace(/[/\\]$/, "")}/*`];
+}
+
+/** The parts of a checkout that modules are loaded from. */
+const PARTS = ["src", "plugins", "node_modules", "package.json", "deno.json", "gateway.default.json"];
+
+/** The files and folders that the modules of a program are loaded from: its packages, and its own package or folder. */
+export function codeOf(file: string): string[] {
+  const [, packages] = /^(.*?[/\\]node_modules)[/\\]/.exec(file) ?? [];
+  if (packages !== undefined) return [packages];
+  let root = dirname(file);
+  while (!existsSync(join(root, "package.json")) && dirname(root) !== root) root = dirname(root);
+  const isOurs = existsSync(join(root, "gateway.default.json"));
+  if (dirname(root) === root) return [dirname(file)];
+  return isOurs
+    ? PARTS.map((part) => join(root, part))
+    : [dirname(file), join(root, "node_modules"), join(root, "package.json")];
 }

@@ -3,9 +3,9 @@
  * borrows one of the launcher.
  */
 import { type Transferable, Worker as Thread } from "node:worker_threads";
-import type { Asked, Told } from "./node_threads.ts";
+import type { Asked, Reported } from "./node_threads.ts";
 
-/** What a `Worker` needs of a thread. */
+/** The part of a thread that a `Worker` needs. */
 interface Running {
   postMessage(data: unknown, transfer: Transferable[]): void;
   terminate(): unknown;
@@ -55,10 +55,10 @@ function borrow(hear: Hear, fail: () => void): Running {
     if (process.connected) process.send!({ thread, ...asked });
     else queueMicrotask(fail);
   };
-  const take = (told: Told) => {
-    if (told.thread !== thread) return;
-    if (told.ended) over();
-    else hear(told.data);
+  const take = (reported: Reported) => {
+    if (reported.thread !== thread) return;
+    if (reported.ended) over();
+    else hear(reported.data);
   };
   const over = () => {
     process.off("message", take).off("disconnect", over);

@@ -12,15 +12,15 @@ const THREAD = new URL("./node_thread_process.ts", import.meta.url);
 /** The most threads of one process. */
 const MOST_THREADS = 4;
 
-/** What the borrower says to the launcher. */
+/** A message of the borrower to the launcher. */
 export interface Asked {
   thread: number;
   do: "start" | "post" | "end";
   data?: unknown;
 }
 
-/** What the launcher says to the borrower. */
-export interface Told {
+/** A message of the launcher to the borrower. */
+export interface Reported {
   thread: number;
   data?: unknown;
   ended?: true;
@@ -29,9 +29,9 @@ export interface Told {
 /** `module`: what each thread runs. `code`: the files and folders that it is loaded from. */
 export function lendThreads(borrower: ChildProcess, module: string, code: readonly string[]): void {
   const threads = new Map<number, ChildProcess>();
-  const tell = (told: Told) => {
+  const tell = (reported: Reported) => {
     // The borrower may have ended meanwhile.
-    if (borrower.connected) borrower.send(told as object, () => {});
+    if (borrower.connected) borrower.send(reported as object, () => {});
   };
   const start = (number: number) => {
     const thread = startThread(module, code);

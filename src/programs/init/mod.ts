@@ -19,7 +19,7 @@ export async function init(
   args: readonly string[],
   config: string | undefined,
   program: Program,
-  world: World = terminal(),
+  world: World = terminal(program),
 ): Promise<number> {
   const { streams: { print } } = program;
   const options = parseOptions(args);
@@ -37,11 +37,21 @@ export async function init(
   return await converse(place, program, world);
 }
 
-function terminal(): World {
+function terminal({ platform }: Program): World {
   return {
     readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
-    ask: (question) => Deno.stdin.isTerminal() ? prompt(question) ?? undefined : undefined,
+    ask: (question) => platform.isTerminal("stdin") ? asked(question) : undefined,
   };
+}
+
+/** Asks in one line. Absent without an answer. */
+function asked(question: string): string | undefined {
+  // Node has no such function.
+  if ("prompt" in globalThis) return prompt(question) ?? undefined;
+  const { readSync, writeSync } = builtin("node:fs");
+  writeSync(1, `${question} `);
+  const buffer = new Uint8Array(4_096);
+  return new TextDecoder().decode(buffer.subarray(0, readSync(0, buffer))).trim() || undefined;
 }
 
 async function perform(step: Step, { version = "", except }: Options, place: Place, { readAll, addresses }: World) {
