@@ -6,12 +6,12 @@ import { fstatSync, readFileSync, realpathSync, statSync, write as writeFile } f
 import { Socket } from "node:net";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
+import "./node_standards.ts";
 import "./node_texts.ts";
 import type { Permission, Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
 import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, VARIABLES } from "./node_permissions.ts";
-import { NodeWorker } from "./node_thread.ts";
 
 const A_DAY_MS = 86_400_000;
 
@@ -139,21 +139,4 @@ function createDispatcher(): object {
   const known = (globalThis as Record<symbol, unknown>)[Symbol.for("undici.globalDispatcher.1")];
   if (!known) throw new Error("Cannot find what this version of Node sends requests by: use Node 24");
   return new (known.constructor as DispatcherClass)(PATIENT);
-}
-
-// deno-lint-ignore no-explicit-any -- each implements only what the gateway uses
-const standards: any = globalThis;
-standards.Worker ??= NodeWorker;
-standards.Uint8Array.fromBase64 ??= fromBase64;
-standards.Uint8Array.prototype.toBase64 ??= function (this: Uint8Array): string {
-  return Buffer.from(this.buffer, this.byteOffset, this.byteLength).toString("base64");
-};
-
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
-
-/** As strict as the standard. `Buffer` would skip invalid characters. */
-function fromBase64(text: string): Uint8Array {
-  const dense = text.replace(/[\t\n\f\r ]+/g, "");
-  if (!BASE64.test(dense)) throw new SyntaxError("Cannot read the text: it is not base64");
-  return new Uint8Array(Buffer.from(dense, "base64"));
 }

@@ -23,7 +23,6 @@ export async function init(
 ): Promise<number> {
   const { streams: { print } } = program;
   const options = parseOptions(args);
-  if (typeof Deno === "undefined") throw new UsageError("The command init needs Deno");
   const place = placeOf(options.config ?? config, program);
   if (options.step !== undefined) {
     const result = await perform(options.step, options, place, world);
