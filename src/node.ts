@@ -7,13 +7,21 @@
 import type { RunOptions } from "./cli/run.ts";
 import { node } from "./platform/node.ts";
 import { nodeHost } from "./platform/node_host.ts";
+import { startTelemetry } from "./platform/node_telemetry.ts";
 import { standIn } from "./platform/host.ts";
 
 export { node };
 
 /** Runs the command line of this process, and ends the process. */
 export function run({ platform = node, ...options }: RunOptions = {}): void {
-  void import("./cli/run.ts").then(({ run }) => run({ platform, ...options }));
+  void begin({ platform, ...options });
+}
+
+async function begin(options: RunOptions): Promise<void> {
+  const lacking = await startTelemetry();
+  if (lacking !== undefined) process.stderr.write(`${lacking}\n`);
+  const { run } = await import("./cli/run.ts");
+  run(options);
 }
 
 /** Runs the command line with the permissions that it needs, if this process is the program's entry file `main`. */

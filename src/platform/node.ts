@@ -8,6 +8,7 @@ import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import "./node_standards.ts";
 import "./node_texts.ts";
+import { flushTelemetry, telemetryOnNode } from "./node_telemetry.ts";
 import type { Permission, Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
@@ -17,8 +18,8 @@ const A_DAY_MS = 86_400_000;
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
-/** The key under which OpenTelemetry's API keeps its registry. An SDK that was loaded before the gateway may have filled it. */
-const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+/** How long the last traces and metrics may take to be sent, in milliseconds. */
+const LINGER_MS = 3_000;
 
 export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
@@ -60,13 +61,18 @@ export const node: Platform = {
   serve,
   upgrade: upgradeOnNode,
   get telemetry() {
-    const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
-    return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
+    return telemetryOnNode();
   },
   after: (ms, run) => void setTimeout(run, ms),
   // Node ends while only an `AbortSignal.timeout` is waited for.
   stay: () => void setInterval(() => {}, A_DAY_MS),
-  exit: (code) => process.exit(code),
+  exit(code) {
+    const flushed = flushTelemetry();
+    if (!flushed) process.exit(code);
+    void flushed.then(() => process.exit(code));
+    setTimeout(() => process.exit(code), LINGER_MS);
+    return undefined as never;
+  },
 };
 
 /** A process that the launcher has started is confined. */
