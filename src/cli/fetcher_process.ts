@@ -26,8 +26,8 @@ export interface FetcherProcess {
 const FOLDER = new URL("../fetcher/", import.meta.url);
 const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "");
 const CONFIG = `${PATH}deno.json`;
-const MAIN = new URL("main.ts", FOLDER);
-const WORKER = new URL("worker.ts", FOLDER);
+const MAIN = new URL("../fetcher/main.ts", import.meta.url);
+const WORKER = new URL("../fetcher/worker.ts", import.meta.url);
 /** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
 const RUNTIME_VARIABLES = [
   "PATH",

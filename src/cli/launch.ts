@@ -204,10 +204,20 @@ async function forCommand(
   config: unknown,
   listen: PermissionSource["listen"],
 ): Promise<Permissions> {
-  if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
+  const [command] = commands();
+  if (command === "version") return await forVersion(gateway);
+  if (command === "verify") return { ...gateway, net: [], read: commands().slice(1), write: [] };
+  if (command !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
+}
+
+/** The command `version` may ask one registry. */
+async function forVersion({ env }: Permissions): Promise<Permissions> {
+  const { REGISTRY_VARIABLES, registryUrl } = await import("../programs/version/registry.ts");
+  const url = Deno.args.includes("--check") ? registryUrl(option("registry"), world.env) : undefined;
+  return { net: url ? [hostOf(url)] : [], env: [...env, ...REGISTRY_VARIABLES], read: [], write: [] };
 }
 
 function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
@@ -235,7 +245,11 @@ function forCheck(): Partial<Permissions> {
 /** The host of the URL among the arguments. */
 function hostAsked(): string {
   const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
-  return url ? `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}` : "127.0.0.1";
+  return url ? hostOf(url) : "127.0.0.1";
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 }
 
 /** The command `probe` asks a server that is not configured yet, and may write the configuration. */

@@ -51,6 +51,18 @@ export async function installLibraries(specs: readonly string[]): Promise<{ fold
   return { folder };
 }
 
+/** What npm needs to find its registry, to trust it, and to keep what it downloads, wherever HOME is. */
+export function registryVariables(): Record<string, string> {
+  const names =
+    /^(npm_config_(registry|cafile|ca|https?_?proxy|proxy|noproxy|strict_ssl)|node_extra_ca_certs|ssl_cert_\w+|(https?|no)_proxy)$/i;
+  const own = Object.entries(Deno.env.toObject()).filter(([name]) => names.test(name));
+  const home = Deno.env.get("HOME");
+  const files: Record<string, string> = home === undefined
+    ? {}
+    : { NPM_CONFIG_USERCONFIG: `${home}/.npmrc`, NPM_CONFIG_CACHE: Deno.env.get("npm_config_cache") ?? `${home}/.npm` };
+  return { ...files, ...Object.fromEntries(own), NPM_CONFIG_PREFER_OFFLINE: "true" };
+}
+
 function cacheFolder(): string | undefined {
   const home = Deno.env.get("HOME");
   return Deno.env.get("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
