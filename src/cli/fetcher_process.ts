@@ -109,6 +109,7 @@ function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, po
   return moduleCommand({
     flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, code: PATH })],
     main: MAIN.href,
+    hasThreads: true,
     args: [
       "--held",
       `--hostname=${hostname}`,

@@ -4,11 +4,8 @@ import fetcher from "../fetcher/deno.json" with { type: "json" };
 
 const file = new URL("../../package.json", import.meta.url);
 
-/**
- * The packages that only Node needs, and those of the fetcher, which has a list of its own on Deno. As ordinary dependencies, Deno
- * would download them at its first start, too.
- */
-export const OF_NODE: Readonly<Record<string, string>> = { ws: "8.23.0", ...versionsOf(fetcher.imports) };
+/** The packages that only Node needs. */
+export const OF_NODE = { ws: "8.23.0" };
 
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
@@ -23,7 +20,8 @@ export function packageText(): string {
     scripts: { start: "node src/node.ts" },
     exports: { ...exports, "./node": "./src/node.ts" },
     dependencies: versionsOf(imports),
-    peerDependencies: OF_NODE,
+    // As ordinary dependencies, Deno would download them at its first start, too. The fetcher has a list of its own there.
+    peerDependencies: { ...OF_NODE, ...versionsOf(fetcher.imports) },
   };
   return JSON.stringify(content, null, 2) + "\n";
 }

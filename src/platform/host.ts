@@ -77,6 +77,8 @@ export interface ModuleRun
   flags: readonly string[];
   main: string;
   args: readonly string[];
+  /** Whether it starts threads. */
+  hasThreads?: boolean;
 }
 
 /** The substitute on Node, with the differences that the launcher has to know. */
@@ -110,6 +112,6 @@ export function command(program: string, options?: CommandOptions): Command {
 
 export function moduleCommand(run: ModuleRun): Command {
   if (substitute) return substitute.module(run);
-  const { flags, main, args, ...options } = run;
+  const { flags, main, args, hasThreads: _, ...options } = run;
   return command(Deno.execPath(), { args: ["run", ...flags, main, ...args], ...options });
 }

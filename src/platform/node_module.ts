@@ -15,13 +15,15 @@ const PROXY_VARIABLES = /^(https?|no)_proxy$/i;
 const TOKENS = new URL("../tokens/worker.ts", import.meta.url).href;
 
 /** `entry`: the program's entry file. */
-export function moduleOnNode({ flags, main, args, env, clearEnv, ...options }: ModuleRun, entry: string): Command {
+export function moduleOnNode(
+  { flags, main, args, env, clearEnv, hasThreads = false, ...options }: ModuleRun,
+  entry: string,
+): Command {
   const file = main.startsWith("file:") ? fileURLToPath(main) : resolve(main);
   // The launcher itself, for a command of the console: it confines what it starts.
   if (flags.includes("--allow-run")) {
     return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env });
   }
-  const hasThreads = main.endsWith("/fetcher/main.ts");
   const place = { code: [entry, file].flatMap(codeOf), canConfineNet: CAN_CONFINE_NET, hasThreads, resolve };
   const { options: confined, variables } = confinementOf(flags, place);
   const own = clearEnv ? {} : variablesOf(variables);
