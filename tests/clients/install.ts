@@ -15,6 +15,9 @@ export const GEMINI_CLI = "@google/gemini-cli@0.61.0";
 /** The version of Node that the gateway is tried on. */
 export const NODE = "node@24.21.0";
 
+/** The newest version of Node, on which its sandbox is tried. */
+export const NODE_NEWEST = "node@26.10.0";
+
 /** The version of OpenAI's SDK whose WebSocket is tried, and what it needs for that on Node. */
 export const OPENAI_SDK = ["openai@7.57.0", "ws@8.23.0"];
 

@@ -145,7 +145,7 @@ function spansIn({ resourceSpans }: TracesBody): ReceivedSpan[] {
       scope: scope?.name ?? "",
       traceId: span.traceId,
       id: span.spanId,
-      parentId: span.parentSpanId,
+      parentId: span.parentSpanId ?? "",
       name: span.name,
       kind: KINDS[span.kind] ?? "other",
       from: BigInt(span.startTimeUnixNano),

@@ -5,7 +5,7 @@
 import manifest from "../../../deno.json" with { type: "json" };
 import { OF_NODE } from "../write_package.ts";
 import { ROOT } from "../compile.ts";
-import { bundle, type Part } from "./bundle.ts";
+import { bundle, LAUNCHED, type Part } from "./bundle.ts";
 import { type Kind, make } from "./kind.ts";
 import { PACKAGE } from "../../programs/version/registry.ts";
 import { run } from "./run.ts";
@@ -20,8 +20,12 @@ const EXPORTS = {
   "./node": "src/node.ts",
 } as const;
 
-/** Modules that run in threads of their own. The program names them by their addresses. */
-const THREADS = ["src/tokens/worker.ts", "src/platform/node_thread_scope.ts"];
+/** Modules that run in threads and processes of their own. The program names them by their addresses. */
+const APART = [
+  "src/tokens/worker.ts",
+  "src/cli/keeper.ts",
+  ...["node_lock", "node_thread_process", "node_thread_scope"].map((name) => `src/platform/${name}.ts`),
+];
 
 /**
  * Packages that stay packages, because the types name them, because plugins share them with the program, or because only Node
@@ -30,10 +34,16 @@ const THREADS = ["src/tokens/worker.ts", "src/platform/node_thread_scope.ts"];
 const EXTERNAL = ["@opentelemetry/api", "jose", "oauth4webapi", "zod"] as const;
 
 const PROGRAM: Part = {
-  entries: [...Object.values(EXPORTS), ...THREADS],
+  entries: [...Object.values(EXPORTS), ...APART],
   root: "src/",
   external: [...EXTERNAL, ...Object.keys(OF_NODE)],
 };
+
+/** The fetcher, which the launcher starts, and the module that its threads begin with. */
+const FETCHER: readonly Part[] = [
+  ...LAUNCHED.filter(({ folder }) => folder === "fetcher/"),
+  { entries: ["src/platform/node_thread_scope.ts"], root: "src/platform/", folder: "fetcher/platform/" },
+];
 
 export const npm: Kind = {
   name: "npm",
@@ -46,7 +56,7 @@ export async function buildNpmPackage(folder: string): Promise<string> {
   const place = await Deno.makeTempDir();
   try {
     await Deno.mkdir(`${place}/package`);
-    await bundle(`${place}/package`, [PROGRAM]);
+    await bundle(`${place}/package`, [PROGRAM, ...FETCHER]);
     await declare(place);
     await Deno.copyFile(new URL("npm_command.js", import.meta.url), `${place}/package/laneway.js`);
     await Deno.chmod(`${place}/package/laneway.js`, 0o755);

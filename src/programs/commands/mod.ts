@@ -1,5 +1,5 @@
 /** Every command: help, dispatch, "did you mean" and the completion of shells follow from this table. */
-import { command, CONFIG, DEFAULT_GATEWAY, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
+import { command, CONFIG, DEFAULT_GATEWAY, FOR_NODE, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
 import { KEY_COMMANDS } from "./keys.ts";
 import { VERIFY, VERSION } from "./release.ts";
 
@@ -242,10 +242,10 @@ export const CATALOG = command({
 export const PERMISSIONS = command({
   name: "permissions",
   group: "Deploy",
-  summary: "prints the Deno permissions that a configuration needs",
-  about: "Prints the options of Deno for the gateway, as this configuration needs them, for\n" +
+  summary: "prints the permissions that a configuration needs",
+  about: "Prints Deno's options for the gateway, as this configuration needs them, for\n" +
     "containers and other starts without the launcher.",
-  options: { ...CONFIG, ...LISTEN, ...JSON_OUTPUT },
+  options: { ...CONFIG, ...LISTEN, ...FOR_NODE, ...JSON_OUTPUT },
   examples: ["permissions", "permissions --config team.json --port 8080"],
 });
 
