@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 
+// A module that is required has no attributes.
 registerHooks({
   load(url, context, next) {
-    if (context.importAttributes.type !== "text") return next(url, context);
+    if (context.importAttributes?.type !== "text") return next(url, context);
     const text = readFileSync(fileURLToPath(url), "utf8");
     return { format: "module", shortCircuit: true, source: `export default ${JSON.stringify(text)};` };
   },

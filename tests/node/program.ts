@@ -1,0 +1,44 @@
+/** A copy of the repository with its packages and those of the tests, as `npm install` would leave it. */
+import deno from "../../deno.json" with { type: "json" };
+import manifest from "../deno.json" with { type: "json" };
+import node from "../../package.json" with { type: "json" };
+import { copy } from "../support/copy.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const NPM = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--legacy-peer-deps"];
+const FOLDERS = ["src", "plugins", "tests", "docs", "examples", "deploy"];
+
+/** Puts the copy into `folder`. The packages are in a folder of the cache, installed once for each set of versions. */
+export async function copyProgram(folder: string, cache: string): Promise<void> {
+  const packages = await installPackages(cache);
+  for (const name of FOLDERS) await copy(new URL(name, ROOT).pathname, `${folder}/${name}`);
+  for (const { name, isFile } of Deno.readDirSync(ROOT)) {
+    if (isFile && name !== ".git") await Deno.copyFile(new URL(name, ROOT), `${folder}/${name}`);
+  }
+  await Deno.symlink(`${packages}/node_modules`, `${folder}/node_modules`);
+}
+
+async function installPackages(cache: string): Promise<string> {
+  const content = JSON.stringify({ private: true, dependencies: dependencies() }, null, 2);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(content));
+  const folder = `${cache}/laneway/tests_on_node/${new Uint8Array(digest).toHex().slice(0, 16)}`;
+  const ready = `${folder}/ready`;
+  if (await Deno.stat(ready).then(() => true, () => false)) return folder;
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.writeTextFile(`${folder}/package.json`, content);
+  const { success, stderr } = await new Deno.Command("npm", { args: NPM, cwd: folder, stdin: "null" }).output();
+  if (!success) throw new Error(`Cannot install the packages: ${new TextDecoder().decode(stderr)}`);
+  await Deno.writeTextFile(ready, "");
+  return folder;
+}
+
+/** The packages by the names that the source and the tests use. Two names of one package are one. */
+function dependencies(): Record<string, string> {
+  const named = Object.entries({ ...manifest.imports, ...deno.imports }).flatMap(([name, specifier]) => {
+    const [, found, version] = /^npm:((?:@[^/]+\/)?[^/@]+)@([^/]+)/.exec(specifier) ?? [];
+    if (!found) return [];
+    const own = /^(?:@[^/]+\/)?[^/]+/.exec(name)![0];
+    return [[own, own === found ? version! : `npm:${found}@${version}`]];
+  });
+  return { ...Object.fromEntries(named), ...node.peerDependencies };
+}
