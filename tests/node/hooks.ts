@@ -31,7 +31,7 @@ registerHooks({
 function targetOf(specifier: string): string {
   const mapped = MAPPED.get(specifier);
   if (mapped?.startsWith(".")) return new URL(mapped, TESTS).href;
-  const [, path] = /^npm:(?:@[^/]+\/)?[^/]+(\/.*)$/.exec(mapped ?? "") ?? [];
+  const [, path] = /^npm:(?:@[^/]+\/)?[^@/][^/]*(\/.*)$/.exec(mapped ?? "") ?? [];
   return path ? specifier.split("/")[0] + path : specifier;
 }
 
