@@ -1,5 +1,6 @@
 /** Checks whether all code is on this machine. It is for the launcher, so it imports only files that import nothing. */
 import { isObject } from "../util/config_text.ts";
+import { command, host } from "../platform/host.ts";
 
 /**
  * Whether Deno's cache has every package of the lock file. This takes a hundredth of the time that Deno itself takes. It does not
@@ -19,10 +20,10 @@ export function folderOf(pin: string): string {
 
 /** Whether npm is configured with another registry, whose packages are in another folder. */
 function namesRegistry(): boolean {
-  if (Deno.env.has("NPM_CONFIG_REGISTRY")) return true;
-  return [".npmrc", `${Deno.env.get("HOME")}/.npmrc`].some((path) => {
+  if (host().env.has("NPM_CONFIG_REGISTRY")) return true;
+  return [".npmrc", `${host().env.get("HOME")}/.npmrc`].some((path) => {
     try {
-      return /^\s*(@[^:]*:)?registry\s*=/m.test(Deno.readTextFileSync(path));
+      return /^\s*(@[^:]*:)?registry\s*=/m.test(host().readTextFileSync(path));
     } catch {
       return false; // there is no such file
     }
@@ -30,7 +31,7 @@ function namesRegistry(): boolean {
 }
 
 function cacheFolder(): string | undefined {
-  const { env, build: { os } } = Deno;
+  const { env, build: { os } } = host();
   if (env.get("DENO_DIR")) return env.get("DENO_DIR");
   const home = env.get("HOME");
   if (os === "windows") return env.has("LOCALAPPDATA") ? `${env.get("LOCALAPPDATA")}/deno` : undefined;
@@ -44,16 +45,16 @@ function cacheFolder(): string | undefined {
  */
 export async function isCached(...entries: string[]): Promise<boolean> {
   const args = ["test", "--no-run", "--no-check", "--cached-only", ...entries];
-  const { success } = await new Deno.Command(Deno.execPath(), { args, stdin: "null" }).output();
+  const { success } = await command(host().execPath(), { args, stdin: "null" }).output();
   return success;
 }
 
 /** Whether there is a file at a path. A path that must not be read counts as there: it was when the permissions were given. */
 export function isThere(path: string): boolean {
   try {
-    Deno.lstatSync(path);
+    host().lstatSync(path);
     return true;
   } catch (error) {
-    return !(error instanceof Deno.errors.NotFound);
+    return !(error instanceof host().errors.NotFound);
   }
 }

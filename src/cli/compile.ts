@@ -14,16 +14,7 @@ export const COMPILE: readonly string[] = [
   ...["gateway.default.json", "src/tokens/worker.ts"].flatMap((file) => ["--include", file]),
 ];
 
-/** Builds what is in the folder `root`, whose sources are in the `language`. Returns whether the build succeeded. */
-export async function compile(
-  output: string,
-  more: readonly string[] = [],
-  root: string | URL = ROOT,
-  language: "ts" | "js" = "ts",
-): Promise<boolean> {
-  const options = COMPILE.map((option) => option.replace(/\.ts$/, `.${language}`));
-  const args = ["compile", ...options, ...more, "--output", output, `src/main.${language}`];
-  return (await new Deno.Command(Deno.execPath(), { args, cwd: root }).spawn().status).success;
+if (import.meta.main) {
+  const args = ["compile", ...COMPILE, ...Deno.args, "--output", "laneway", "src/main.ts"];
+  Deno.exit((await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status).code);
 }
-
-if (import.meta.main) Deno.exit(await compile("laneway", Deno.args) ? 0 : 1);

@@ -7,6 +7,7 @@ import { DESK, DESK_TOKEN } from "../config/permissions.ts";
 import { isObject } from "../util/config_text.ts";
 import { commandOf, type CommandPlace, createTasks, type Tasks } from "./desk_tasks.ts";
 import { createOneTimeCodes, isSame, newSession, type OneTimeCodes } from "./one_time_code.ts";
+import { type Connection, host, type Listener } from "../platform/host.ts";
 
 export interface DeskOptions {
   /** The program that is started again for each command. */
@@ -50,9 +51,9 @@ const [PATIENCE_MS, LONGEST] = [10_000, 2 ** 21];
 const MOST_OPEN = 32;
 const PAUSE_MS = 100;
 
-export function openDesk(options: DeskOptions): Desk {
+export async function openDesk(options: DeskOptions): Promise<Desk> {
   // An HTTP server would take ten times as long to start.
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const listener = await host().listen({ hostname: "127.0.0.1", port: 0 });
   const desk = new ListeningDesk(listener, options);
   void desk.takeAll();
   return desk;
@@ -69,7 +70,7 @@ type Answer = Refusal | { body: unknown } | { lines: AsyncIterable<string> };
 
 class ListeningDesk implements Desk {
   readonly address: string;
-  readonly #listener: Deno.TcpListener;
+  readonly #listener: Listener;
   readonly #options: DeskOptions;
   readonly #codes: OneTimeCodes;
   readonly #tasks: Tasks;
@@ -78,7 +79,7 @@ class ListeningDesk implements Desk {
   #isClosed = false;
   #open = 0;
 
-  constructor(listener: Deno.TcpListener, options: DeskOptions) {
+  constructor(listener: Listener, options: DeskOptions) {
     this.address = `127.0.0.1:${listener.addr.port}`;
     this.#listener = listener;
     this.#options = options;
@@ -123,7 +124,7 @@ class ListeningDesk implements Desk {
     }
   }
 
-  async #take(connection: Deno.TcpConn): Promise<void> {
+  async #take(connection: Connection): Promise<void> {
     const leaving = new AbortController();
     this.#open++;
     try {
@@ -152,7 +153,7 @@ class ListeningDesk implements Desk {
       case "state":
         return {
           body: isOpen || !this.#needsCode
-            ? { needsCode: this.#needsCode, isOpen: true, folder: Deno.cwd() }
+            ? { needsCode: this.#needsCode, isOpen: true, folder: host().cwd() }
             : { needsCode: true, isOpen: false },
         };
       case "started":
@@ -221,7 +222,7 @@ function isPort(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) <= 65_535;
 }
 
-async function questionFrom(connection: Deno.TcpConn): Promise<Record<string, unknown> | undefined> {
+async function questionFrom(connection: Connection): Promise<Record<string, unknown> | undefined> {
   const late = setTimeout(() => close(connection), PATIENCE_MS);
   try {
     const decoder = new TextDecoder();
@@ -240,7 +241,7 @@ async function questionFrom(connection: Deno.TcpConn): Promise<Record<string, un
 }
 
 /** Resolves when the page has left. A page sends nothing after its question, so its connection ends only then. */
-async function untilClosed(connection: Deno.TcpConn): Promise<void> {
+async function untilClosed(connection: Connection): Promise<void> {
   const bytes = new Uint8Array(1024);
   try {
     while (await connection.read(bytes) !== null);
@@ -249,19 +250,19 @@ async function untilClosed(connection: Deno.TcpConn): Promise<void> {
   }
 }
 
-async function send(connection: Deno.TcpConn, answer: Answer): Promise<void> {
+async function send(connection: Connection, answer: Answer): Promise<void> {
   if ("reason" in answer) return await write(connection, JSON.stringify({ ok: false, ...answer }));
   await write(connection, JSON.stringify({ ok: true }));
   if ("body" in answer) return await write(connection, JSON.stringify(answer.body));
   for await (const line of answer.lines) await write(connection, line);
 }
 
-async function write(connection: Deno.TcpConn, line: string): Promise<void> {
+async function write(connection: Connection, line: string): Promise<void> {
   const bytes = new TextEncoder().encode(`${line}\n`);
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }
 
-function close(connection: Deno.TcpConn): void {
+function close(connection: Connection): void {
   try {
     connection.close();
   } catch {

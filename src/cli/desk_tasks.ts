@@ -1,6 +1,7 @@
 /** Commands that the launcher runs for a page, exactly as if the user had typed them. It imports only files that import nothing. */
 import { ENGINE } from "../config/permissions.ts";
 import { isObject } from "../util/config_text.ts";
+import { type ChildProcess, host, moduleCommand } from "../platform/host.ts";
 
 /** A command line, with the text for its standard input. */
 export interface Command {
@@ -127,13 +128,15 @@ export function createTasks(launcher: string): Tasks {
 function startTask(launcher: string, command: Command, leaving: AbortSignal, running: Set<() => void>): Running {
   const { args, input, patienceMs, isWhole } = command;
   const permissions = ["--allow-read", "--allow-env", "--allow-run", "--no-prompt"];
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ENGINE, ...permissions, launcher, ...args],
+  const child = moduleCommand({
+    flags: [ENGINE, ...permissions],
+    main: launcher,
+    args,
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
     // As a group of processes, so that a client that the command runs ends with it.
-    detached: Deno.build.os !== "windows",
+    detached: host().build.os !== "windows",
   }).spawn();
   let why = "";
   const end = (reason: string) => {
@@ -162,7 +165,7 @@ function startTask(launcher: string, command: Command, leaving: AbortSignal, run
   return { lines: linesOf(child.stdout, over, () => end("It printed too much")), complaint: () => why };
 }
 
-async function write({ stdin }: Deno.ChildProcess, input = ""): Promise<void> {
+async function write({ stdin }: ChildProcess, input = ""): Promise<void> {
   const writer = stdin.getWriter();
   try {
     await writer.write(new TextEncoder().encode(input));
@@ -173,10 +176,10 @@ async function write({ stdin }: Deno.ChildProcess, input = ""): Promise<void> {
 }
 
 /** All processes of the command. */
-function signal(child: Deno.ChildProcess, signal: Deno.Signal): void {
+function signal(child: ChildProcess, signal: Deno.Signal): void {
   try {
-    if (Deno.build.os === "windows") child.kill(signal);
-    else Deno.kill(-child.pid, signal);
+    if (host().build.os === "windows") child.kill(signal);
+    else host().kill(-child.pid, signal);
   } catch {
     // It has ended by itself meanwhile.
   }

@@ -1,8 +1,8 @@
 /** Finds the command that a command line names, and runs it. A start of the gateway without a command does not load this file. */
 import manifest from "../../deno.json" with { type: "json" };
 import { hint } from "../config/hint.ts";
-import { type CommandName, commands, FETCHER, SERVE, VERSION } from "../programs/commands/mod.ts";
-import type { Command, CommandOption } from "../programs/commands/command.ts";
+import { type CommandName, commands, FETCHER, SERVE } from "../programs/commands/mod.ts";
+import { type Command, type CommandOption, JSON_OUTPUT } from "../programs/commands/command.ts";
 import { generalHelp, helpOf } from "../programs/commands/help.ts";
 import { type Listen, readArguments, toPort, toWorkers } from "../programs/flags.ts";
 import { invocation } from "../programs/invocation.ts";
@@ -46,7 +46,8 @@ const RUN: Record<Exclude<CommandName, `keys ${string}`>, Run> = {
   },
   completion: async ({ args, program }) =>
     (await import("../programs/completion/mod.ts")).printCompletion(args, program),
-  version: ({ args, program }) => printVersion(readArguments(args, VERSION.options).values.json ?? false, program),
+  verify: async ({ args, program }) => (await import("../programs/verify/mod.ts")).verify(args, program),
+  version: async ({ args, program }) => (await import("../programs/version/mod.ts")).version(args, program),
 };
 
 /** The gateway's start, by the options that are left when there is no command. */
@@ -56,7 +57,7 @@ type Serve = (config: string | undefined, listen: Listen, workers?: number) => P
 export function dispatch(program: Program, serve: Serve): number | Promise<number> {
   const { before, words, rest } = split(program.platform.args.map((arg) => arg === "-h" ? "--help" : arg));
   const command = words[0];
-  const shared = readArguments(before, { ...SERVE.options, ...VERSION.options }).values;
+  const shared = readArguments(before, { ...SERVE.options, ...JSON_OUTPUT }).values;
   const { version, help, json, config, hostname, port, workers } = shared;
   const listen = listenOf({ hostname, port });
   if (version) return printVersion(json ?? false, program);

@@ -1,6 +1,7 @@
 /** Runs the fetcher's process. The launcher loads this file, so it imports only files that import nothing. */
 import { arePackagesThere, isCached } from "./cached.ts";
 import { fetcherFlags } from "./fetcher_flags.ts";
+import { type ChildProcess, command, host, moduleCommand, onNode } from "../platform/host.ts";
 
 export interface FetcherSettings {
   hostname: string;
@@ -25,8 +26,8 @@ export interface FetcherProcess {
 const FOLDER = new URL("../fetcher/", import.meta.url);
 const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "");
 const CONFIG = `${PATH}deno.json`;
-const MAIN = new URL("main.ts", FOLDER);
-const WORKER = new URL("worker.ts", FOLDER);
+const MAIN = new URL("../fetcher/main.ts", import.meta.url);
+const WORKER = new URL("../fetcher/worker.ts", import.meta.url);
 /** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
 const RUNTIME_VARIABLES = [
   "PATH",
@@ -49,7 +50,7 @@ const [SOON_MS, LATE_MS] = [100, 30_000];
 export async function startFetcher(settings: FetcherSettings): Promise<FetcherProcess | undefined> {
   const { say, readJson } = settings;
   const lock = readJson(new URL("deno.lock", FOLDER));
-  if (!arePackagesThere(lock) && !await download()) {
+  if (!onNode() && !arePackagesThere(lock) && !await download()) {
     say("Cannot start the fetcher: its packages cannot be downloaded");
     return undefined;
   }
@@ -84,7 +85,7 @@ export async function startFetcher(settings: FetcherSettings): Promise<FetcherPr
   };
 }
 
-function end(child: Deno.ChildProcess, signal: Deno.Signal): void {
+function end(child: ChildProcess, signal: Deno.Signal): void {
   try {
     child.kill(signal);
   } catch {
@@ -97,28 +98,25 @@ async function download(): Promise<boolean> {
   const entries = [MAIN.href, WORKER.href];
   if (await isCached("--config", CONFIG, ...entries)) return true;
   const args = ["cache", "--config", CONFIG, ...entries];
-  return (await new Deno.Command(Deno.execPath(), { args }).spawn().status).success;
+  return (await command(host().execPath(), { args }).spawn().status).success;
 }
 
-function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, port: number): Deno.ChildProcess {
+function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, port: number): ChildProcess {
   const kept = RUNTIME_VARIABLES.flatMap((name) => {
     const value = env(name);
     return value === undefined ? [] : [[name, value]];
   });
-  const args = [
-    "run",
-    "--config",
-    CONFIG,
-    ...fetcherFlags({ hostname, allow, code: PATH }),
-    MAIN.href,
-    "--held",
-    `--hostname=${hostname}`,
-    `--port=${port}`,
-    ...allow.map((origin) => `--allow=${origin}`),
-    ...(obeysRobots ? [] : ["--ignore-robots"]),
-  ];
-  return new Deno.Command(Deno.execPath(), {
-    args,
+  return moduleCommand({
+    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, code: PATH })],
+    main: MAIN.href,
+    hasThreads: true,
+    args: [
+      "--held",
+      `--hostname=${hostname}`,
+      `--port=${port}`,
+      ...allow.map((origin) => `--allow=${origin}`),
+      ...(obeysRobots ? [] : ["--ignore-robots"]),
+    ],
     clearEnv: true,
     env: { ...Object.fromEntries(kept), LANEWAY_FETCHER_TOKEN: token },
     // The fetcher ends with its standard input, which ends with this process, however this one ends.
@@ -128,7 +126,7 @@ function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, po
 }
 
 /** The port that the process prints once it listens. */
-async function portOf(child: Deno.ChildProcess): Promise<number | undefined> {
+async function portOf(child: ChildProcess): Promise<number | undefined> {
   const written = Promise.withResolvers<string>();
   void drain(child, written.resolve).then(() => written.resolve(""));
   const timer = setTimeout(() => written.resolve(""), START_MS);
@@ -137,7 +135,7 @@ async function portOf(child: Deno.ChildProcess): Promise<number | undefined> {
   return port === undefined ? undefined : Number(port);
 }
 
-async function drain({ stdout }: Deno.ChildProcess, onText?: (text: string) => void): Promise<void> {
+async function drain({ stdout }: ChildProcess, onText?: (text: string) => void): Promise<void> {
   let text = "";
   for await (const piece of stdout.pipeThrough(new TextDecoderStream())) {
     text += onText ? piece : "";

@@ -3,6 +3,7 @@ import { secretIn } from "../config/permissions.ts";
 import { isObject } from "../util/config_text.ts";
 import { isAddress } from "./fetcher_flags.ts";
 import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
+import { host } from "../platform/host.ts";
 
 /** The functions that the launcher provides. */
 export type FetcherWorld = Pick<FetcherSettings, "env" | "readJson" | "say">;
@@ -55,7 +56,7 @@ export async function startService(
   if (!webFetch || !url || webFetch.secret === undefined) {
     return 'The configuration needs "hostedTools": { "webFetch": { "url": ..., "secret": { "env": ... } } }';
   }
-  const token = secretIn(webFetch.secret, { ...world, readText: (path) => Deno.readTextFileSync(path) }) ?? "";
+  const token = secretIn(webFetch.secret, { ...world, readText: (path) => host().readTextFileSync(path) }) ?? "";
   if (token.length < 16) return `Set ${nameOf(webFetch.secret)} to at least 16 characters`;
   if (!isAddress(hostname)) return `Cannot listen on "${hostname}": expected an address such as 0.0.0.0`;
   const number = Number(port ?? (url.port || (url.protocol === "https:" ? 443 : 80)));

@@ -3,6 +3,7 @@
  * it yet. The launcher loads this file, so it imports only files that import nothing.
  */
 import type { Terminal } from "./terminal.ts";
+import { host } from "../platform/host.ts";
 
 export interface Child {
   readonly status: Promise<Deno.CommandStatus>;
@@ -15,10 +16,10 @@ const START_MS = 2_000;
 /** From now on SIGHUP ends this process only if its terminal is gone. Returns a function that removes the listener. */
 export function outliveHangUp(terminal: Terminal): () => void {
   const end = () => {
-    if (terminal.isGone()) Deno.exit(129);
+    if (terminal.isGone()) host().exit(129);
   };
-  Deno.addSignalListener("SIGHUP", end);
-  return () => Deno.removeSignalListener("SIGHUP", end);
+  host().addSignalListener("SIGHUP", end);
+  return () => host().removeSignalListener("SIGHUP", end);
 }
 
 /**

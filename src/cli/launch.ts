@@ -22,34 +22,33 @@ import type { Generation } from "./gateways.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { FORWARDED, outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
+import { command, host, onNode } from "../platform/host.ts";
 
-const readText = (path: string) => Deno.readTextFileSync(path);
+const readText = (path: string) => host().readTextFileSync(path);
 
 /** An unreadable configuration needs no permissions. The gateway reports what is wrong with it. */
 function readJson(path: string | URL): unknown {
   try {
-    return JSON.parse(withoutComments(Deno.readTextFileSync(path).replace(/^\ufeff/, "")));
+    return JSON.parse(withoutComments(host().readTextFileSync(path).replace(/^\ufeff/, "")));
   } catch {
     return undefined;
   }
 }
 
-/** The hosts of other providers than the built-in ones are not known before their code runs. */
-const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
-const BUILT_IN = new URL("../main.ts", import.meta.url).href;
+const BUILT_IN = onNode()?.main ?? new URL("../main.ts", import.meta.url).href;
 
 const LISTEN = { hostname: option("hostname"), port: option("port") };
-const world: FetcherWorld = { env: (name) => Deno.env.get(name), readJson, say };
+const world: FetcherWorld = { env: (name) => host().env.get(name), readJson, say };
 
 function configFile(): string {
   const named = (commands()[0] === "validate" ? commands()[1] : undefined) ?? option("config");
-  return (named ?? Deno.env.get("LANEWAY_CONFIG")) || "gateway.json";
+  return (named ?? host().env.get("LANEWAY_CONFIG")) || "gateway.json";
 }
 
-async function launch(): Promise<number> {
+export async function launch(): Promise<number> {
   const [command] = commands();
   const signals = { handOver: outlive(command), orphaned: npmEnded() };
-  const config = readConfig();
+  const config = await readConfig();
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(config, signals.orphaned);
   if (hasDesk(config)) return await serveWithDesk(config, signals);
   const start = await prepare(config);
@@ -62,9 +61,14 @@ async function launch(): Promise<number> {
 }
 
 /** The configuration as it is now, with the settings of its providers. */
-function readConfig(): unknown {
-  const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
-  const written = withPresets(readJson(configFile()), () => readJson(PROVIDERS) as Record<string, Preset>);
+async function readConfig(): Promise<unknown> {
+  const { default: preset } = await import("../../gateway.default.json", { with: { type: "json" } });
+  const own = readJson(configFile());
+  // The hosts of other providers than the built-in ones are not known before their code runs.
+  const { default: providers } = own === undefined
+    ? { default: {} }
+    : await import("../../plugins/providers/presets.json", { with: { type: "json" } });
+  const written = withPresets(own, () => providers as Record<string, Preset>);
   return isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
 }
 
@@ -86,12 +90,22 @@ async function prepare(config: unknown, { variables = {}, net = [], port }: Extr
     : {};
   const own = { ...variables, ...fetcher };
   const env = (name: string) => own[name] ?? world.env(name);
-  const place = { config, file: configFile(), listen, env, os: Deno.build.os, code: codeFolder(), isThere, readText };
+  const place = {
+    config,
+    file: configFile(),
+    listen,
+    env,
+    os: host().build.os,
+    code: codeFolder(),
+    isThere,
+    readText,
+    database: onNode() && "sqlite" as const,
+  };
   const { net: hosts, env: names, ...files } = await forCommand(permissionsOf(place), config, listen);
   const flags = command === "connect"
     ? await flagsToConnect()
     : command === "init"
-    ? (await import("../programs/init/permissions.ts")).initFlags(Deno.args, configFile())
+    ? (await import("../programs/init/permissions.ts")).initFlags(host().args, configFile())
     : flagsOf({ net: [...hosts, ...net], env: [...names, ...COLOUR_VARIABLES, ...Object.keys(variables)], ...files });
   return {
     flags,
@@ -109,23 +123,23 @@ const DESK_HOST = "127.0.0.1:0";
 function hasDesk(config: unknown): boolean {
   const isServed = commands().length === 0 && !wantsOtherThanFetcher();
   if (!isServed || !isObject(config) || config.console === false) return false;
-  return Deno.permissions.querySync({ name: "net", host: DESK_HOST }).state === "granted";
+  return host().permissions.querySync({ name: "net", host: DESK_HOST }).state === "granted";
 }
 
 /** Serves until a signal ends it, and replaces the gateway whenever it asks for that. Returns the exit code. */
 async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | "orphaned">): Promise<number> {
   const [{ openDesk }, { Gateways }] = await Promise.all([import("./desk.ts"), import("./gateways.ts")]);
   let present = config;
-  const desk = openDesk({
-    launcher: import.meta.url,
+  const desk = await openDesk({
+    launcher: onNode()?.main ?? import.meta.url,
     say,
     place: (port) => ({
       options: ["config", "main"].flatMap((name) => option(name) === undefined ? [] : [`--${name}=${option(name)}`]),
       url: healthUrl({ config: present, listen: { ...LISTEN, port: String(port) }, isFetcher: false }).origin,
     }),
     async restart(port, token) {
-      if (Deno.build.os !== "linux") return "Only on Linux can two gateways share a port";
-      const next = readConfig();
+      if (host().build.os !== "linux") return "Only on Linux can two gateways share a port";
+      const next = await readConfig();
       const failure = await gateways.restart(() => generationOf(next, port), token);
       if (failure !== undefined) return failure;
       present = next;
@@ -190,10 +204,20 @@ async function forCommand(
   config: unknown,
   listen: PermissionSource["listen"],
 ): Promise<Permissions> {
-  if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
+  const [command] = commands();
+  if (command === "version") return await forVersion(gateway);
+  if (command === "verify") return { ...gateway, net: [], read: commands().slice(1), write: [] };
+  if (command !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
+}
+
+/** The command `version` may ask one registry. */
+async function forVersion({ env }: Permissions): Promise<Permissions> {
+  const { REGISTRY_VARIABLES, registryUrl } = await import("../programs/version/registry.ts");
+  const url = Deno.args.includes("--check") ? registryUrl(option("registry"), world.env) : undefined;
+  return { net: url ? [hostOf(url)] : [], env: [...env, ...REGISTRY_VARIABLES], read: [], write: [] };
 }
 
 function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
@@ -221,7 +245,11 @@ function forCheck(): Partial<Permissions> {
 /** The host of the URL among the arguments. */
 function hostAsked(): string {
   const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
-  return url ? `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}` : "127.0.0.1";
+  return url ? hostOf(url) : "127.0.0.1";
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 }
 
 /** The command `probe` asks a server that is not configured yet, and may write the configuration. */
@@ -239,12 +267,12 @@ function forProbe(): Partial<Permissions> {
 /** The command `connect` changes files of other programs and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
   const { connectFlags } = await import("../programs/connect/permissions.ts");
-  return connectFlags(Deno.args, await theMachine());
+  return connectFlags(host().args, await theMachine());
 }
 
 async function theMachine() {
   const { leadsTo } = await import("../programs/connect/machine.ts");
-  return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath: leadsTo, readJson };
+  return { os: host().build.os, env: (name: string) => host().env.get(name), isThere, realPath: leadsTo, readJson };
 }
 
 /** Starts the fetcher beside the gateway. The code for that is loaded only if it may be needed. */
@@ -256,12 +284,13 @@ async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside
 /** Makes sure that all code of the gateway is on this machine. */
 async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
+  if (onNode()) return true;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (isWhole || await isCached(main, worker)) return true;
   say("Downloading Laneway's packages (3 MB); later starts need no network");
   // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
-  const quiet = Deno.stderr.isTerminal() ? [] : ["--quiet"];
-  return (await new Deno.Command(Deno.execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
+  const quiet = host().stderr.isTerminal() ? [] : ["--quiet"];
+  return (await command(host().execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
 }
 
 /** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */
@@ -273,10 +302,10 @@ async function serveFetcher(config: unknown, orphaned: Promise<boolean>): Promis
     return 1;
   }
   say(`Fetcher: ${fetcher.url}`);
-  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => fetcher.stop(false));
+  for (const signal of FORWARDED) host().addSignalListener(signal, () => fetcher.stop(false));
   orphaned.then((isOrphan) => isOrphan && fetcher.stop(false));
   await fetcher.ended;
   return 0;
 }
 
-if (import.meta.main) Deno.exit(await launch());
+if (import.meta.main) host().exit(await launch());

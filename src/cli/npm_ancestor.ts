@@ -1,4 +1,5 @@
 /** Watches the npm that started the gateway: `npx deno task start`. It is for the launcher, so it imports nothing. */
+import { command, host } from "../platform/host.ts";
 
 /**
  * Exits with 0 once a link between this process's parent and the npm above it is broken, and with another code if there is no npm.
@@ -47,9 +48,9 @@ done
  */
 export async function npmEnded(): Promise<boolean> {
   // npm sets this variable for everything that it starts.
-  if (Deno.build.os === "windows" || !Deno.env.get("npm_command")) return false;
+  if (host().build.os === "windows" || !host().env.get("npm_command")) return false;
   try {
-    const watching = new Deno.Command("sh", { args: ["-c", WATCH], stdin: "null", stdout: "null", stderr: "null" });
+    const watching = command("sh", { args: ["-c", WATCH], stdin: "null", stdout: "null", stderr: "null" });
     return (await watching.spawn().status).code === 0;
   } catch {
     return false; // npm runs its scripts by a shell, so without a shell there is no npm

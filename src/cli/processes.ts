@@ -5,15 +5,16 @@ import { commands, option, passedOn, WATCH } from "./arguments.ts";
 import { type Child, keepAtHangUp, outliveHangUp, send } from "./hang_up.ts";
 import { telemetryVariables } from "./telemetry.ts";
 import { watchTerminal } from "./terminal.ts";
+import { host, moduleCommand, type ModuleRun, onNode } from "../platform/host.ts";
 
 /** The unstable features of Deno that the gateway needs, whatever the `deno.json` beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
 
-export const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
+export const FORWARDED: readonly Deno.Signal[] = host().build.os === "windows"
   ? ["SIGINT", "SIGBREAK"]
   : ["SIGINT", "SIGTERM", "SIGHUP"];
 
-const terminal = watchTerminal({ isTerminal: (stream) => Deno[stream].isTerminal() });
+const terminal = watchTerminal({ isTerminal: (stream) => host()[stream].isTerminal() });
 
 /** SIGHUP makes a gateway read its configuration again. It ends any other command, as usual. */
 export function outlive(command: string | undefined): () => void {
@@ -35,30 +36,32 @@ export interface Start {
   handOver(): void;
 }
 
-/** The arguments for Deno. */
-function argsOf({ flags, main, args = [] }: Start): string[] {
+type Module = Pick<ModuleRun, "flags" | "main" | "args">;
+
+/** The module of the process. */
+function moduleOf({ flags, main, args = [] }: Start): Module {
   // For developers: the process is restarted when the code changes.
-  const watch = Deno.args.includes(WATCH) ? [WATCH] : [];
-  return ["run", ...UNSTABLE, ...flags, ...watch, main, ...passedOn(), ...args];
+  const watch = host().args.includes(WATCH) ? [WATCH] : [];
+  return { flags: [...UNSTABLE, ...flags, ...watch], main, args: [...passedOn(), ...args] };
 }
 
-/** Starts Deno. */
+/** Starts the program. */
 export function spawnOnce(start: Start): Child {
-  return spawn(argsOf(start), start.own);
+  return spawn(moduleOf(start), start.own);
 }
 
-/** Runs Deno, and passes signals on to it. Returns its exit code. */
+/** Runs the program, and passes signals on to it. Returns its exit code. */
 async function run(start: Start): Promise<number> {
   const child = spawnOnce(start);
   passSignals(start, (signal) => send(child, signal));
   return (await child.status).code;
 }
 
-function spawn(args: string[], own: Record<string, string>): Child {
-  const arenas = Deno.env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
-  const launched = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+function spawn(module: Module, own: Record<string, string>): Child {
+  const arenas = host().env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
+  const launched = { LANEWAY_LAUNCHER: String(host().pid), LANEWAY_COMMAND: typedCommand() };
   const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
-  const start = () => new Deno.Command(Deno.execPath(), { args, env }).spawn();
+  const start = () => moduleCommand({ ...module, env }).spawn();
   return commands().length > 0 ? start() : keepAtHangUp(start, terminal);
 }
 
@@ -74,7 +77,7 @@ export function passSignals(
     isOver = true;
   };
   for (const signal of FORWARDED) {
-    Deno.addSignalListener(signal, () => signal === "SIGHUP" && terminal.isGone() ? end("SIGINT") : pass(signal));
+    host().addSignalListener(signal, () => signal === "SIGHUP" && terminal.isGone() ? end("SIGINT") : pass(signal));
   }
   handOver();
   orphaned.then((isOrphan) => isOrphan && end("SIGTERM"));
@@ -84,9 +87,9 @@ export function passSignals(
 export function runnerOf(command: string | undefined): (start: Start) => Promise<number> {
   const wanted = option("workers");
   if (wanted === undefined || command !== undefined) return run;
-  if (Deno.args.includes(WATCH)) return refuseToWatch;
+  if (host().args.includes(WATCH)) return refuseToWatch;
   const count = /^[1-9]\d{0,2}$/.test(wanted) ? Number(wanted) : 1;
-  return count > 1 && Deno.build.os === "linux" ? (start) => runWorkers(count, start) : run;
+  return count > 1 && host().build.os === "linux" ? (start) => runWorkers(count, start) : run;
 }
 
 function refuseToWatch(): Promise<number> {
@@ -99,16 +102,18 @@ async function runWorkers(count: number, start: Start): Promise<number> {
   return await (await import("./start_workers.ts")).startWorkers(count, {
     store: start.store,
     say,
-    spawn: (flags, own) => spawn(argsOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
+    spawn: (flags, own) => spawn(moduleOf({ ...start, flags: [...start.flags, ...flags] }), { ...start.own, ...own }),
     passSignals: (pass) => passSignals(start, pass),
   });
 }
 
 /** The command that the user typed. A user of Deno from npm may have no `deno` on the path. */
 function typedCommand(): string {
-  return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
+  const node = onNode();
+  if (node) return node.command;
+  return host().env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
 }
 
 export function say(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${shown(text)}\n`));
+  host().stderr.writeSync(new TextEncoder().encode(`${shown(text)}\n`));
 }

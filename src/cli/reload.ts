@@ -5,7 +5,7 @@ import { PLACEHOLDER_SECRET, type SecretLookup } from "../config/secrets.ts";
 import { describePermission, descriptorsOf, metricsAddress, permissionsOf } from "../config/permissions.ts";
 import type { Platform } from "../platform/platform.ts";
 
-type Asking = Pick<Platform, "env" | "isGranted"> & Partial<Pick<Platform, "readText">>;
+type Asking = Pick<Platform, "env" | "isGranted"> & Partial<Pick<Platform, "readText" | "database">>;
 
 /** The secrets that this process may read, and placeholders for the others, which are reported as missing permissions. */
 export function permittedSecrets({ env, isGranted, readText }: Asking): Required<SecretLookup> {
@@ -26,7 +26,7 @@ export type Reloaded = { config: Config } | { kept: string };
 
 /** `running`: the configuration that the gateway serves with. */
 export function reload(running: Config, { load, platform }: Reloading): Reloaded {
-  const { env, os, isGranted, readText } = platform;
+  const { env, os, database, isGranted, readText } = platform;
   let config: Config;
   try {
     const { env, secretText } = permittedSecrets(platform);
@@ -47,7 +47,7 @@ export function reload(running: Config, { load, platform }: Reloading): Reloaded
     return { kept: "Serving metrics at another address needs a restart" };
   }
   if (fetcherOf(config) !== fetcherOf(running)) return { kept: "Starting the fetcher differently needs a restart" };
-  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere, readText }))
+  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, database, isThere, readText }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
   const names = lacking.map(describePermission).join(", ");

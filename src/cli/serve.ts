@@ -241,8 +241,10 @@ async function listenOn(
         place.port = address.port;
         if (worker && !worker.isFirst) return;
         say(
-          startupMessage({ version: manifest.version, config, source, address, secrets: platform, unmasked, store })
-            .trimEnd(),
+          startupMessage({
+            ...{ version: manifest.version, config, source, address, secrets: platform, unmasked, store },
+            sandbox: platform.sandbox,
+          }).trimEnd(),
         );
       },
       onError: (thrown) => answerFailure(thrown, say),

@@ -10,6 +10,7 @@ import {
 } from "../config/permissions.ts";
 import type { Child } from "./hang_up.ts";
 import { type KeeperChild, makeFolder, removeFolder, supervise, type Supervisor } from "./workers.ts";
+import { moduleCommand } from "../platform/host.ts";
 
 type KeeperStore = ReturnType<typeof keeperStore>;
 
@@ -50,6 +51,6 @@ function spawnKeeper(
 ): KeeperChild {
   const flags = flagsOf({ net, env: [], read: [...read, ...paths], write: [...write, ...paths] });
   const main = new URL("keeper.ts", import.meta.url).href;
-  const args = ["run", "--unstable-kv", ...flags, main, JSON.stringify({ ...task, file })];
-  return new Deno.Command(Deno.execPath(), { args, env: ARENAS, stdin: "piped" }).spawn();
+  const args = [JSON.stringify({ ...task, file })];
+  return moduleCommand({ flags: ["--unstable-kv", ...flags], main, args, env: ARENAS, stdin: "piped" }).spawn();
 }

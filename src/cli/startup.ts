@@ -17,12 +17,16 @@ export interface Startup {
   unmasked: readonly string[];
   /** Where conversations are stored. */
   store: StorePlace;
+  /** The limits of the process, if not all that it does is confined. */
+  sandbox?: string;
 }
 
 const WIDTH = 80;
 
 /** The message for the operator who has just started the gateway. It never shows a secret. */
-export function startupMessage({ version, config, source, address, secrets, unmasked, store }: Startup): string {
+export function startupMessage(
+  { version, config, source, address, secrets, unmasked, store, sandbox }: Startup,
+): string {
   const url = `http://${callable(address.hostname)}:${address.port}`;
   const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
   return [
@@ -36,6 +40,7 @@ export function startupMessage({ version, config, source, address, secrets, unma
     ...unmaskedLines(unmasked),
     storeLine(config, store),
     ...keyLines(config),
+    ...(sandbox === undefined ? [] : [`Sandbox: ${sandbox}`]),
     ...(config.console !== false ? [`Console: ${url}/console`] : []),
     ...firstCallLines(config, url),
   ].join("\n") + "\n";

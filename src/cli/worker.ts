@@ -42,7 +42,7 @@ interface Reported extends WorkerReport {
 
 /** Throws a `UsageError` if this process cannot be one of `count`. */
 export async function joinWorkers(count: number, program: Program): Promise<Worker> {
-  const { os, env, isGranted } = program.platform;
+  const { os, env, isGranted, command } = program.platform;
   if (os !== "linux") {
     throw new UsageError(
       `Cannot use workers "${count}": only Linux distributes connections among processes on one port`,
@@ -52,7 +52,7 @@ export async function joinWorkers(count: number, program: Program): Promise<Work
   const [, folder, number] = /^(.+)\/(\d+)$/.exec(place ?? "") ?? [];
   if (folder === undefined) {
     throw new UsageError(
-      `Cannot use workers "${count}": only the launcher, deno task start, can start several processes`,
+      `Cannot use workers "${count}": only the launcher, ${command}, can start several processes`,
     );
   }
   const worker = Number(number);

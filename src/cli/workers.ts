@@ -3,6 +3,7 @@ import { keeperSocket } from "../config/permissions.ts";
 import { isThere } from "./cached.ts";
 import { type Child, send } from "./hang_up.ts";
 import type { KeeperTask } from "./keeper.ts";
+import { type ChildProcess, command } from "../platform/host.ts";
 
 export interface WorkersOptions {
   count: number;
@@ -14,7 +15,7 @@ export interface WorkersOptions {
 }
 
 /** The keeper's process. It ends by itself once its standard input has ended. */
-export type KeeperChild = Pick<Deno.ChildProcess, "stdin" | "status" | "kill">;
+export type KeeperChild = Pick<ChildProcess, "stdin" | "status" | "kill">;
 
 export interface Supervisor {
   /** Passes a signal on to all workers. After a signal that ends them, they are not restarted. */
@@ -37,14 +38,14 @@ const [SOON_MS, LATE_MS] = [100, 30_000];
  * permissions name it. Other programs make and remove it, because the launcher itself may write nothing.
  */
 export async function makeFolder(): Promise<string> {
-  const { success, stdout } = await new Deno.Command("mktemp", { args: ["-d", "-t", "laneway-XXXXXXXXXX"] }).output();
+  const { success, stdout } = await command("mktemp", { args: ["-d", "-t", "laneway-XXXXXXXXXX"] }).output();
   const folder = new TextDecoder().decode(stdout).trim();
   if (!success || folder === "") throw new Error("Cannot create a temporary folder for several workers: set TMPDIR");
   return folder;
 }
 
 export async function removeFolder(folder: string): Promise<void> {
-  await new Deno.Command("rm", { args: ["-rf", "--", folder] }).output();
+  await command("rm", { args: ["-rf", "--", folder] }).output();
 }
 
 /**

@@ -1,15 +1,15 @@
 /** Writes `package.json`, for Node, from `deno.json`. With `--check`, it only reports whether that file is current. */
 import manifest from "../../deno.json" with { type: "json" };
+import fetcher from "../fetcher/deno.json" with { type: "json" };
 
 const file = new URL("../../package.json", import.meta.url);
 
-/** The packages that only Node needs. As ordinary dependencies, Deno would download them at its first start, too. */
+/** The packages that only Node needs. */
 export const OF_NODE = { ws: "8.23.0" };
 
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
-  const dependencies = Object.entries(imports).map(([name, specifier]) => [name, versionOf(name, specifier)]);
   const content = {
     name,
     version,
@@ -19,10 +19,18 @@ export function packageText(): string {
     engines: { node: ">=24.9" },
     scripts: { start: "node src/node.ts" },
     exports: { ...exports, "./node": "./src/node.ts" },
-    dependencies: Object.fromEntries(dependencies),
-    peerDependencies: OF_NODE,
+    dependencies: versionsOf(imports),
+    // As ordinary dependencies, Deno would download them at its first start, too. The fetcher has a list of its own there.
+    peerDependencies: { ...OF_NODE, ...versionsOf(fetcher.imports) },
   };
   return JSON.stringify(content, null, 2) + "\n";
+}
+
+/** The versions of packages by the names that the source uses. */
+function versionsOf(imports: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(imports).map(([name, specifier]) => [name, versionOf(name, specifier)]),
+  );
 }
 
 /** `npm:zod@4.6.7` is version 4.6.7 of `zod`. Under another name, the specifier stays as an alias of the package. */

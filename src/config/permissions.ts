@@ -26,6 +26,8 @@ export interface PermissionSource {
   os: string;
   /** The folder of the program's own code, from which the thread that counts tokens is loaded. */
   code?: string;
+  /** The runtime's database, which the file of the store is named after. Deno's own by default. */
+  database?: "kv" | "sqlite";
   isThere(path: string): boolean;
   /** The text of a file. Without it, a server whose URL is in a file is not permitted. */
   readText?(path: string): string;
@@ -62,7 +64,7 @@ export const DESK_TOKEN = "LANEWAY_DESK_TOKEN";
 export const TAKES_OVER = "LANEWAY_TAKES_OVER";
 
 export function permissionsOf(
-  { config, file, listen, env, os, code, isThere, readText }: PermissionSource,
+  { config, file, listen, env, os, code, database, isThere, readText }: PermissionSource,
 ): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
   const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
@@ -89,7 +91,7 @@ export function permissionsOf(
     namedBy("file", one)
   );
   const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
-  const kept = storePaths(fields(store), env, os, isThere);
+  const kept = storePaths(fields(store), { env, os, database, isThere });
   const { server: reached } = storeKind(fields(store).kind);
   const server = reached && fields(store);
   return {
@@ -237,30 +239,30 @@ export function metricsAddress(metrics: unknown): { hostname: string; port: numb
   return hostname === undefined || Number(port) > 65_535 ? undefined : { hostname, port: Number(port) };
 }
 
+type StoreSource = Pick<PermissionSource, "env" | "os" | "database" | "isThere">;
+
 /**
  * The paths that the store needs, if it is a file. A missing folder is created, so all of it belongs to the store. An existing folder
  * may hold other files, so only the store's own files are allowed.
  */
 function storePaths(
   store: Record<string, unknown>,
-  env: PermissionSource["env"],
-  os: string,
-  isThere: PermissionSource["isThere"],
+  place: StoreSource,
 ) {
-  const file = storeFile(store, env, os);
+  const file = storeFile(store, place);
   if (file === undefined) return [];
   const folder = file.replace(/[^/\\]*$/, "");
-  if (folder !== "" && !isThere(folder)) return [folder];
+  if (folder !== "" && !place.isThere(folder)) return [folder];
   return [file, ...FILES_BESIDE.map((ending) => file + ending), `${folder}tokenizers`];
 }
 
 /** The store of the keeper of several workers, and the paths that it needs. Absent if the store is on a server. */
 export function keeperStore(
-  { config, env, os, isThere }: Pick<PermissionSource, "config" | "env" | "os" | "isThere">,
+  { config, ...place }: Pick<PermissionSource, "config"> & StoreSource,
 ): { file?: string; paths: string[] } | undefined {
   const store = fields(fields(config).store);
   if (storeKind(store.kind).isShared) return undefined;
-  return { file: storeFile(store, env, os), paths: storePaths(store, env, os, isThere) };
+  return { file: storeFile(store, place), paths: storePaths(store, place) };
 }
 
 /** The socket of the keeper. `folder`: the folder that the workers share. */
@@ -270,11 +272,10 @@ export function keeperSocket(folder: string): string {
 
 function storeFile(
   { kind, path }: Record<string, unknown>,
-  env: PermissionSource["env"],
-  os: string,
+  { env, os, database }: StoreSource,
 ): string | undefined {
   if (!storeKind(kind).hasFile) return undefined;
-  return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);
+  return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env, database);
 }
 
 const FILES_BESIDE = ["-wal", "-shm", "-journal"];

@@ -76,4 +76,5 @@ function fail(message: string): void {
   process.exit(1);
 }
 
+if (navigator.userAgent.startsWith("Node.js")) await import("../platform/node_standards.ts");
 main(process.argv.slice(2));

@@ -2,7 +2,7 @@
  * Reads pages in a thread without any permissions. A page from a stranger may take long or much memory, and then the thread is
  * ended.
  */
-import { getDocumentProxy } from "unpdf";
+import { definePDFJSModule, getDocumentProxy } from "unpdf";
 import { decodeText } from "./content.ts";
 import { type PageText, readHtml } from "./html.ts";
 
@@ -35,6 +35,9 @@ port.onmessage = async ({ data: { kind, bytes, charset, url, most, isHasty } }) 
     port.postMessage({});
   }
 };
+
+// On Node the thread can read no file once it has a page, and the reader of PDFs would load this with the first one.
+if (navigator.userAgent.startsWith("Node.js")) await definePDFJSModule(() => import("unpdf/pdfjs"));
 
 port.postMessage("up");
 

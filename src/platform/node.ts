@@ -1,22 +1,25 @@
 /**
- * Node 24 or later, without a build step, because it strips the types. There is no sandbox. Importing this file adds the few web
- * standards that the gateway uses and Node lacks.
+ * Node 24 or later, without a build step, because it strips the types. Importing this file adds the few web standards that the
+ * gateway uses and Node lacks.
  */
-import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
+import { fstatSync, readFileSync, realpathSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
+import { resolve } from "node:path";
 import { isatty } from "node:tty";
+import "./node_standards.ts";
 import "./node_texts.ts";
-import type { Platform } from "./platform.ts";
+import { flushTelemetry, telemetryOnNode } from "./node_telemetry.ts";
+import type { Permission, Platform } from "./platform.ts";
 import { serve } from "./node_serve.ts";
 import { incompleteMessageBytes, upgradeOnNode } from "./node_socket.ts";
-import { NodeWorker } from "./node_thread.ts";
+import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, VARIABLES } from "./node_permissions.ts";
 
 const A_DAY_MS = 86_400_000;
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
-/** The key under which OpenTelemetry's API keeps its registry. An SDK that was loaded before the gateway may have filled it. */
-const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+/** How long the last traces and metrics may take to be sent, in milliseconds. */
+const LINGER_MS = 3_000;
 
 export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
@@ -28,7 +31,15 @@ export const node: Platform = {
   write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
   isTerminal: (stream) => isatty(DESCRIPTOR[stream]),
   columns: (stream) => process[stream].columns || 80,
-  isGranted: () => true,
+  sandbox: process.permission
+    ? `files, programs and variables. Node ${process.versions.node.split(".")[0]} cannot confine which hosts are called`
+    : "none, because this process was started without the launcher",
+  optionsFor(flags) {
+    const main = realpathSync(process.argv[1]!);
+    const place = { code: codeOf(main), canConfineNet: CAN_CONFINE_NET, hasThreads: false, resolve };
+    return [...confinementOf(flags, place).options, `--import=${LOCK}`];
+  },
+  isGranted,
   onSignal(signal, run) {
     process.on(signal, run);
     return () => process.off(signal, run);
@@ -50,14 +61,36 @@ export const node: Platform = {
   serve,
   upgrade: upgradeOnNode,
   get telemetry() {
-    const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
-    return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
+    return telemetryOnNode();
   },
   after: (ms, run) => void setTimeout(run, ms),
   // Node ends while only an `AbortSignal.timeout` is waited for.
   stay: () => void setInterval(() => {}, A_DAY_MS),
-  exit: (code) => process.exit(code),
+  exit(code) {
+    const flushed = flushTelemetry();
+    if (!flushed) process.exit(code);
+    void flushed.then(() => process.exit(code));
+    setTimeout(() => process.exit(code), LINGER_MS);
+    return undefined as never;
+  },
 };
+
+/** A process that the launcher has started is confined. */
+function isGranted(permission: Permission): boolean {
+  const model = process.permission;
+  if (!model) return true;
+  switch (permission.name) {
+    case "net":
+      return !CAN_CONFINE_NET || model.has("net");
+    case "env":
+      return (process.env[VARIABLES] ?? permission.variable).split(",").includes(permission.variable);
+    case "read":
+    case "write":
+      return model.has(`fs.${permission.name}`, resolve(permission.path));
+    default:
+      return permission satisfies never;
+  }
+}
 
 type Write = (bytes: Uint8Array) => Promise<number>;
 
@@ -74,16 +107,16 @@ function createWriter(descriptor: number): Write {
   const stats = fstatSync(descriptor);
   if (!stats.isFIFO() && !stats.isSocket()) {
     return (bytes) =>
-      new Promise((resolve, reject) =>
-        writeFile(descriptor, bytes, (error, count) => error ? reject(error) : resolve(count))
+      new Promise((done, reject) =>
+        writeFile(descriptor, bytes, (error, count) => error ? reject(error) : done(count))
       );
   }
   const socket = new Socket({ fd: descriptor, readable: false, writable: true });
   socket.unref();
   socket.on("error", () => {}); // each write reports it
   return (bytes) =>
-    new Promise((resolve, reject) =>
-      socket.write(bytes, (error?: Error | null) => error ? reject(error) : resolve(bytes.length))
+    new Promise((done, reject) =>
+      socket.write(bytes, (error?: Error | null) => error ? reject(error) : done(bytes.length))
     );
 }
 
@@ -112,21 +145,4 @@ function createDispatcher(): object {
   const known = (globalThis as Record<symbol, unknown>)[Symbol.for("undici.globalDispatcher.1")];
   if (!known) throw new Error("Cannot find what this version of Node sends requests by: use Node 24");
   return new (known.constructor as DispatcherClass)(PATIENT);
-}
-
-// deno-lint-ignore no-explicit-any -- each implements only what the gateway uses
-const standards: any = globalThis;
-standards.Worker ??= NodeWorker;
-standards.Uint8Array.fromBase64 ??= fromBase64;
-standards.Uint8Array.prototype.toBase64 ??= function (this: Uint8Array): string {
-  return Buffer.from(this.buffer, this.byteOffset, this.byteLength).toString("base64");
-};
-
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
-
-/** As strict as the standard. `Buffer` would skip invalid characters. */
-function fromBase64(text: string): Uint8Array {
-  const dense = text.replace(/[\t\n\f\r ]+/g, "");
-  if (!BASE64.test(dense)) throw new SyntaxError("Cannot read the text: it is not base64");
-  return new Uint8Array(Buffer.from(dense, "base64"));
 }

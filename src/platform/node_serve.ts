@@ -11,7 +11,10 @@ const HEAD_MS = 60_000;
 /** How long an idle connection is kept, in milliseconds: longer than most proxies keep theirs. */
 const KEEP_ALIVE_MS = 75_000;
 
-export async function serve({ hostname, port, handler, onListen, onError, say }: ServeOptions): Promise<Serving> {
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { hostname, port, shared, handler, onListen, onError, say } = options;
+  // A shared port could also be shared with a foreign process, so the first worker makes sure that it is free.
+  if (shared?.isFirst) await claim(hostname, port);
   let isStopped = false;
   const server = createServer({
     maxHeaderSize: HEADER_BYTES,
@@ -34,7 +37,7 @@ export async function serve({ hostname, port, handler, onListen, onError, say }:
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);
-  server.listen(port, hostname, resolve);
+  server.listen({ port, host: hostname, reusePort: shared !== undefined }, resolve);
   await promise;
   server.on("error", (error) => say(`Cannot take connections: ${error.message}`));
   const { address, port: taken } = server.address() as AddressInfo;
@@ -48,6 +51,15 @@ export async function serve({ hostname, port, handler, onListen, onError, say }:
       return promise;
     },
   };
+}
+
+/** Throws if another process has the port. */
+async function claim(host: string, port: number): Promise<void> {
+  const server = createServer();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen({ port, host }, resolve);
+  await promise;
+  await new Promise((resolve) => server.close(resolve));
 }
 
 async function answer(

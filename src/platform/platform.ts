@@ -25,6 +25,10 @@ export interface Platform {
   isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean;
   /** How many columns a stream's terminal has. 80 if it has no terminal. */
   columns(stream: "stdout" | "stderr"): number;
+  /** The limits of the process, in words. Absent if everything that it does is confined. */
+  readonly sandbox?: string;
+  /** The options of the runtime for the permissions that options of `deno run` name. Absent on Deno. */
+  optionsFor?(flags: readonly string[]): string[];
   /** Whether the process has the permission. Without permissions in the runtime, it may do everything. */
   isGranted(permission: Permission): boolean;
   /** Calls `run` at each such signal. Returns a function that removes the listener. */

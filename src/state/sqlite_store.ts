@@ -58,16 +58,78 @@ export function sqliteFile(path: string): DatabaseFile<Opened> {
  * the log is on the disk: only a loss of power may take the latest changes.
  */
 export function createSqliteStore(options: SqliteStoreOptions): Store {
-  const { now, form = AS_JSON } = options;
-  const { database, close } = shareOpening(options);
+  return new SqliteStore(options);
+}
+
+class SqliteStore implements Store {
+  readonly #now: () => number;
+  readonly #form: Form;
+  readonly #database: () => Promise<Opened>;
+  readonly close: () => void;
+
+  constructor({ now, form = AS_JSON, ...file }: SqliteStoreOptions) {
+    this.#now = now;
+    this.#form = form;
+    const { database, close } = shareOpening(file);
+    this.#database = database;
+    this.close = close;
+  }
+
+  async get(key: StoreKey): Promise<unknown> {
+    const db = await this.#database();
+    return await retryLocked(() => this.#read(db, key));
+  }
+
+  async getRange(list: StoreKey, from: number, to: number): Promise<unknown[]> {
+    const db = await this.#database();
+    const values = new Array<unknown>(to - from + 1).fill(undefined);
+    const rows = await retryLocked(() => db.range.all(JSON.stringify(list), from, to, this.#now()));
+    for (const { position, value } of rows) values[position as number - from] = this.#valueOf(value);
+    return values;
+  }
+
+  async add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal): Promise<boolean> {
+    const values = entries.map(([key, value]) => [key, this.#form.toBytes(value)] as const);
+    return await this.#write((db) => {
+      for (const key of renewal?.keys ?? []) {
+        db.renew.run(renewal!.expiresAt, ...placeOf(key), this.#now(), renewal!.expiresAt);
+      }
+      if (values.some(([key]) => this.#isThere(db, key))) return false;
+      for (const [key, value] of values) put(db, key, value, expiresAt);
+      return true;
+    });
+  }
+
+  async ensure(key: StoreKey, value: unknown): Promise<unknown> {
+    return await this.#write((db) => {
+      const found = this.#read(db, key);
+      if (found !== undefined) return found;
+      const bytes = this.#form.toBytes(value);
+      put(db, key, bytes, Infinity);
+      return this.#valueOf(bytes);
+    });
+  }
+
+  async update(key: StoreKey, change: Parameters<Store["update"]>[1]): Promise<void> {
+    await this.#write((db) => put(db, key, this.#form.toBytes(change(this.#read(db, key))), Infinity));
+  }
+
+  async delete(...keys: StoreKey[]): Promise<boolean> {
+    return await this.#write((db) => {
+      const [first] = keys;
+      if (first === undefined || !this.#isThere(db, first)) return false;
+      for (const key of keys) db.remove.run(...placeOf(key));
+      return true;
+    });
+  }
 
   /** Runs `work` as one transaction that sees and keeps off all other writes. */
-  const write = async <T>(work: (db: Opened) => T): Promise<T> => {
-    const db = await database();
+  async #write<T>(work: (db: Opened) => T): Promise<T> {
+    const db = await this.#database();
     return await retryLocked(() => {
       db.exec("BEGIN IMMEDIATE");
       try {
-        db.removeExpired.run(now());
+        db.removeExpired.run(this.#now());
         const result = work(db);
         db.exec("COMMIT");
         return result;
@@ -76,61 +138,24 @@ export function createSqliteStore(options: SqliteStoreOptions): Store {
         throw error;
       }
     });
-  };
-  const read = (db: Opened, key: StoreKey): unknown => {
-    const row = db.get.get(...placeOf(key), now());
-    return row && form.fromBytes(row.value as Uint8Array<ArrayBuffer>);
-  };
-  const put = (db: Opened, key: StoreKey, value: Uint8Array, expiresAt: number) =>
-    void db.put.run(...placeOf(key), value, Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER));
+  }
 
-  return {
-    async get(key) {
-      const db = await database();
-      return await retryLocked(() => read(db, key));
-    },
-    async getRange(list, from, to) {
-      const db = await database();
-      const values = new Array<unknown>(to - from + 1).fill(undefined);
-      const rows = await retryLocked(() => db.range.all(JSON.stringify(list), from, to, now()));
-      for (const { position, value } of rows) {
-        values[position as number - from] = form.fromBytes(value as Uint8Array<ArrayBuffer>);
-      }
-      return values;
-    },
-    async add(entries: readonly StoreEntry[], expiresAt: number, renewal?: Renewal) {
-      const values = entries.map(([key, value]) => [key, form.toBytes(value)] as const);
-      return await write((db) => {
-        for (const key of renewal?.keys ?? []) {
-          db.renew.run(renewal!.expiresAt, ...placeOf(key), now(), renewal!.expiresAt);
-        }
-        if (values.some(([key]) => db.get.get(...placeOf(key), now()))) return false;
-        for (const [key, value] of values) put(db, key, value, expiresAt);
-        return true;
-      });
-    },
-    async ensure(key, value) {
-      return await write((db) => {
-        const found = read(db, key);
-        if (found !== undefined) return found;
-        const bytes = form.toBytes(value);
-        put(db, key, bytes, Infinity);
-        return form.fromBytes(bytes as Uint8Array<ArrayBuffer>);
-      });
-    },
-    async update(key, change) {
-      await write((db) => put(db, key, form.toBytes(change(read(db, key))), Infinity));
-    },
-    async delete(...keys) {
-      return await write((db) => {
-        const [first] = keys;
-        if (first === undefined || !db.get.get(...placeOf(first), now())) return false;
-        for (const key of keys) db.remove.run(...placeOf(key));
-        return true;
-      });
-    },
-    close,
-  };
+  #isThere(db: Opened, key: StoreKey): boolean {
+    return db.get.get(...placeOf(key), this.#now()) !== undefined;
+  }
+
+  #read(db: Opened, key: StoreKey): unknown {
+    const row = db.get.get(...placeOf(key), this.#now());
+    return row && this.#valueOf(row.value);
+  }
+
+  #valueOf(bytes: unknown): unknown {
+    return this.#form.fromBytes(bytes as Uint8Array<ArrayBuffer>);
+  }
+}
+
+function put(db: Opened, key: StoreKey, value: Uint8Array, expiresAt: number): void {
+  db.put.run(...placeOf(key), value, Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER));
 }
 
 /** The columns that name a key. JSON tells all keys apart, those with unpaired surrogates and zero bytes, too. */

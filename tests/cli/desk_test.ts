@@ -16,7 +16,7 @@ interface Rig {
 async function withDesk(use: (rig: Rig) => Promise<void>): Promise<void> {
   const said: string[] = [];
   const restarted: number[] = [];
-  const desk = openDesk({
+  const desk = await openDesk({
     launcher: "file:///nowhere.ts",
     say: (text) => said.push(text),
     place: () => ({ options: [], url: "http://127.0.0.1:1" }),

@@ -1,19 +1,20 @@
-/** What is published: an executable, its checksum, and its bill of materials. */
-// Whoever validates brings these packages along.
-import "ajv";
-import "ajv-formats";
-import "ajv-formats-draft2019";
-import { Spec, Validation } from "cyclonedx";
+/** The executables that are published, and the bundle in them. */
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
-import { compact, copySources, type Lock, sbomText, UNUSED, withoutTypes } from "../../src/cli/release.ts";
+import { bundle, LAUNCHED } from "../../src/cli/release/bundle.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const lock: Lock = JSON.parse(Deno.readTextFileSync(new URL("deno.lock", ROOT)));
 const MB = 1_000_000;
-const PACKAGES = ["@huggingface", "deno-std", "jinja", "tokenizers", "eventsource-parser", "@redis", "zod"];
+const PACKAGES = [
+  "@huggingface/jinja",
+  "@huggingface/tokenizers",
+  "deno-std",
+  "eventsource-parser",
+  "@redis/client",
+  "zod",
+];
 
 /** Builds for this machine. The runtime that would be downloaded is stood in for by Deno's own program, which is larger. */
 async function release(folder: string): Promise<string> {
@@ -35,15 +36,12 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
     const printed = await release(`${folder}/first`);
     const embedded = [...printed.matchAll(/^[│ ]*[├└]─[─┬] (\S+)/gm)].map(([, path]) => path!);
     assert(embedded.includes("gateway.default.json"), printed);
-    const places = new Set(embedded.map((path) => path.split("/")[0]!).filter((path) => !path.endsWith(".ts")));
-    const strange = [...places].filter((place) => /\btest|sdk|openai|anthropic/.test(place));
-    assertEquals(strange, []);
-    for (const name of PACKAGES) assert(places.has(name), name);
+    assertEquals(embedded.filter((path) => !/\.js$|^(deno|gateway\.default)\.json$|^tokens\//.test(path)), []);
 
     const name = `laneway-${manifest.version}-${Deno.build.target}`;
     const { size } = await Deno.stat(`${folder}/first/${name}`);
     const runtime = (await Deno.stat(Deno.execPath())).size;
-    assert(size - runtime < 11.5 * MB, `${size - runtime} bytes are embedded`);
+    assert(size - runtime < 10.8 * MB, `${size - runtime} bytes are embedded`);
     assert(size < 108 * MB, `${size} bytes`);
 
     const licences = await Deno.readTextFile(`${folder}/first/LICENSES.txt`);
@@ -62,117 +60,17 @@ Deno.test(EXECUTABLE + RARELY.why, { ignore: RARELY.ignore }, async () => {
   });
 });
 
-Deno.test("release: nothing of the standard library is left out that the program loads", async () => {
-  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
-  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
-  const loaded = new Set<string>();
-  for (const folder of ["http", "streams"]) {
-    for (const { name } of Deno.readDirSync(new URL(`src/std/${folder}/`, ROOT))) {
-      const text = Deno.readTextFileSync(new URL(`src/std/${folder}/${name}`, ROOT));
-      const [, path] = / from "deno-std\/(.*)";/.exec(text) ?? [];
-      if (path) loaded.add(`${npmCache}/registry.npmjs.org/deno-std/1.4.0/${path}`);
-    }
-  }
-  assert(loaded.size >= 5);
-  for (const path of loaded) {
-    assert(!UNUSED.some((pattern) => pattern.test(path)), path);
-    for (const [, other] of Deno.readTextFileSync(path).matchAll(/^(?:import|export) .* from "(\..*)";$/gm)) {
-      loaded.add(new URL(other!, `file://${path}`).pathname);
-    }
-  }
-  assert([...loaded].some((path) => path.endsWith("/_negotiation/common.js")));
-});
-
-Deno.test("release: nothing of the packages of the console's pages is left out that a browser loads", async () => {
-  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
-  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
-  const loaded: Record<string, string[]> = {
-    "@preact/signals": ["dist/signals.mjs"],
-    "@preact/signals-core": ["dist/signals-core.mjs"],
-    htm: ["dist/htm.mjs"],
-    "node-diff3": ["dist/diff3.mjs"],
-    preact: ["dist/preact.mjs", "hooks/dist/hooks.mjs"],
-    uplot: ["dist/uPlot.iife.min.js", "dist/uPlot.min.css"],
-  };
-  for (const [name, files] of Object.entries(loaded)) {
-    const version = (manifest.imports as Record<string, string>)[name]!.split("@").at(-1);
-    for (const file of ["package.json", ...files]) {
-      const path = `${npmCache}/registry.npmjs.org/${name}/${version}/${file}`;
-      assert(Deno.statSync(path).isFile, path);
-      assert(!UNUSED.some((pattern) => pattern.test(path)), path);
-    }
-  }
-});
-
-Deno.test("release: a source keeps its lines, its words and the white space of its templates", () => {
-  const source = [
-    "/** What",
-    "    it is. */",
-    "function one() {",
-    "  const/* a word */two = `",
-    "    three`; // four",
-    "  return two;",
-    "}",
-  ].join("\n");
-  const part = (from: string, to: string) => [source.indexOf(from), source.indexOf(to) + to.length] as const;
-  const comments = [part("/** What", "is. */"), part("/* a", "word */"), part("// four", "four")];
-  const compacted = compact(new TextEncoder().encode(source), { comments, templates: [part("`", "three`")] });
-  assertEquals(compacted.split("\n"), [
-    "",
-    "",
-    "function one() {",
-    "const two = `",
-    "    three`; ",
-    "return two;",
-    "}",
-  ]);
-});
-
-Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {
-  const text = sbomText(lock);
-  assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);
-  const { components, dependencies } = JSON.parse(text);
-  assertEquals(
-    components.map(({ group, name, version }: Record<string, string>) =>
-      `${group ? `${group}/` : ""}${name}@${version}`
-    ),
-    Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted(),
-  );
-  assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length);
-});
-
-Deno.test("release: types are gone from the sources, their lines and the ends of texts stay, and modules name each other", () => {
-  const source = [
-    'import { a } from "./a.ts";',
-    "interface Gone {",
-    "  x: number;",
-    "}",
-    "const text = `two  ",
-    "  ends`;",
-    'export const load = async (x: Gone): Promise<unknown> => [x, text, a, await import("../b/c.ts"), "./d.ts"];',
-  ].join("\n");
-  const code = withoutTypes(source);
-  assertEquals(code.replace(/ {2,}/g, (spaces) => spaces === "  " ? spaces : " ").split("\n"), [
-    'import { a } from "./a.js";',
-    "",
-    "",
-    "",
-    "const text = `two  ",
-    "  ends`;",
-    'export const load = async (x ) => [x, text, a, await import("../b/c.js"), "./d.ts"];',
-  ]);
-});
-
-Deno.test("release: the sources as JavaScript are the whole program", async () => {
+Deno.test("release: the bundle is the whole program, and loads late what the program loads late", async () => {
   await withFolder(async (folder) => {
-    await copySources(folder);
+    const sources = await bundle(folder, LAUNCHED);
+    assertEquals(
+      sources.filter((path) => !/^(src|plugins|node_modules)\/|^(deno|gateway\.default)\.json$/.test(path)),
+      [],
+    );
+    for (const name of PACKAGES) assert(sources.some((path) => path.includes(`/node_modules/${name}/`)), name);
     const base = "http://127.0.0.1:1";
     const run = async (...args: string[]) => {
-      const options = {
-        args: ["run", "--allow-all", "src/main.js", ...args],
-        cwd: folder,
-        env: { XDG_DATA_HOME: folder },
-      };
+      const options = { args: ["run", "--allow-all", "main.js", ...args], cwd: folder, env: { XDG_DATA_HOME: folder } };
       const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), options).output();
       return { code, said: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
     };
@@ -181,14 +79,35 @@ Deno.test("release: the sources as JavaScript are the whole program", async () =
     assert(/ok +model "sandbox"/.test(checked.said), checked.said);
     const refused = await run("check", base, "--model", "m");
     assertEquals(refused.code, 1, refused.said);
-    // Each module is there, also those that are loaded later than in these commands.
-    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["info", "--json", "src/main.js"],
-      cwd: folder,
-    }).output();
-    const { modules } = JSON.parse(new TextDecoder().decode(stdout));
-    const broken = modules.filter(({ error }: { error?: string }) => error);
-    assertEquals(broken, [], new TextDecoder().decode(stderr));
-    assert(modules.length > 500);
+
+    // Each file is there, also those that are loaded later than in these commands.
+    const early = new Map<string, number>();
+    for (const name of ["main.js", "launch.js", "tokens/worker.js", "cli/keeper.js", "fetcher/main.js"]) {
+      const args = ["info", "--json", name];
+      const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: folder }).output();
+      const { modules }: { modules: Module[] } = JSON.parse(new TextDecoder().decode(stdout));
+      assertEquals(modules.filter(({ error }) => error), [], name);
+      if (name !== "main.js") continue;
+      const visit = (specifier: string) => {
+        const found = modules.find((one) => one.specifier === specifier);
+        if (!found?.size || early.has(specifier)) return;
+        early.set(specifier, found.size);
+        for (const { code, isDynamic } of found.dependencies ?? []) if (!isDynamic) visit(code!.specifier!);
+      };
+      visit(`file://${folder}/main.js`);
+      assert(modules.length > 200, `${modules.length} modules`);
+    }
+    assert(early.size > 50);
+    assertEquals([...early.keys()].filter((path) => /price_library|keeper/.test(path)), []);
+    const bytes = [...early.values()].reduce((sum, size) => sum + size, 0);
+    assert(bytes < 2.6 * MB, `${bytes} bytes are loaded at the start`);
   });
 });
+
+/** A module in the output of `deno info`. */
+interface Module {
+  specifier: string;
+  size?: number;
+  error?: string;
+  dependencies?: { code?: { specifier?: string }; isDynamic?: boolean }[];
+}

@@ -18,6 +18,7 @@ const LAUNCHER = [
   "config/permissions.ts",
   "config/redis_url.ts",
   "config/store_kinds.ts",
+  "platform/host.ts",
 ];
 
 interface Module {

@@ -15,6 +15,9 @@ export const GEMINI_CLI = "@google/gemini-cli@0.61.0";
 /** The version of Node that the gateway is tried on. */
 export const NODE = "node@24.21.0";
 
+/** The newest version of Node, on which its sandbox is tried. */
+export const NODE_NEWEST = "node@26.10.0";
+
 /** The version of OpenAI's SDK whose WebSocket is tried, and what it needs for that on Node. */
 export const OPENAI_SDK = ["openai@7.57.0", "ws@8.23.0"];
 
@@ -46,6 +49,18 @@ export async function installLibraries(specs: readonly string[]): Promise<{ fold
   if (failure !== undefined) return { reason: `Cannot install ${specs.join(", ")}: ${failure}` };
   await Deno.writeTextFile(ready, "");
   return { folder };
+}
+
+/** What npm needs to find its registry, to trust it, and to keep what it downloads, wherever HOME is. */
+export function registryVariables(): Record<string, string> {
+  const names =
+    /^(npm_config_(registry|cafile|ca|https?_?proxy|proxy|noproxy|strict_ssl)|node_extra_ca_certs|ssl_cert_\w+|(https?|no)_proxy)$/i;
+  const own = Object.entries(Deno.env.toObject()).filter(([name]) => names.test(name));
+  const home = Deno.env.get("HOME");
+  const files: Record<string, string> = home === undefined
+    ? {}
+    : { NPM_CONFIG_USERCONFIG: `${home}/.npmrc`, NPM_CONFIG_CACHE: Deno.env.get("npm_config_cache") ?? `${home}/.npm` };
+  return { ...files, ...Object.fromEntries(own), NPM_CONFIG_PREFER_OFFLINE: "true" };
 }
 
 function cacheFolder(): string | undefined {

@@ -27,6 +27,9 @@ export interface NodeOptions {
   /** Options of Node itself. */
   options?: string[];
   args?: string[];
+  env?: Record<string, string>;
+  /** Whether it is started without the launcher, and so without a sandbox of its own. */
+  direct?: boolean;
 }
 
 /** Calls `use` with what starts gateways as processes of Node; they end with it. Their upstreams are called by this process. */
@@ -92,7 +95,7 @@ export async function withNodeGateway(
   folder: string,
   config: ConfigInput,
   use: (gateway: NodeGateway) => Promise<void>,
-  { options = [], args = [] }: NodeOptions = {},
+  { options = [], args = [], env = {}, direct = false }: NodeOptions = {},
 ): Promise<void> {
   const file = await Deno.makeTempFile({ dir: folder, suffix: ".json" });
   await Deno.writeTextFile(file, JSON.stringify(config));
@@ -100,7 +103,7 @@ export async function withNodeGateway(
     args: [...options, "src/node.ts", "--config", file, "--port", "0", ...args],
     cwd: folder,
     clearEnv: true,
-    env: { ...ENV, HOME: folder, PATH: "/usr/bin:/bin" },
+    env: { ...ENV, HOME: folder, PATH: "/usr/bin:/bin", ...direct && { LANEWAY_LAUNCHER: "" }, ...env },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

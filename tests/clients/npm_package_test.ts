@@ -1,11 +1,11 @@
 /** The package for npm, installed into an empty folder with an empty home, on Node without Deno. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { buildNpmPackage } from "../../src/cli/npm_package.ts";
+import { buildNpmPackage } from "../../src/cli/release/npm.ts";
 import { CREATE } from "../sockets/websocket_frames.ts";
 import { RawWebSocket } from "../sockets/raw_websocket.ts";
 import { withFolder } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";
-import { install, NODE } from "./install.ts";
+import { install, NODE, registryVariables } from "./install.ts";
 
 const installed = await install(NODE, "node");
 const reason = "reason" in installed ? ` (skipped: ${installed.reason})` : "";
@@ -17,6 +17,9 @@ import type { Driver } from "laneway/plugin";
 export const start = (driver: Driver) => run({ platform: node, plugins: { drivers: [driver] } });
 export const app = (config: Config) => createApp({ config, env: () => undefined });
 `;
+
+/** Longer than any of the programs takes. npm would ask a registry that does not answer for half an hour. */
+const LONGEST_MS = 180_000;
 
 interface Installed {
   folder: string;
@@ -34,35 +37,47 @@ async function withPackage(node: string, use: (at: Installed) => Promise<void>):
     await Deno.symlink(await Deno.realPath(node), `${bin}/node`);
     const env = { HOME: folder, PATH: `${bin}:/usr/bin:/bin` };
     const options = { cwd: folder, clearEnv: true, env, stdin: "null" } satisfies Deno.CommandOptions;
-    const run = async (program: string, ...args: string[]) => {
-      const { code, stdout, stderr } = await new Deno.Command(program, { ...options, args }).output();
-      return { code, out: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
-    };
-    const { code, out } = await run("npm", "install", "--no-audit", "--no-fund", `./${name}`, "typescript@7.0.2");
+    const npm = { ...options, env: { ...registryVariables(), ...env } };
+    const run = (program: string, ...args: string[]) => toEnd(program, { ...options, args });
+    const args = ["install", "--no-audit", "--no-fund", `./${name}`, "typescript@7.0.2"];
+    const { code, out } = await toEnd("npm", { ...npm, args });
     assertEquals(code, 0, out);
-    const serve = async (use: (url: string) => Promise<void>) => {
-      const args = ["start", "--port", "0"];
-      const child = new Deno.Command("node_modules/.bin/laneway", {
-        ...options,
-        args,
-        stdout: "null",
-        stderr: "piped",
-      }).spawn();
-      let said = "";
-      const reading = child.stderr.pipeThrough(new TextDecoderStream()).pipeTo(
-        new WritableStream({ write: (text) => void (said += text) }),
-      );
-      try {
-        await until(() => /serves http\S+/.test(said));
-        await use(/serves (http\S+)/.exec(said)![1]!);
-      } finally {
-        child.kill("SIGTERM");
-        await child.status;
-        await reading;
-      }
-    };
+    const serve = (use: (url: string) => Promise<void>) => serving(options, use);
     await use({ folder, run, serve });
   });
+}
+
+/** Runs a program to its end. One that never ends is killed, and the test shows what it said. */
+async function toEnd(program: string, options: Deno.CommandOptions): Promise<{ code: number; out: string }> {
+  const signal = AbortSignal.timeout(LONGEST_MS);
+  const { code, stdout, stderr } = await new Deno.Command(program, { ...options, signal }).output();
+  const out = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  assert(!signal.aborted, `${program} ${options.args?.join(" ")} never ended. It said: ${out}`);
+  return { code, out };
+}
+
+async function serving(options: Deno.CommandOptions, use: (url: string) => Promise<void>): Promise<void> {
+  const args = ["start", "--port", "0"];
+  const piped = { ...options, args, stdout: "null", stderr: "piped" } satisfies Deno.CommandOptions;
+  const child = new Deno.Command("node_modules/.bin/laneway", piped).spawn();
+  let said = "";
+  let hasEnded = false;
+  const reading = (async () => {
+    for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) said += text;
+    hasEnded = true;
+  })();
+  const url = () => /serves (http\S+)/.exec(said)?.[1];
+  try {
+    await until(() => url() !== undefined || hasEnded);
+    assert(url(), said);
+    await use(url()!);
+  } finally {
+    if (!hasEnded) child.kill("SIGTERM");
+    await within(Promise.all([child.status, reading])).catch((error) => {
+      child.kill("SIGKILL");
+      throw new Error(`${error.message} to stop. It said: ${said}`);
+    });
+  }
 }
 
 Deno.test({
@@ -74,20 +89,23 @@ Deno.test({
       const headers = { "content-type": "application/json" };
       const ask = async (url: string, fields: object) => {
         const body = JSON.stringify({ model: "sandbox", input: "Hello", ...fields });
-        return await (await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body })).json();
+        const signal = AbortSignal.timeout(60_000);
+        return await (await fetch(`${url}/oss/v1/responses`, { method: "POST", headers, body, signal })).json();
       };
       let id = "";
-      await t.step("a conversation goes on after a restart, and over a WebSocket", () =>
-        within((async () => {
-          await serve(async (url) => id = (await ask(url, {})).id);
-          await serve(async (url) => {
-            assertEquals((await ask(url, { previous_response_id: id })).status, "completed");
-            const client = await RawWebSocket.open(Number(new URL(url).port));
+      await t.step("a conversation goes on after a restart, and over a WebSocket", async () => {
+        await serve(async (url) => id = (await ask(url, {})).id);
+        await serve(async (url) => {
+          assertEquals((await ask(url, { previous_response_id: id })).status, "completed");
+          const client = await within(RawWebSocket.open(Number(new URL(url).port)));
+          try {
             await client.send(CREATE);
-            assertEquals((await client.turn()).at(-1)!.type, "response.completed");
+            assertEquals((await within(client.turn())).at(-1)!.type, "response.completed");
+          } finally {
             client.close();
-          });
-        })()));
+          }
+        });
+      });
       await t.step("commands speak of the command that was typed", async () => {
         assertEquals((await run("node_modules/.bin/laneway", "--version")).out, "0.1.0\n");
         assertStringIncludes((await run("node_modules/.bin/laneway", "--help")).out, "Usage: npx laneway [options]");
@@ -114,7 +132,7 @@ Deno.test({
 });
 
 Deno.test("npm package: an old Node is told which one it takes", async () => {
-  const script = Deno.readTextFileSync(new URL("../../src/cli/npm_command.js", import.meta.url));
+  const script = Deno.readTextFileSync(new URL("../../src/cli/release/npm_command.js", import.meta.url));
   const old = script.replace("process.versions.node.split", '"22.1.0".split');
   await withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/laneway.mjs`, old);

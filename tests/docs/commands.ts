@@ -97,6 +97,8 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it needs a cluster; tests/deploy/installed/cluster_test.ts renders the chart",
   }],
+  [/^(npx|npm install) \.\/laneway-[\d.]+\.tgz$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
+  [/^npx laneway connect \S+$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 

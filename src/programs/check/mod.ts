@@ -13,6 +13,7 @@ import { withProgress } from "../progress.ts";
 import { obstacleTo } from "./obstacle.ts";
 import { type CheckResult, countOf, junit, markdown, summaryByWire } from "./report.ts";
 import { check, type Checking, countOfCases } from "./run.ts";
+import { serveHere } from "../../platform/here.ts";
 
 /** How long one answer may take, in milliseconds. */
 const PATIENCE_MS = 120_000;
@@ -27,7 +28,7 @@ export async function runCheck(args: readonly string[], program: Program): Promi
   const isScripted = port !== undefined;
   const obstacle = await obstacleTo(checking, { fetch: platform.fetch, say, isScripted });
   if (obstacle !== undefined) throw new CommandError(printable(obstacle));
-  const upstream = isScripted ? serveUpstream(toPort(port), checking.model) : undefined;
+  const upstream = isScripted ? await serveUpstream(toPort(port), checking.model) : undefined;
   if (upstream) say(`The model's server is at ${upstream.url}`);
   try {
     const results = await runShown({ ...checking, upstream }, program, values.json ?? false);
@@ -95,12 +96,13 @@ interface Served extends ScriptedUpstream {
 }
 
 /** Listens on a port of this machine, or on any free port for 0. It lists the one model. Throws if the port is in use. */
-export function serveUpstream(port: number, model: string): Served {
+export async function serveUpstream(port: number, model: string): Promise<Served> {
   const asked: JsonObject[] = [];
   let script: (() => Response)[] = [];
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port, onListen() {}, onError: () => new Response(null) },
-    async (request) => {
+  const server = await serveHere({
+    port,
+    onError: () => new Response(null),
+    async handler(request) {
       if (request.method === "GET") return Response.json({ object: "list", data: [{ id: model, object: "model" }] });
       const body: JsonValue = await request.json().catch(() => null);
       if (!new URL(request.url).pathname.endsWith("/chat/completions")) {
@@ -111,9 +113,9 @@ export function serveUpstream(port: number, model: string): Served {
       return next?.() ??
         Response.json({ error: { message: "Nothing in the script", type: "server_error" } }, { status: 500 });
     },
-  );
+  });
   return {
-    url: `http://127.0.0.1:${server.addr.port}/v1`,
+    url: `http://127.0.0.1:${server.port}/v1`,
     asked,
     answer: (...responses) => void (script = responses),
     close: () => server.shutdown(),

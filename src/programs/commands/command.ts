@@ -40,6 +40,11 @@ export const CONFIG = {
 
 export const JSON_OUTPUT = { json: { type: "boolean", help: "print the result as JSON" } } as const;
 
+/** The option that asks for Node's options in place of Deno's. */
+export const FOR_NODE = {
+  node: { type: "boolean", help: "print the options of Node, which has to run this" },
+} as const;
+
 export const HELP = { help: { type: "boolean", help: "show this text" } } as const;
 
 /** The options that replace the configured address. */

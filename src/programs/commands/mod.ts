@@ -1,6 +1,7 @@
 /** Every command: help, dispatch, "did you mean" and the completion of shells follow from this table. */
-import { command, CONFIG, DEFAULT_GATEWAY, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
+import { command, CONFIG, DEFAULT_GATEWAY, FOR_NODE, HELP, JSON_OUTPUT, LISTEN } from "./command.ts";
 import { KEY_COMMANDS } from "./keys.ts";
+import { VERIFY, VERSION } from "./release.ts";
 
 /** The gateway itself, which has no name. */
 export const SERVE = command({
@@ -241,10 +242,10 @@ export const CATALOG = command({
 export const PERMISSIONS = command({
   name: "permissions",
   group: "Deploy",
-  summary: "prints the Deno permissions that a configuration needs",
-  about: "Prints the options of Deno for the gateway, as this configuration needs them, for\n" +
+  summary: "prints the permissions that a configuration needs",
+  about: "Prints Deno's options for the gateway, as this configuration needs them, for\n" +
     "containers and other starts without the launcher.",
-  options: { ...CONFIG, ...LISTEN, ...JSON_OUTPUT },
+  options: { ...CONFIG, ...LISTEN, ...FOR_NODE, ...JSON_OUTPUT },
   examples: ["permissions", "permissions --config team.json --port 8080"],
 });
 
@@ -269,15 +270,6 @@ export const COMPLETION = command({
   words: ["bash", "zsh", "fish"],
 });
 
-export const VERSION = command({
-  name: "version",
-  group: "Deploy",
-  summary: "prints the version",
-  about: "Prints the version of Laneway.",
-  options: { ...JSON_OUTPUT },
-  examples: ["version", "version --json"],
-});
-
 /** In the order of the general help. */
 export const commands = [
   INIT,
@@ -293,6 +285,7 @@ export const commands = [
   PERMISSIONS,
   FETCHER,
   COMPLETION,
+  VERIFY,
   VERSION,
 ] as const;
 

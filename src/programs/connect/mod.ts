@@ -33,7 +33,6 @@ export async function connect(
 ): Promise<number> {
   const { platform, streams: { print, say } } = program;
   const options = parseOptions(args);
-  if (typeof Deno === "undefined") throw new UsageError("The command connect needs Deno");
   const desk = deskFor(options, program, patienceMs);
   if (options.list) {
     print(options.json ? JSON.stringify({ clients: foundClients(platform) }) : listOf(desk));

@@ -9,6 +9,7 @@ import { printable } from "../../util/printable.ts";
 import { readText } from "../../util/read_text.ts";
 import { withoutKey } from "./mask.ts";
 import { record, type Recorder, type Seen } from "./recorder.ts";
+import { programHere } from "../../platform/here.ts";
 
 export interface Proof {
   isProved: boolean;
@@ -53,7 +54,7 @@ async function attempt(proving: Proving): Promise<Proof> {
 async function byClient(proving: Proving, proof: ClientProof, program: string): Promise<Proof> {
   const { client, machine, key } = proving;
   const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = builtin("node:fs");
-  const recorder = record(proving.connection.gateway, (text) => withoutKey(text, key));
+  const recorder = await record(proving.connection.gateway, (text) => withoutKey(text, key));
   mkdirSync(proving.folder, { recursive: true, mode: 0o700 });
   removeAbandoned(proving.folder);
   const home = mkdtempSync(`${proving.folder}/proof-`);
@@ -175,7 +176,7 @@ async function run(
   patienceMs: number,
 ): Promise<Ran> {
   const signal = AbortSignal.timeout(patienceMs);
-  const command = new Deno.Command(program, {
+  const command = await programHere(program, {
     args: [...args],
     cwd,
     env,

@@ -1,5 +1,6 @@
 /** A proxy between a client and the gateway that records whether they understand each other. */
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
+import { serveHere } from "../../platform/here.ts";
 
 /** One request to a model, without its content. */
 export interface Seen {
@@ -28,9 +29,9 @@ const MOST_ERROR = 300;
 const OF_CONNECTION = ["host", "connection", "content-length", "transfer-encoding", "accept-encoding"];
 
 /** Passes everything on to the gateway at `url`. `hide` removes the key from an error before it is cut. */
-export function record(url: string, hide: (text: string) => string): Recorder {
+export async function record(url: string, hide: (text: string) => string): Promise<Recorder> {
   const seen: Seen[] = [];
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  const handler = async (request: Request): Promise<Response> => {
     const { pathname, search } = new URL(request.url);
     const body = request.body ? await request.text() : undefined;
     const headers = new Headers(request.headers);
@@ -49,8 +50,9 @@ export function record(url: string, hide: (text: string) => string): Recorder {
       entry.status < 400 ? watched(response.body, entry) : await read(response, entry, hide),
       response,
     );
-  });
-  return { url: `http://127.0.0.1:${server.addr.port}`, seen, close: () => server.shutdown() };
+  };
+  const server = await serveHere({ port: 0, handler });
+  return { url: `http://127.0.0.1:${server.port}`, seen, close: () => server.shutdown() };
 }
 
 const RESULT = /"(tool_result|function_call_output|custom_tool_call_output|functionResponse)"|"role": ?"tool"/;

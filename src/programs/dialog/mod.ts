@@ -4,6 +4,7 @@ import { shown } from "../../util/printable.ts";
 import type { Program } from "../program.ts";
 import type { Dialog } from "./dialog.ts";
 import { type Lines, numberDialog } from "./numbers.ts";
+import { isNode } from "../../platform/here.ts";
 
 /** Narrower terminals cannot show a list of choices. */
 const LEAST_COLUMNS = 40;
@@ -25,7 +26,7 @@ export async function openDialog(program: Program): Promise<Dialog> {
 
 function columns(): number {
   try {
-    return Deno.consoleSize().columns;
+    return isNode() ? process.stdout.columns ?? 0 : Deno.consoleSize().columns;
   } catch {
     return 0;
   }
@@ -77,7 +78,7 @@ function hiddenLine(question: string, write: (text: string) => void): string | u
   const decoder = new TextDecoder();
   let line = "";
   // Before the question, because some answer at once.
-  Deno.stdin.setRaw(true);
+  setRaw(true);
   try {
     write(question);
     for (;;) {
@@ -91,7 +92,12 @@ function hiddenLine(question: string, write: (text: string) => void): string | u
       }
     }
   } finally {
-    Deno.stdin.setRaw(false);
+    setRaw(false);
     write("\n");
   }
+}
+
+function setRaw(isRaw: boolean): void {
+  if (isNode()) process.stdin.setRawMode(isRaw);
+  else Deno.stdin.setRaw(isRaw);
 }

@@ -5,6 +5,7 @@ import { dataFolder } from "../connect/machine.ts";
 import { restored } from "../connect/undo.ts";
 import type { Examined } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
+import { isNotPermitted } from "../../platform/not_permitted.ts";
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/;
 
@@ -19,7 +20,7 @@ export function checkClients(examined: Examined): Finding[] {
       return receipt ? [judge(receipt, subject, examined)] : [];
     } catch (error) {
       // Without the launcher there is no permission to read these files.
-      if (error instanceof Deno.errors.NotCapable) return [];
+      if (isNotPermitted(error)) return [];
       const cure = `Check its settings by hand, or connect it again: connect ${name}`;
       return [problem("warning", "client-unreadable", subject, (error as Error).message, cure)];
     }

@@ -17,8 +17,8 @@ export async function checkMachine(examined: Examined): Promise<Finding[]> {
   return [permissions, port, ...stores, ...descriptors];
 }
 
-function checkPermissions({ config, file, platform: { env, os, isGranted } }: Examined): Finding {
-  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
+function checkPermissions({ config, file, platform: { env, os, database, isGranted } }: Examined): Finding {
+  const place = { config, file, listen: {}, env, os, code: codeFolder(), database, isThere };
   const lacking = descriptorsOf(permissionsOf(place)).filter((permission) => !isGranted(permission));
   if (lacking.length === 0) {
     return well("permissions", "permissions", "It has all permissions that the configuration needs");

@@ -11,7 +11,7 @@ type Kind = readonly [words: RegExp, check: string, message: (host: string) => s
 /** Patterns for Deno's and Node's messages. */
 const KINDS: readonly Kind[] = [
   [
-    /NotCapable|Requires net access/,
+    /NotCapable|Requires net access|ERR_ACCESS_DENIED/,
     "permission-missing",
     (host) => `The process is not permitted to call ${host}`,
     "Start the gateway with deno task start, or with the options that the command permissions prints",

@@ -4,6 +4,7 @@ import { builtin } from "../../util/builtin.ts";
 import { digestOf } from "../../util/digest.ts";
 import { DraftTakenError, writeDraft } from "../../util/draft.ts";
 import type { PlannedText } from "./plan.ts";
+import { isNotPermitted } from "../../platform/not_permitted.ts";
 
 /** A file that cannot be read or written. The message is for people. */
 export class FileError extends Error {}
@@ -143,8 +144,8 @@ const REASONS: Readonly<Record<string, (path: string) => string>> = {
 
 /** Explains an error of the file system. */
 export function reasonOf(error: unknown, path: string): string {
-  const { name, message } = error as Error;
-  if (name === "NotCapable") return `This process was not started with the permission to use ${path}`;
+  const { message } = error as Error;
+  if (isNotPermitted(error)) return `This process was not started with the permission to use ${path}`;
   return REASONS[codeOf(error) ?? ""]?.(path.replace(/\.laneway-new$/, "")) ?? `Cannot use ${path}: ${message}`;
 }
 

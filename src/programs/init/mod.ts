@@ -19,11 +19,10 @@ export async function init(
   args: readonly string[],
   config: string | undefined,
   program: Program,
-  world: World = terminal(),
+  world: World = terminal(program),
 ): Promise<number> {
   const { streams: { print } } = program;
   const options = parseOptions(args);
-  if (typeof Deno === "undefined") throw new UsageError("The command init needs Deno");
   const place = placeOf(options.config ?? config, program);
   if (options.step !== undefined) {
     const result = await perform(options.step, options, place, world);
@@ -37,11 +36,21 @@ export async function init(
   return await converse(place, program, world);
 }
 
-function terminal(): World {
+function terminal({ platform }: Program): World {
   return {
     readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
-    ask: (question) => Deno.stdin.isTerminal() ? prompt(question) ?? undefined : undefined,
+    ask: (question) => platform.isTerminal("stdin") ? asked(question) : undefined,
   };
+}
+
+/** Asks in one line. Absent without an answer. */
+function asked(question: string): string | undefined {
+  // Node has no such function.
+  if ("prompt" in globalThis) return prompt(question) ?? undefined;
+  const { readSync, writeSync } = builtin("node:fs");
+  writeSync(1, `${question} `);
+  const buffer = new Uint8Array(4_096);
+  return new TextDecoder().decode(buffer.subarray(0, readSync(0, buffer))).trim() || undefined;
 }
 
 async function perform(step: Step, { version = "", except }: Options, place: Place, { readAll, addresses }: World) {

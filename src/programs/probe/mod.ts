@@ -13,6 +13,7 @@ import { type Program, UsageError } from "../program.ts";
 import { withProgress } from "../progress.ts";
 import { type Examined, examineServer } from "./examine.ts";
 import { ProbeError } from "./probe_call.ts";
+import { isNotPermitted } from "../../platform/not_permitted.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */
 const PATIENCE_MS = 60_000;
@@ -61,7 +62,7 @@ function checkName(upstream: string | undefined): void {
 /** Whether the message is for the user, who can also fix errors of the file system. */
 function isForUser(error: unknown): boolean {
   return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object) ||
-    (error as Error).name === "NotCapable";
+    isNotPermitted(error);
 }
 
 /** A base URL for an example, without its scheme: the one that the user typed without one. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // deno-lint-ignore-file no-console -- this is a command line
 /** The command of the npm package. An old Node could not even read the program, so it is loaded last. */
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
@@ -15,8 +15,8 @@ const [first = "--port"] = process.argv.slice(2);
 const starts = first.startsWith("-") && !/^(-h|--help|--version)$/.test(first);
 const hasDeno = process.env.PATH?.split(delimiter).some((folder) => existsSync(join(folder, "deno")));
 if (starts && hasDeno && process.stderr.isTTY) {
-  console.error("Deno is on this machine, and can confine Laneway to what its configuration needs:");
+  console.error("Deno is on this machine, and can confine which hosts Laneway calls, too:");
   console.error(`  eval deno run "$(npx laneway permissions)" ${join(import.meta.dirname, "main.js")}\n`);
 }
-const { node, run } = await import("./node.js");
-run({ platform: node });
+const { start } = await import("./node.js");
+await start(realpathSync(import.meta.filename));

@@ -1,0 +1,45 @@
+/** The packages that the lock file pins. */
+import { folderOf } from "../cached.ts";
+import { ROOT } from "../compile.ts";
+import { filesBelow } from "./files.ts";
+import { run } from "./run.ts";
+
+/** The part of `deno.lock` that is read: the packages from npm by `name@version`, and their dependencies. */
+export interface Lock {
+  npm: Record<string, { integrity: string; dependencies?: string[] }>;
+}
+
+export async function readLock(): Promise<Lock> {
+  return JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
+}
+
+/** The folders of the locked packages. */
+export async function packageFolders({ npm }: Lock): Promise<string[]> {
+  const { npmCache }: { npmCache: string } = JSON.parse(await run(Deno.execPath(), ["info", "--json"]));
+  return Object.keys(npm).map((pin) => `${npmCache}/registry.npmjs.org/${folderOf(pin)}`);
+}
+
+/** The licences of the locked packages as their manifests name them, by `name@version`. */
+export async function licencesOf(lock: Lock): Promise<Map<string, string>> {
+  const folders = await packageFolders(lock);
+  const named = Object.keys(lock.npm).map(async (pin, index) => {
+    const { license } = JSON.parse(await Deno.readTextFile(`${folders[index]}/package.json`));
+    return [pin, typeof license === "string" ? license : license?.type ?? ""] as const;
+  });
+  return new Map(await Promise.all(named));
+}
+
+/** Licences are published beside the executables, where people can read them. */
+export const LICENCE = /\/LICEN[CS]E(\.\w+)?$/i;
+
+/** The licences of the packages in these folders. A package that brings no text has the name of its licence. */
+export async function licencesText(folders: readonly string[]): Promise<string> {
+  const texts = folders.toSorted().map(async (folder) => {
+    const [, name] = /registry\.npmjs\.org\/(.+)$/.exec(folder)!;
+    const paths = [...filesBelow(folder)].filter((path) => LICENCE.test(path)).sort();
+    const texts = await Promise.all(paths.map(async (path) => (await Deno.readTextFile(path)).trim()));
+    if (texts.length === 0) texts.push(JSON.parse(await Deno.readTextFile(`${folder}/package.json`)).license);
+    return `${name}\n\n${texts.join("\n\n")}\n`;
+  });
+  return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
+}

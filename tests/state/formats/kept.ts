@@ -1,0 +1,163 @@
+/** Everything that a gateway keeps in its store, written and read through the gateway and its commands. */
+import { assert, assertEquals } from "@std/assert";
+import type { ConfigInput } from "../../support/app.ts";
+import { GATEWAY_ENV } from "../../support/gateway_process.ts";
+import { until, within } from "../../support/wait.ts";
+
+/** Ten years, the most that can be configured: until then a fixture can be read. */
+const DAYS = 3650;
+
+/** The names and ids by which what was written is found again. */
+export interface Facts {
+  key: string;
+  revoked: string;
+  response: string;
+  background: string;
+  conversation: string;
+  /** Reasoning that only a gateway with the same sealing key can read. */
+  sealed: string;
+}
+
+/** A program to start: the arguments of Deno up to the entry file, and the folder. */
+export interface Entry {
+  args: string[];
+  cwd: string | URL;
+}
+
+type Json = (method: "GET" | "POST", path: string, body?: object, key?: string) => Promise<{
+  status: number;
+  // deno-lint-ignore no-explicit-any -- tests name the fields that they expect
+  body: any;
+  notes: string;
+}>;
+
+export interface Running {
+  call: Json;
+  /** Runs a command on the same store, and returns its JSON. */
+  // deno-lint-ignore no-explicit-any -- tests name the fields that they expect
+  command(...args: string[]): Promise<any>;
+}
+
+export function configFor(store: ConfigInput["store"]): ConfigInput {
+  return {
+    upstreams: { sandbox: { driver: "sandbox" } },
+    lanes: { oss: { models: { small: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] } } } },
+    storedKeys: true,
+    usage: { retentionDays: DAYS },
+    store: { ...store, retentionDays: DAYS },
+  };
+}
+
+/** Calls `use` with a gateway of the program on that store, and stops it. */
+export async function withProgram(
+  { args, cwd }: Entry,
+  folder: string,
+  config: ConfigInput,
+  env: Record<string, string>,
+  use: (running: Running) => Promise<void>,
+): Promise<void> {
+  const file = `${folder}/gateway.json`;
+  await Deno.writeTextFile(file, JSON.stringify(config));
+  const options = { cwd, env: { ...GATEWAY_ENV, ...env, XDG_DATA_HOME: folder }, stdin: "null" } as const;
+  const command = async (...more: string[]) => {
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [...args, ...more, "--config", file, "--json"],
+      ...options,
+    }).output();
+    const [text, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    assert(text, said);
+    return JSON.parse(text!);
+  };
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [...args, "--config", file, "--port", "0"],
+    ...options,
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  let said = "";
+  let isOver = false;
+  const reading = (async () => {
+    for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) said += piece;
+    isOver = true;
+  })();
+  try {
+    await until(() => isOver || said.includes("Keys: "));
+    const [url] = /http:\/\/[\d.:]+/.exec(said) ?? [];
+    assert(url, said);
+    await use({ command, call: callAt(url) });
+  } finally {
+    if (!isOver) child.kill("SIGTERM");
+    await within(child.status);
+    await reading;
+  }
+}
+
+function callAt(url: string): Json {
+  return async (method, path, body, key) => {
+    const response = await fetch(`${url}/oss/v1/${path}`, {
+      method,
+      headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
+      body: body && JSON.stringify(body),
+    });
+    return {
+      status: response.status,
+      body: await response.json(),
+      notes: response.headers.get("x-laneway-notes") ?? "",
+    };
+  };
+}
+
+const REASONED = { model: "small", reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] };
+
+/** Writes once what `readAll` reads. */
+export async function writeAll({ call, command }: Running): Promise<Facts> {
+  const { key } = await command("keys", "create", "ada", "--budget", "5/day");
+  const { key: revoked } = await command("keys", "create", "bob");
+  await command("keys", "revoke", "bob");
+  const post = async (path: string, body: object) => {
+    const answer = await call("POST", path, body, key);
+    assertEquals(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const first = await post("responses", { model: "small", input: "one" });
+  const second = await post("responses", { model: "small", input: "two", previous_response_id: first.id });
+  const background = await post("responses", { model: "small", input: "slow", background: true });
+  await until(async () =>
+    (await call("GET", `responses/${background.id}`, undefined, key)).body.status === "completed"
+  );
+  const items = [{ type: "message", role: "user", content: "hello" }];
+  const conversation = await post("conversations", { items, metadata: { topic: "t" } });
+  await post(`conversations/${conversation.id}/items`, { items: [{ ...items[0], content: "again" }] });
+  const { output } = await post("responses", { ...REASONED, input: "three", store: false });
+  const ids = { response: second.id, background: background.id, conversation: conversation.id };
+  return { key, revoked, ...ids, sealed: output[0].encrypted_content };
+}
+
+/** Fails unless all of it is found, and goes on with it. Returns the id of a response that goes on with the conversation. */
+export async function readAll({ call, command }: Running, facts: Facts): Promise<string> {
+  const { key } = facts;
+  const get = async (path: string) => {
+    const { status, body } = await call("GET", path, undefined, key);
+    assertEquals(status, 200, `${path}: ${JSON.stringify(body)}`);
+    return body;
+  };
+  const texts = ({ data }: { data: { content: { text: string }[] }[] }) => data.map(({ content }) => content[0]!.text);
+  assertEquals((await get(`responses/${facts.response}`)).status, "completed");
+  assertEquals((await get(`responses/${facts.background}`)).status, "completed");
+  assertEquals((await get(`conversations/${facts.conversation}`)).metadata, { topic: "t" });
+  assertEquals(texts(await get(`conversations/${facts.conversation}/items?order=asc`)), ["hello", "again"]);
+  const next = { model: "small", input: "more", previous_response_id: facts.response };
+  const { status, body } = await call("POST", "responses", next, key);
+  assertEquals(status, 200, JSON.stringify(body));
+  assertEquals((await call("POST", "responses", next, facts.revoked)).status, 401);
+  const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: facts.sealed };
+  const input = [{ role: "user", content: "three" }, thought, { role: "user", content: "four" }];
+  const reasoned = await call("POST", "responses", { ...REASONED, input, store: false }, key);
+  assertEquals([reasoned.status, reasoned.notes], [200, ""], JSON.stringify(reasoned.body));
+  const { keys } = await command("keys", "list");
+  assertEquals(keys.map(({ name }: { name: string }) => name), ["ada"]);
+  const { rows } = await command("usage", "--by", "key");
+  assertEquals(rows.map(({ key }: { key: string }) => key), ["ada"]);
+  assert(rows[0].requests >= 4, JSON.stringify(rows));
+  return body.id;
+}
