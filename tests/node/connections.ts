@@ -1,6 +1,7 @@
 /** Deno's connections, on Node. */
 import * as net from "node:net";
 import { once } from "node:events";
+import { Readable } from "node:stream";
 
 interface Place {
   hostname?: string;
@@ -62,6 +63,10 @@ class Connection {
     const piece: Uint8Array = socket.read(Math.min(into.length, socket.readableLength));
     into.set(piece);
     return piece.length;
+  }
+
+  get readable(): ReadableStream<Uint8Array> {
+    return Readable.toWeb(this.#socket) as unknown as ReadableStream<Uint8Array>;
   }
 
   write(bytes: Uint8Array): Promise<number> {

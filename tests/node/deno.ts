@@ -1,5 +1,5 @@
 /** As much of `Deno` as the tests use, on Node. */
-import { hostname, loadavg } from "node:os";
+import { freemem, hostname, loadavg, totalmem } from "node:os";
 import { isatty } from "node:tty";
 import { inspect } from "node:util";
 import { ChildProcess, Command, kill } from "./processes.ts";
@@ -42,6 +42,7 @@ export const Deno = {
   listen,
   loadavg,
   memoryUsage: () => process.memoryUsage(),
+  systemMemoryInfo: () => ({ total: totalmem(), free: freemem(), available: freemem() }),
   noColor: true,
   pid: process.pid,
   serve,
@@ -52,3 +53,10 @@ export const Deno = {
   upgradeWebSocket,
   unrefTimer: (timer: NodeJS.Timeout) => timer.unref(),
 };
+
+/** Deno does not ask to be told that a stream is sent before an answer comes. */
+export class Request extends globalThis.Request {
+  constructor(input: RequestInfo | URL, init?: RequestInit) {
+    super(input, { duplex: "half", ...init } as RequestInit);
+  }
+}

@@ -63,7 +63,10 @@ export const makeTempFileSync = (options?: Temporary) => {
   return path;
 };
 export const utimeSync = fs.utimesSync;
-export const { renameSync, copyFileSync, symlinkSync, chmodSync, chownSync, realpathSync: realPathSync } = fs;
+export const { renameSync, copyFileSync, symlinkSync, chmodSync, realpathSync: realPathSync } = fs;
+
+export const chownSync = (path: Path, uid: number | null, gid: number | null) =>
+  fs.chownSync(path, uid ?? fs.statSync(path).uid, gid ?? fs.statSync(path).gid);
 
 /** The same as a promise. */
 const later = <A extends unknown[], R>(run: (...args: A) => R) => (...args: A): Promise<R> => Promise.try(run, ...args);

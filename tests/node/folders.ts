@@ -1,7 +1,7 @@
 /** Which tests run on Node, as data: `deno task test:node` goes by it, and the table in CONTRIBUTING.md is made of it. */
 
 export type Folder =
-  /** All run. `but`: those that do not, by their file, or by their file and the beginning of their names, and why. */
+  /** All run. `but`: those that do not, by their file, or by their file and a part of their names, and why. */
   | { but?: Readonly<Record<string, string>> }
   /** None runs, and why. */
   | { none: string };
@@ -11,19 +11,26 @@ const NO_KV = "Node has no Deno KV";
 const NO_TLS = "the shim's server has no TLS";
 
 /** By their names in `tests/`, the longest first. */
-export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
-};
+export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {};
 
-/** Whether anything of the file runs: it stands relative to the folder. */
-export function runs(folder: Folder, file: string): boolean {
-  return !("none" in folder) && folder.but?.[file] === undefined;
+/** Whether anything of the file runs. */
+export function runs(file: string): boolean {
+  const { folder, path } = placeOf(file);
+  return folder !== undefined && !("none" in folder) && folder.but?.[path] === undefined;
 }
 
-/** Why a test of the file does not run; nothing where it does. */
-export function reasonFor(file: string, test: string): string | undefined {
-  const [, name = "", path = ""] = /^tests\/([^/]+)(?:\/(.*))?$/.exec(file) ?? [];
-  const folder = NODE_FOLDERS[name];
+/** Which exception keeps the test of the file from running. */
+export function exceptionFor(file: string, test: string): string | undefined {
+  const { folder, path } = placeOf(file);
   if (!folder || "none" in folder) return undefined;
-  const found = Object.entries(folder.but ?? {}).find(([which]) => `${path || name}: ${test}`.startsWith(which));
-  return found?.[1];
+  return Object.keys(folder.but ?? {}).find((which) => {
+    const [named, part] = which.split(": ");
+    return named === path && part !== undefined && test.includes(part);
+  });
+}
+
+/** A file that is in no folder is its own. */
+function placeOf(file: string): { folder: Folder | undefined; path: string } {
+  const [, name = "", path = ""] = /^tests\/([^/]+)(?:\/(.*))?$/.exec(file) ?? [];
+  return { folder: NODE_FOLDERS[name], path: path || name };
 }

@@ -22,7 +22,7 @@ registerHooks({
   },
   load(url, context, next) {
     if (!mayUseDeno(url)) return next(url, context);
-    const source = `import { Deno } from ${JSON.stringify(SHIM)}; ${readFileSync(fileURLToPath(url), "utf8")}`;
+    const source = `import { Deno, Request } from ${JSON.stringify(SHIM)}; ${readFileSync(fileURLToPath(url), "utf8")}`;
     return { format: "module-typescript", shortCircuit: true, source };
   },
 });
@@ -36,6 +36,8 @@ function targetOf(specifier: string): string {
 }
 
 function mayUseDeno(url: string): boolean {
-  if (!url.startsWith(TESTS) || !url.endsWith(".ts") || url.startsWith(new URL(".", import.meta.url).href)) return false;
-  return /\bDeno\./.test(readFileSync(fileURLToPath(url), "utf8"));
+  if (!url.startsWith(TESTS) || !url.endsWith(".ts") || url.startsWith(new URL(".", import.meta.url).href)) {
+    return false;
+  }
+  return /\bDeno\.|new Request\(/.test(readFileSync(fileURLToPath(url), "utf8"));
 }

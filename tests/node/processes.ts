@@ -12,8 +12,6 @@ interface Options {
   stdout?: Stream;
   stderr?: Stream;
   signal?: AbortSignal;
-  uid?: number;
-  gid?: number;
 }
 
 type Stream = "piped" | "null" | "inherit";
@@ -22,27 +20,33 @@ const STREAMS = { piped: "pipe", null: "ignore", inherit: "inherit" } as const;
 const HOOKS = new URL("hooks.ts", import.meta.url).href;
 const ROOT = new URL("../../", import.meta.url).href;
 
-/** The gateway's program for Deno, and the same for Node. */
+/** What starts the same on Node. */
 const PROGRAMS: Readonly<Record<string, string>> = {
-  [`${ROOT}src/main.ts`]: `${ROOT}src/node.ts`,
-  "src/main.ts": "src/node.ts",
+  "src/main.ts": "tests/node/main.ts",
+  "src/cli/launch.ts": "src/node.ts",
 };
 
 /** Node's arguments for those of `deno run`, whose own options it does without. */
-function argumentsOf(program: string, args: readonly string[]): readonly string[] {
+function argumentsOf(program: string, args: readonly string[] = []): readonly string[] {
   if (program !== process.execPath) return args;
   const [command, ...rest] = args;
   if (command === "eval") return ["--import", HOOKS, "--input-type=module-typescript", "--eval", rest.at(-1)!];
   if (command !== "run") throw new Error(`Only Deno has this command: ${command}`);
   const at = rest.findIndex((arg, at) => !arg.startsWith("-") && !/^--(config|preload|ext)$/.test(rest[at - 1] ?? ""));
-  const script = PROGRAMS[rest[at]!] ?? rest[at]!;
-  const path = script.startsWith("file:") ? fileURLToPath(script) : script;
-  const isOfTests = path.startsWith(fileURLToPath(`${ROOT}tests/`));
-  return [...isOfTests ? ["--import", HOOKS] : [], path, ...rest.slice(at + 1)];
+  const given = rest[at]!;
+  const path = fileURLToPath(given.startsWith("file:") ? given : new URL(given, ROOT));
+  const name = path.slice(fileURLToPath(ROOT).length);
+  const isOfTests = name.startsWith("tests/");
+  const instead = PROGRAMS[name];
+  return [
+    ...isOfTests ? ["--import", HOOKS] : [],
+    instead ? fileURLToPath(ROOT + instead) : path,
+    ...rest.slice(at + 1),
+  ];
 }
 
-function optionsOf({ cwd, env = {}, clearEnv = false, signal, uid, gid }: Options) {
-  return { cwd, env: clearEnv ? env : { ...process.env, ...env }, signal, uid, gid };
+function optionsOf({ cwd, env = {}, clearEnv = false, signal }: Options) {
+  return { cwd, env: clearEnv ? env : { ...process.env, ...env }, signal };
 }
 
 export class Command {
