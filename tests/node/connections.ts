@@ -106,14 +106,22 @@ const { _createServerHandle: bind } = net as unknown as {
 };
 
 interface Bound {
+  /** Another number than 0 where it fails. */
+  listen(backlog: number): number;
   getsockname(into: { port?: number }): void;
   close(): void;
 }
 
 function bound({ hostname = "0.0.0.0", port = 0 }: Place): Bound {
   const handle = bind(hostname, port, hostname.includes(":") ? 6 : 4);
-  if (typeof handle === "number") throw Object.assign(new Error("Address already in use"), { code: "EADDRINUSE" });
+  if (typeof handle === "number") throw inUse();
   return handle;
+}
+
+const BACKLOG = 512;
+
+function inUse(): Error {
+  return Object.assign(new Error("The address is in use"), { code: "EADDRINUSE" });
 }
 
 /** A port that nobody has. */
@@ -138,7 +146,9 @@ class Listener {
       this.#waiting.push(new Connection(socket));
       this.#change();
     });
-    this.#server.listen(bound(place));
+    const handle = bound(place);
+    if (handle.listen(BACKLOG) !== 0) throw inUse();
+    this.#server.listen(handle);
     const { address, port } = this.#server.address() as net.AddressInfo;
     this.addr = { transport: "tcp", hostname: address, port };
   }

@@ -8,17 +8,31 @@ const ROOT = new URL("../../", import.meta.url);
 const NPM = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--legacy-peer-deps"];
 const FOLDERS = ["src", "plugins", "tests", "docs", "examples", "deploy"];
 
-/** Puts the copy into `folder`. The packages are in a folder of the cache, installed once for each set of versions. */
-export async function copyProgram(folder: string, cache: string): Promise<void> {
+/** The packages that a user installs for what is off by default. */
+const ON_REQUEST = { "@opentelemetry/sdk-node": "0.301.0" };
+
+/** Calls `use` with the copy's folder. It is beside the packages in the cache, which are installed once for each set of versions. */
+export async function withCopy(cache: string, use: (folder: string) => Promise<void>): Promise<void> {
   const packages = await installPackages(cache);
+  const folder = await Deno.makeTempDir({ dir: packages });
+  try {
+    await copyProgram(folder, packages);
+    await use(folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+export async function copyProgram(folder: string, packages: string): Promise<void> {
   for (const name of FOLDERS) await copy(new URL(name, ROOT).pathname, `${folder}/${name}`);
   for (const { name, isFile } of Deno.readDirSync(ROOT)) {
     if (isFile && name !== ".git") await Deno.copyFile(new URL(name, ROOT), `${folder}/${name}`);
   }
-  await Deno.symlink(`${packages}/node_modules`, `${folder}/node_modules`);
+  // Links would be followed to files that the gateway may not read.
+  await run("cp", [Deno.build.os === "linux" ? "-al" : "-a", `${packages}/node_modules`, `${folder}/node_modules`]);
 }
 
-async function installPackages(cache: string): Promise<string> {
+export async function installPackages(cache: string): Promise<string> {
   const content = JSON.stringify({ private: true, dependencies: dependencies() }, null, 2);
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(content));
   const folder = `${cache}/laneway/tests_on_node/${new Uint8Array(digest).toHex().slice(0, 16)}`;
@@ -26,8 +40,7 @@ async function installPackages(cache: string): Promise<string> {
   if (await Deno.stat(ready).then(() => true, () => false)) return folder;
   await Deno.mkdir(folder, { recursive: true });
   await Deno.writeTextFile(`${folder}/package.json`, content);
-  const { success, stderr } = await new Deno.Command("npm", { args: NPM, cwd: folder, stdin: "null" }).output();
-  if (!success) throw new Error(`Cannot install the packages: ${new TextDecoder().decode(stderr)}`);
+  await run("npm", NPM, folder);
   await Deno.writeTextFile(ready, "");
   return folder;
 }
@@ -40,5 +53,10 @@ function dependencies(): Record<string, string> {
     const own = /^(?:@[^/]+\/)?[^/]+/.exec(name)![0];
     return [[own, own === found ? version! : `npm:${found}@${version}`]];
   });
-  return { ...Object.fromEntries(named), ...node.peerDependencies };
+  return { ...Object.fromEntries(named), ...node.peerDependencies, ...ON_REQUEST };
+}
+
+async function run(program: string, args: string[], cwd?: string): Promise<void> {
+  const { success, stderr } = await new Deno.Command(program, { args, cwd, stdin: "null" }).output();
+  if (!success) throw new Error(`${program} failed: ${new TextDecoder().decode(stderr)}`);
 }

@@ -3,9 +3,8 @@
  * ends with what the tests of Deno end with, too.
  */
 import { install, NODE } from "../clients/install.ts";
-import { withFolder } from "../support/process.ts";
 import { NODE_FOLDERS, runs } from "./folders.ts";
-import { copyProgram } from "./program.ts";
+import { withCopy } from "./program.ts";
 
 const PROCESSES = 2;
 /** A group that takes longer hangs. */
@@ -19,8 +18,7 @@ if ("reason" in installed) throw new Error(installed.reason);
 const cache = Deno.env.get("XDG_CACHE_HOME") ?? `${Deno.env.get("HOME")}/.cache`;
 const groups = Deno.args.length > 0 ? [{ name: "the named files", files: Deno.args }] : groupsOnNode();
 
-await withFolder(async (folder) => {
-  await copyProgram(folder, cache);
+await withCopy(cache, async (folder) => {
   const workers = Array.from({ length: PROCESSES }, async () => {
     for (let group = groups.shift(); group; group = groups.shift()) await run(group, installed.program, folder);
   });
