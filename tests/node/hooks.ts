@@ -18,7 +18,9 @@ registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(targetOf(specifier), context);
     // A program on Node names its platform where the tests leave the default.
-    return resolved.url === OF_DENO ? { ...resolved, url: OF_NODE } : resolved;
+    if (resolved.url === OF_DENO) return { ...resolved, url: OF_NODE };
+    // A test may load a file of the console as a module, and the gateway as a text.
+    return context.importAttributes?.type === "text" ? { ...resolved, url: `${resolved.url}?text` } : resolved;
   },
   load(url, context, next) {
     if (!mayUseDeno(url)) return next(url, context);

@@ -95,7 +95,8 @@ interface TracesBody {
 interface SentSpan {
   traceId: string;
   spanId: string;
-  parentSpanId: string;
+  /** Absent, or empty, at the root. */
+  parentSpanId?: string;
   name: string;
   kind: number;
   startTimeUnixNano: string;
@@ -145,7 +146,7 @@ function spansIn({ resourceSpans }: TracesBody): ReceivedSpan[] {
       scope: scope?.name ?? "",
       traceId: span.traceId,
       id: span.spanId,
-      parentId: span.parentSpanId,
+      parentId: span.parentSpanId ?? "",
       name: span.name,
       kind: KINDS[span.kind] ?? "other",
       from: BigInt(span.startTimeUnixNano),
