@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 
 type Path = string | URL;
 type Entry = { name: string; isFile: boolean; isDirectory: boolean; isSymlink: boolean };
@@ -68,8 +69,11 @@ export const { renameSync, copyFileSync, symlinkSync, chmodSync, realpathSync: r
 export const chownSync = (path: Path, uid: number | null, gid: number | null) =>
   fs.chownSync(path, uid ?? fs.statSync(path).uid, gid ?? fs.statSync(path).gid);
 
-/** The same as a promise. */
-const later = <A extends unknown[], R>(run: (...args: A) => R) => (...args: A): Promise<R> => Promise.try(run, ...args);
+/** The same as a promise; others have their turn before. */
+const later = <A extends unknown[], R>(run: (...args: A) => R) => async (...args: A): Promise<R> => {
+  await turn();
+  return run(...args);
+};
 
 export const readTextFile = later(readTextFileSync);
 export const readFile = later(readFileSync);

@@ -16,6 +16,7 @@ const FORM = "Node's own `Request` throws once a form that it sends is given up"
 const HTTP2 = "Node's server has no HTTP/2";
 const LATE_BODIES = "at its end Node waits for bodies that arrive, which Deno breaks off";
 const ONCE = "what it judges does not depend on what runs it";
+const TWICE = "npm installs the class of the error twice";
 const UNASKED = "Node's `fetch` takes an answer 101 that nobody asked for as a lost connection";
 const WS = "the library's sockets dispatch no events of others";
 
@@ -30,11 +31,22 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
       "kept_connection_test.ts": CLIENT,
     },
   },
-  state: { but: { "kv_file_test.ts": DENO_KV, "kv_store_test.ts": DENO_KV } },
+  state: {
+    but: {
+      "kv_file_test.ts": DENO_KV,
+      "kv_store_test.ts": DENO_KV,
+      "continuity/store_failure_test.ts: a store that cannot be opened is tried again": DENO_KV,
+    },
+  },
   regressions: {},
   console: { but: { "browser_test.ts": BROWSER } },
   http: {},
-  inference: {},
+  inference: {
+    but: {
+      "admission_test.ts: so it is with a share of the machine's memory": DENO,
+      "admission_test.ts: where a variable says how much memory": DENO,
+    },
+  },
   observe: {},
   plugins: {
     but: {
@@ -43,13 +55,18 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
     },
   },
   upstream: {},
-  sdk: {},
+  sdk: { but: { "responses_ai_sdk_test.ts: an error has its status and its words": TWICE } },
   relaxations: {},
   transforms: {},
   tokens: {},
   hosted: {},
   routing: {},
-  util: { but: { "time_limit_test.ts: a process ends after the last of them": "Node waits for no timer of a signal" } },
+  util: {
+    but: {
+      "short_lived_test.ts: do not take it with them into old age": "it measures the engine of Deno",
+      "time_limit_test.ts: a process ends after the last of them": "Node waits for no timer of a signal",
+    },
+  },
   "golden_test.ts": {},
   "handle_test.ts": {},
   canonical: {},

@@ -5,7 +5,7 @@ import node from "../../package.json" with { type: "json" };
 import { copy } from "../support/copy.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const NPM = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--legacy-peer-deps"];
+const NPM = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--force"];
 const FOLDERS = ["src", "plugins", "tests", "docs", "examples", "deploy"];
 
 /** The packages that a user installs for what is off by default. */
@@ -34,7 +34,7 @@ export async function copyProgram(folder: string, packages: string): Promise<voi
 
 export async function installPackages(cache: string): Promise<string> {
   const content = JSON.stringify({ private: true, dependencies: dependencies() }, null, 2);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(content));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(NPM + content));
   const folder = `${cache}/laneway/tests_on_node/${new Uint8Array(digest).toHex().slice(0, 16)}`;
   const ready = `${folder}/ready`;
   if (await Deno.stat(ready).then(() => true, () => false)) return folder;

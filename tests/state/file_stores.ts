@@ -41,3 +41,8 @@ export const FILE_STORES: Record<string, FileStore> = {
     },
   },
 };
+
+/** The store that a gateway has in a file by default. */
+export function openFileStore(path: string, now: () => number): Store {
+  return (HAS_KV ? FILE_STORES.kv! : FILE_STORES.sqlite!).open(path, { now });
+}
