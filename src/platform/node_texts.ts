@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 
+// A module that is required has no attributes.
 registerHooks({
   load(url, context, next) {
     if (context.importAttributes?.type !== "text") return next(url, context);

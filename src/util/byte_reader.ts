@@ -38,7 +38,11 @@ export class ByteReader {
 
   readonly #takeBuffer = (result: ReadableStreamReadResult<Uint8Array<ArrayBuffer>>) => {
     const { done, value } = result;
-    if (done || !value) return undefined;
+    if (done || !value) {
+      // At the end the buffer comes back as well, and on Node it is the only one that can be read into once more.
+      this.#buffer = value?.buffer ?? new ArrayBuffer(1);
+      return undefined;
+    }
     const { byteLength } = value.buffer;
     const isFull = value.length === byteLength && byteLength < this.#mostBytes;
     this.#buffer = isFull ? new ArrayBuffer(2 * byteLength) : value.buffer;

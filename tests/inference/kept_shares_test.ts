@@ -1,8 +1,7 @@
 /** What one key keeps costs no other key anything: with one, two and twenty keys. */
 import { assert, assertEquals } from "@std/assert";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
-import { openKvFile } from "../../src/state/kv_file.ts";
-import { createKvStore } from "../../src/state/kv_store.ts";
+import { openFileStore } from "../state/file_stores.ts";
 import { withFolder } from "../state/temp_folder.ts";
 import { CONFIG, ENV, newApp, NOW, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { ANSWER } from "../support/chat.ts";
@@ -46,7 +45,7 @@ for (const keys of [1, 2, 20]) {
       withFolder(async (folder) => {
         const path = `${folder}/store.sqlite3`;
         const now = () => NOW;
-        const app = newRig(keys, { store: createKvStore({ open: () => openKvFile(path), now }), now });
+        const app = newRig(keys, { store: openFileStore(path, now), now });
         const others: string[] = [];
         for (let key = 1; key < keys; key++) others.push((await respond(app, key, { input: "Hello" })).id);
         const first = await respond(app, 0, { input: "x".repeat(SIZE) });

@@ -13,6 +13,7 @@ import { createLedger } from "../../src/state/ledger.ts";
 import { createSqliteStore, sqliteFile } from "../../src/state/sqlite_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { isRedisMissing, startRedis } from "../support/redis_server.ts";
+import { HAS_KV } from "./file_stores.ts";
 import { withFolder } from "./temp_folder.ts";
 
 /** What two stores have in common that share what they keep. */
@@ -30,9 +31,11 @@ const openAtKeeper: Engine = (_, { folder }) =>
 
 const KINDS: Record<string, Engine> = {
   memory: (now) => createMemoryStore({ now, limitBytes: LIMIT_BYTES }),
-  kv: (now, { folder }) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
+  ...HAS_KV && {
+    kv: (now, { folder }) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
+    "keeper kv": openAtKeeper,
+  },
   sqlite: (now, { folder }) => createSqliteStore({ ...sqliteFile(`${folder}/store.sqlite3`), now }),
-  "keeper kv": openAtKeeper,
   "keeper memory": openAtKeeper,
   redis: (now, { url }) => openRedisStore({ address: parseRedisUrl(url)!, now }),
 };

@@ -17,15 +17,20 @@ interface FileStore {
   count(path: string): Promise<number>;
 }
 
-export const FILE_STORES: Record<string, FileStore> = {
-  kv: {
-    open: (path, options) => createKvStore({ ...kvFile(path), ...options }),
-    entriesFor: (bytes) => 1 + (bytes > 64_000 ? Math.ceil(bytes / 65_536) : 0),
-    async count(path) {
-      using kv = await openKvFile(path);
-      return (await Array.fromAsync(kv.list({ prefix: [] }))).length;
-    },
+/** Only Deno has it. */
+export const HAS_KV = typeof Deno.openKv === "function";
+
+const KV: FileStore = {
+  open: (path, options) => createKvStore({ ...kvFile(path), ...options }),
+  entriesFor: (bytes) => 1 + (bytes > 64_000 ? Math.ceil(bytes / 65_536) : 0),
+  async count(path) {
+    using kv = await openKvFile(path);
+    return (await Array.fromAsync(kv.list({ prefix: [] }))).length;
   },
+};
+
+export const FILE_STORES: Record<string, FileStore> = {
+  ...HAS_KV && { kv: KV },
   sqlite: {
     open: (path, options) => createSqliteStore({ ...sqliteFile(path), ...options }),
     entriesFor: () => 1,
@@ -36,3 +41,8 @@ export const FILE_STORES: Record<string, FileStore> = {
     },
   },
 };
+
+/** The store that a gateway has in a file by default. */
+export function openFileStore(path: string, now: () => number): Store {
+  return (HAS_KV ? FILE_STORES.kv! : FILE_STORES.sqlite!).open(path, { now });
+}

@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import { openKvFile } from "../../src/state/kv_file.ts";
-import { createKvStore } from "../../src/state/kv_store.ts";
+import { openFileStore } from "./file_stores.ts";
 import { createLedger } from "../../src/state/ledger.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
@@ -46,9 +45,7 @@ Deno.test("ledger: the store is told within a second, without anybody asking", a
 
 Deno.test("ledger: gateways on one store add up, whoever writes when", async () => {
   await withFolder(async (folder) => {
-    const stores = [0, 1, 2].map(() =>
-      createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: Date.now })
-    );
+    const stores = [0, 1, 2].map(() => openFileStore(`${folder}/store.sqlite3`, Date.now));
     const ledgers = stores.map((store) => ledgerOn(store));
     for (let round = 0; round < 5; round++) {
       for (const ledger of ledgers) {

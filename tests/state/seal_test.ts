@@ -3,8 +3,7 @@ import { character } from "../support/arbitraries.ts";
 import fc from "fast-check";
 import type { Thought } from "../../src/transforms/sealing.ts";
 import { runUnsliced } from "../../src/util/sliced_work.ts";
-import { openKvFile } from "../../src/state/kv_file.ts";
-import { createKvStore } from "../../src/state/kv_store.ts";
+import { openFileStore } from "./file_stores.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { createSealer, createSealing, type LoadedSealer, type Sealer } from "../../src/state/seal.ts";
 import type { Store } from "../../src/state/store.ts";
@@ -101,7 +100,7 @@ Deno.test("the configured secret is the key, and the store is not asked", async 
 
 Deno.test("two gateways on one file, at once and after a restart, have one key, which the file keeps", () =>
   withFolder(async (folder) => {
-    const open = () => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: () => 0 });
+    const open = () => openFileStore(`${folder}/store.sqlite3`, () => 0);
     const [one, two] = [open(), open()];
     const [first, second] = await Promise.all([one, two].map((store) => sealerOf(sealingOn(store).load)));
     const sealed = first!.seal(THOUGHT, "w", "o");

@@ -95,7 +95,8 @@ interface TracesBody {
 interface SentSpan {
   traceId: string;
   spanId: string;
-  parentSpanId: string;
+  /** Absent, or empty, at the root. */
+  parentSpanId?: string;
   name: string;
   kind: number;
   startTimeUnixNano: string;

@@ -41,7 +41,9 @@ export async function asCaller(context: RequestContext, path: string): Promise<O
   const headers = new Headers(request.headers);
   for (const name of ["cookie", "referer"]) headers.delete(name);
   const { method, body, signal } = request;
-  return { request: new Request(new URL(path + url!.search, url), { method, headers, body, signal }), caller };
+  // Node has to be told that the body is a stream.
+  const init = { method, headers, body, signal, duplex: "half" } as RequestInit;
+  return { request: new Request(new URL(path + url!.search, url), init), caller };
 }
 
 /**

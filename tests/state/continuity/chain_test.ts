@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { openKvFile } from "../../../src/state/kv_file.ts";
-import { createKvStore } from "../../../src/state/kv_store.ts";
+import { openFileStore } from "../file_stores.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { type ConfigInput, newApp, NOW } from "../../support/app.ts";
@@ -91,7 +90,7 @@ Deno.test("items of answers that are not there: the store is asked for few of th
 
 Deno.test("a turn of 10,000 items, and a text of 5 MB, in a file: both are there for the turn after them", async () => {
   await withFolder(async (folder) => {
-    const store = createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: () => Date.now() });
+    const store = openFileStore(`${folder}/store.sqlite3`, () => Date.now());
     const upstream = echoUpstream();
     const app = newApp({ fetch: upstream.fetch, store, now: () => Date.now() });
     try {

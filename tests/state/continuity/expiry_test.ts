@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { openKvFile } from "../../../src/state/kv_file.ts";
-import { createKvStore } from "../../../src/state/kv_store.ts";
+import { openFileStore } from "../file_stores.ts";
 import { createMemoryStore } from "../../../src/state/memory_store.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "../../support/app.ts";
@@ -66,7 +65,7 @@ async function assertUnknown(app: TestApp, id: string, headers?: HeadersInit): P
 /** Stores whose clock is the test's. */
 const STORES: Record<string, (now: () => number, folder: string) => Store> = {
   "in memory": (now) => createMemoryStore({ now, limitBytes: 64 * 1024 * 1024 }),
-  "in a file": (now, folder) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
+  "in a file": (now, folder) => openFileStore(`${folder}/store.sqlite3`, now),
 };
 
 for (const [name, open] of Object.entries(STORES)) {

@@ -1,0 +1,2 @@
+/** What tests get that import Deno's platform, on Node. */
+export { node as deno } from "../../src/platform/node.ts";
