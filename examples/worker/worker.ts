@@ -7,7 +7,7 @@ import { gcm } from "npm:@noble/ciphers@2.4.0/aes.js";
 import { hkdf } from "npm:@noble/hashes@2.4.0/hkdf.js";
 import { sha256 } from "npm:@noble/hashes@2.4.0/sha2.js";
 import { type App, createApp, parseConfig } from "@laneway/gateway";
-import { webPlatform } from "@laneway/gateway/web";
+import { untilLeft, webPlatform } from "@laneway/gateway/web";
 
 const CONFIG = {
   keys: [{ name: "me", secret: { env: "LANEWAY_KEY" } }],
@@ -32,10 +32,10 @@ export class Gateway {
     this.#app = createApp({ config, platform, env });
   }
 
-  fetch(request: Request): Promise<Response> {
+  async fetch(request: Request): Promise<Response> {
     // The host's own header: clients cannot set it.
     const hostname = request.headers.get("cf-connecting-ip") ?? undefined;
-    return this.#app.fetch(request, { remoteAddr: { transport: "tcp", hostname } });
+    return untilLeft(await this.#app.fetch(request, { remoteAddr: { transport: "tcp", hostname } }), request);
   }
 }
 

@@ -21,7 +21,7 @@ export function webPlatform(cryptography: Cryptography): Platform {
     args: [],
     command: "laneway",
     env: () => undefined,
-    fetch: (input, init) => fetch(input, init),
+    fetch: fetchPlainly,
     // deno-lint-ignore require-await -- a failure is a rejection
     async write(to, bytes) {
       const text = decoder.decode(bytes).replace(/\n$/, "");
@@ -47,6 +47,21 @@ export function webPlatform(cryptography: Cryptography): Platform {
       throw new Error(`Cannot end the runtime with the code ${code}`);
     },
   };
+}
+
+/**
+ * The answer, which ends once its client has left. Runtimes of Workers abort the request's signal then, but they leave the answer's
+ * body unread.
+ */
+export function untilLeft(response: Response, { signal }: Pick<Request, "signal">): Response {
+  if (!response.body) return response;
+  return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+}
+
+/** Some runtimes send the native content of a Blob, which is empty for the gateway's own kind. */
+async function fetchPlainly(input: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> {
+  const body = init?.body instanceof Blob ? await init.body.bytes() : init?.body;
+  return await fetch(input, { ...init, body });
 }
 
 function noFile(path: string): never {
