@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 registerHooks({
   load(url, context, next) {
-    if (context.importAttributes.type !== "text") return next(url, context);
+    if (context.importAttributes?.type !== "text") return next(url, context);
     const text = readFileSync(fileURLToPath(url), "utf8");
     return { format: "module", shortCircuit: true, source: `export default ${JSON.stringify(text)};` };
   },
