@@ -6,11 +6,12 @@ import type { Socket } from "node:net";
 const MOST_WAITING = 100;
 
 /** The requests that wait for the one that is being answered, by connection. */
-const lines = new WeakMap<Socket, (() => void)[]>();
+const lines = new WeakMap<Socket, (() => unknown)[]>();
 
-/** Calls `answer` once the earlier requests on the connection are answered, or never if the connection ends with one of them. */
+/** Calls `answer` once the earlier requests on the connection are answered. Behind the connection's last answer it is never called. */
 export function inTurn(socket: Socket, outgoing: ServerResponse, answer: () => void): void {
   const begin = () => {
+    if (!socket.writable) return lines.delete(socket);
     // Node has given the connection to the next answer by then, or has ended it.
     outgoing.once("close", () => passOn(socket));
     answer();
@@ -26,6 +27,6 @@ function passOn(socket: Socket): void {
   const waiting = lines.get(socket);
   if (waiting?.length === MOST_WAITING) socket.resume();
   const next = waiting?.shift();
-  if (!next) lines.delete(socket);
-  else if (socket.writable) next();
+  if (next) next();
+  else lines.delete(socket);
 }
