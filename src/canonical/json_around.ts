@@ -4,16 +4,19 @@
  */
 import type { JsonValue } from "./json.ts";
 
-/** Stands for the text while the rest is serialized. It is random, so no text contains it. */
-const HOLE = crypto.randomUUID();
-const WRITTEN_HOLE = JSON.stringify(HOLE);
+/**
+ * Stands for the text while the rest is serialized. It is random, so no text contains it. It is made at the first need, because some
+ * runtimes have no random values while a program loads.
+ */
+let hole = "";
 
 /**
  * `JSON.stringify(make(text))` as a function of the text. `make` must insert the text unchanged, and may do so several
  * times. `from`: where in the JSON the result begins, which is before the text.
  */
 export function jsonAround(make: (text: string) => JsonValue, from = 0): (text: string) => string {
-  const [head = "", ...rest] = JSON.stringify(make(HOLE)).slice(from).split(WRITTEN_HOLE);
+  hole ||= crypto.randomUUID();
+  const [head = "", ...rest] = JSON.stringify(make(hole)).slice(from).split(`"${hole}"`);
   const [tail] = rest;
   if (rest.length === 1) return (text) => head + JSON.stringify(text) + tail;
   return (text) => [head, ...rest].join(JSON.stringify(text));

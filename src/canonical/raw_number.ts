@@ -31,8 +31,11 @@ const NUMBER_VALUE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=\s*(?:[,\]}]
 /** Each long number is examined separately. No conversation has this many, but lists of vectors do. */
 const MOST_LONG_NUMBERS = 30_000;
 
-/** The prefix of the text that replaces a number during parsing. It is random, so no input contains it. */
-const MARK = crypto.randomUUID().slice(0, 18);
+/**
+ * The prefix of the text that replaces a number during parsing. It is random, so no input contains it. It is made at the first need,
+ * because some runtimes have no random values while a program loads.
+ */
+let mark = "";
 
 /**
  * `JSON.parse` that keeps the exact values of numbers. In a text with more than thirty thousand long numbers, they
@@ -74,7 +77,8 @@ function markNumbers(text: string, numbers: string[]): string | undefined {
     if (source === undefined) continue;
     if (++count > MOST_LONG_NUMBERS) return undefined;
     if (isExact(source, Number(source))) continue;
-    pieces.push(text.slice(done, start), `"${MARK}${numbers.length}"`);
+    mark ||= crypto.randomUUID().slice(0, 18);
+    pieces.push(text.slice(done, start), `"${mark}${numbers.length}"`);
     numbers.push(source);
     done = start + source.length;
   }
@@ -89,7 +93,7 @@ function nextQuote(text: string, from: number): number {
 /** The value with each mark replaced by its number. */
 function restore(value: unknown, numbers: readonly string[]): unknown {
   if (typeof value === "string") {
-    return value.startsWith(MARK) ? rawJSON(numbers[Number(value.slice(MARK.length))]!) : value;
+    return value.startsWith(mark) ? rawJSON(numbers[Number(value.slice(mark.length))]!) : value;
   }
   if (typeof value !== "object" || value === null) return value;
   const container = value as Record<string, unknown>;

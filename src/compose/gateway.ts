@@ -142,7 +142,7 @@ function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
   const loadShedder = keep("load", null, () =>
     createLoadShedder({
       memory: () => platform.memory(),
-      limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), workers?.count),
+      limit: () => platform.memoryLimit ?? defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), workers?.count),
       collect: () => (texts.releaseAll(), collectGarbage()),
       areDescriptorsScarce,
       now: clocks.monotonic,

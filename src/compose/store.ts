@@ -29,7 +29,7 @@ export function describePlace(place: StorePlace): string {
 }
 
 type Env = Platform["env"];
-type Runtime = Pick<Platform, "os" | "database" | "readText">;
+type Runtime = Pick<Platform, "os" | "database" | "readText" | "memoryLimit">;
 
 interface StoreOptions {
   /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
@@ -52,7 +52,7 @@ export function createStore(
     const lostThere = () => typeof place === "object" && "path" in place && lost(place.path);
     return loadedLater(async () => (await import("./keeper_client.ts")).openKeeperStore(keeper, lostThere));
   }
-  if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
+  if (place === "memory") return createMemoryStore({ now, limitBytes: memoryStoreBytes(platform) });
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
   if ("path" in place) return openFile(place.path, platform, { now, onLost: () => lost(place.path) });
   return loadedLater(async () => {
@@ -60,6 +60,10 @@ export function createStore(
     await kind.loadClient(); // before its time limits begin
     return kind.at(store, platform, env).openStore(now);
   });
+}
+
+function memoryStoreBytes({ memoryLimit = Infinity }: Runtime): number {
+  return Math.min(MEMORY_STORE_BYTES, memoryLimit / 4);
 }
 
 function openFile(path: string, { database }: Runtime, options: { now(): number; onLost(): void }): Store {

@@ -1,5 +1,5 @@
 /** Decompresses bodies. The result is limited, because 96 bytes can stand for 31 MB. */
-import { builtin } from "../util/builtin.ts";
+import { builtin, hasBuiltin } from "../util/builtin.ts";
 import { runExclusively, waitToBegin, yieldToEventLoop } from "../util/sliced_work.ts";
 import { GatewayError } from "../errors.ts";
 import { tooLarge } from "./size.ts";
@@ -33,6 +33,10 @@ export async function decompressBody(
   { limitBytes, onLength, caller = "" }: DecompressLimits,
 ): Promise<Uint8Array> {
   const most = Math.min(limitBytes, Math.max(FREE_BYTES, MOST_TIMES * sent.length));
+  if (!hasBuiltin("node:zlib")) {
+    const message = `Cannot read content-encoding "${codings[0]}" on this runtime: send the body uncompressed`;
+    throw new GatewayError("unsupported_media_type", message);
+  }
   let bytes = sent;
   const turn = waitToBegin(caller, FIRST_BYTES);
   if (turn) await turn;

@@ -1,6 +1,6 @@
 /** Pages that are identical for all clients. They are sent compressed, and as a 304 to a client that already has them. */
 import { eTag, ifNoneMatch } from "../std/http/etag.ts";
-import { builtin } from "../util/builtin.ts";
+import { builtin, hasBuiltin } from "../util/builtin.ts";
 import { beginningOf, preferredCoding } from "./negotiation.ts";
 
 export interface Page {
@@ -31,7 +31,7 @@ export function keepPage({ text, headers: { "content-type": type, ...headers } }
     const common = { ...headers, etag, "cache-control": "no-cache", vary: "accept-encoding" };
     const has = beginningOf(asked, "if-none-match");
     if (!ifNoneMatch(has, etag)) return new Response(null, { status: 304, headers: common });
-    const coding = preferredCoding(asked, "br", "gzip") ?? "identity";
+    const coding = (hasBuiltin("node:zlib") && preferredCoding(asked, "br", "gzip")) || "identity";
     const bytes = await encoded(coding);
     return new Response(bytes, {
       headers: {

@@ -1,8 +1,10 @@
-/** Serves on Node: converts between requests and responses of the web standard and those of `node:http`. */
+/** Serves on Node: answers requests of `node:http` with responses of the web standard. */
 import { createServer, type IncomingMessage, type ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { expectUpgrade, type Opening } from "./node_socket.ts";
-import type { Peer, ServeOptions, Serving } from "./platform.ts";
+import { hasArrived, peerOf, toRequest } from "./node_request.ts";
+import { inTurn } from "./node_turns.ts";
+import type { ServeOptions, Serving } from "./platform.ts";
 
 /** Higher than the gateway's own limit, so that the gateway itself refuses a longer head. */
 const HEADER_BYTES = 65_536;
@@ -26,11 +28,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // The other upgrades that clients offer, such as HTTP/2, are not taken up: the request is answered as it is.
     shouldUpgradeCallback: asksForWebSocket,
   } as ServerOptions);
-  server.on("request", async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    // A failure here is a broken connection or a broken body, and nothing else would close the connection.
-    await answer(incoming, outgoing, handler, onError).catch(() => outgoing.destroy());
-    if (isStopped) server.closeIdleConnections();
-  });
+  const take = (incoming: IncomingMessage, outgoing: ServerResponse) =>
+    inTurn(incoming.socket, outgoing, async () => {
+      // A failure here is a broken connection or a broken body, and nothing else would close the connection.
+      await answer(incoming, outgoing, handler, onError).catch(() => outgoing.destroy());
+      if (isStopped) server.closeIdleConnections();
+    });
+  server.on("request", take);
+  // Clients that wait for permission to send their bodies get it once the body is read.
+  server.on("checkContinue", take);
   server.on("upgrade", async (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
     socket.on("error", () => {}); // the connection closes then
     await upgrade({ incoming, socket, head }, handler, onError).catch(() => socket.destroy());
@@ -72,7 +78,7 @@ async function answer(
   outgoing.once("close", () => outgoing.writableFinished || left.abort());
   let response: Response;
   try {
-    response = await handler(toRequest(incoming, left.signal), { remoteAddr: peerOf(incoming) });
+    response = await handler(toRequest(incoming, left.signal, outgoing), { remoteAddr: peerOf(incoming) });
   } catch (thrown) {
     response = onError(thrown);
   }
@@ -107,74 +113,17 @@ async function upgrade(
   await send(response, incoming, outgoing, left.signal);
 }
 
-function peerOf({ socket }: IncomingMessage): Peer {
-  return { transport: "tcp", hostname: socket.remoteAddress, port: socket.remotePort };
-}
-
-/** The URL if the client named no valid host. Its host is invalid, so that the gateway refuses it. */
-const NO_HOST = "http://host.invalid";
-
-/** The URL as Deno builds it: the client's whole URL, or its path at the host that it named or at the address that it reached. */
-function urlOf({ url: target = "/", socket }: IncomingMessage, host: string | null): URL | null {
-  if (/^https?:/i.test(target)) return URL.parse(target);
-  const { localAddress = "", localPort } = socket;
-  const address = localAddress.includes(":") ? `[${localAddress}]` : localAddress;
-  return URL.parse(`http://${host ?? `${address}:${localPort}`}${target}`);
-}
-
-function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
-  const { method = "GET", rawHeaders } = incoming;
-  const headers = new Headers();
-  for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!);
-  const hasBody = "content-length" in incoming.headers || "transfer-encoding" in incoming.headers;
-  const body = hasBody && method !== "GET" && method !== "HEAD" ? bodyOf(incoming) : undefined;
-  const url = urlOf(incoming, headers.get("host"));
-  const isUsable = url !== null && !url.username && !url.password;
-  if (!isUsable) headers.set("host", "");
-  const init = { method, headers, body, duplex: "half", signal };
-  const request = new Request(isUsable ? url : NO_HOST, init as RequestInit);
-  // The request's own signal would be garbage-collected with the request, even for holders of the signal alone.
-  Object.defineProperty(request, "signal", { value: signal });
-  return request;
-}
-
-/** The client's body, which is read no faster than it is requested. */
-function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  let isOver = false;
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      const end = (finish: () => void) => {
-        if (!isOver) finish();
-        isOver = true;
-      };
-      incoming.on("data", (bytes: Uint8Array) => {
-        if (isOver) return;
-        controller.enqueue(bytes);
-        incoming.pause();
-      });
-      incoming.once("end", () => end(() => controller.close()));
-      const failed = () => end(() => controller.error(new Error("The connection was lost")));
-      incoming.once("error", failed).once("close", failed);
-      incoming.pause();
-    },
-    pull: () => void incoming.resume(),
-    cancel() {
-      isOver = true;
-      incoming.pause();
-    },
-  }, { highWaterMark: 0 });
-}
-
 async function send(
   response: Response,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   left: AbortSignal,
 ): Promise<void> {
-  outgoing.statusCode = response.status;
-  for (const [name, value] of response.headers) outgoing.appendHeader(name, value);
   // The rest of an unread body is not waited for.
-  if (!incoming.complete) outgoing.setHeader("connection", "close");
+  if (!hasArrived(incoming)) outgoing.shouldKeepAlive = false;
+  const headers: string[] = [];
+  for (const [name, value] of response.headers) headers.push(name, value);
+  outgoing.writeHead(response.status, headers);
   const { body } = response;
   if (!body || incoming.method === "HEAD") {
     outgoing.end();

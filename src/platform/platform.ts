@@ -46,6 +46,8 @@ export interface Platform {
   memory(): number;
   /** The part of it that the engine does not manage, such as unread data of connections. */
   unmanagedMemory(): number;
+  /** The most that the program may use, in bytes, on a runtime that does not show what it uses. */
+  readonly memoryLimit?: number;
   /** The process that started this one, or its substitute once that has ended. */
   parentId(): number;
   /** Serves until it is shut down. Throws if the port cannot be used, with the `code` `EADDRINUSE` if another process has it. */

@@ -19,7 +19,20 @@ export interface Builtins {
 }
 
 const loaded: Partial<Builtins> = {};
+/** Whether the runtime has only the modules that were supplied. */
+let isSupplied = false;
 
 export function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] {
   return loaded[name] ??= process.getBuiltinModule(name) as Builtins[Name];
+}
+
+/** Supplies what the gateway needs of these modules, for a runtime that has none of them. */
+export function supplyBuiltins(modules: Partial<Builtins>): void {
+  isSupplied = true;
+  Object.assign(loaded, modules);
+}
+
+/** Whether the runtime has the module, or it was supplied. */
+export function hasBuiltin(name: keyof Builtins): boolean {
+  return !isSupplied || name in loaded;
 }

@@ -16,6 +16,7 @@ const EXPORTS = {
   ".": "src/app.ts",
   "./run": "src/main.ts",
   "./plugin": "src/plugin.ts",
+  "./web": "src/platform/web.ts",
   "./testing": "src/programs/testing/mod.ts",
   "./node": "src/node.ts",
 } as const;
