@@ -106,7 +106,9 @@ async function runWorkers(count: number, start: Start): Promise<number> {
 
 /** The command that the user typed. A user of Deno from npm may have no `deno` on the path. */
 function typedCommand(): string {
-  return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
+  return Deno.env.get("npm_command") === "exec"
+    ? `npx -y deno@${Deno.version.deno} task -q laneway`
+    : "deno task -q laneway";
 }
 
 export function say(text: string): void {

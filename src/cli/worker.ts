@@ -52,7 +52,7 @@ export async function joinWorkers(count: number, program: Program): Promise<Work
   const [, folder, number] = /^(.+)\/(\d+)$/.exec(place ?? "") ?? [];
   if (folder === undefined) {
     throw new UsageError(
-      `Cannot use workers "${count}": only the launcher, deno task start, can start several processes`,
+      `Cannot use workers "${count}": only the launcher, deno task -q laneway, can start several processes`,
     );
   }
   const worker = Number(number);
