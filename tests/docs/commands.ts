@@ -67,7 +67,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task -q laneway check http:/, { how: "by", test: "tests/programs/check_test.ts" }],
   [/^(npx -y deno@\S+|deno) task -q laneway init\b/, { how: "by", test: "tests/programs/init/launched_test.ts" }],
   [/^deno task -q laneway permissions$/, { how: "ends", prints: /--allow-net=/ }],
-  [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
+  [/^deno task -q laneway catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
   [/^(npx|npm install) \.\/laneway-[\d.]+\.tgz$|^npx laneway connect claude-code$/, {
     how: "by",
     test: "tests/clients/npm_package_test.ts",
