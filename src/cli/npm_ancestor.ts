@@ -1,4 +1,4 @@
-/** Watches the npm that started the gateway: `npx deno task -q laneway`. It is for the launcher, so it imports nothing. */
+/** Watches the npm that started the gateway: `npx deno task start`. It is for the launcher, so it imports nothing. */
 
 /**
  * Exits with 0 once a link between this process's parent and the npm above it is broken, and with another code if there is no npm.
