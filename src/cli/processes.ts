@@ -111,7 +111,9 @@ async function runWorkers(count: number, start: Start): Promise<number> {
 function typedCommand(): string {
   const node = onNode();
   if (node) return node.command;
-  return host().env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
+  return host().env.get("npm_command") === "exec"
+    ? `npx -y deno@${Deno.version.deno} task -q laneway`
+    : "deno task -q laneway";
 }
 
 export function say(text: string): void {

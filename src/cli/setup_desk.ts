@@ -28,7 +28,7 @@ export interface SetupDeskOptions extends Pick<LoadedConfig, "file"> {
 }
 
 const NO_LAUNCHER =
-  "Pages can run commands only if the gateway was started with deno task start. Type the commands yourself";
+  "Pages can run commands only if the gateway was started with deno task -q laneway. Type the commands yourself";
 const SEVERAL = "This gateway has several processes, so it can run no command. Type the commands yourself";
 
 export function createSetupDesk(options: SetupDeskOptions): SetupDesk {

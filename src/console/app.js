@@ -117,7 +117,7 @@ function askForKey(reason) {
   const first = reason.startsWith("No API key")
     ? [
       "These pages are for operators of this gateway. The command ",
-      h("code", {}, "deno task start keys create <name> --operator"),
+      h("code", {}, "deno task -q laneway keys create <name> --operator"),
       " in the gateway's folder creates a key for them.",
     ]
     : [reason];

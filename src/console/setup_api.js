@@ -84,7 +84,7 @@ export function answersOf({ sources, models, default: first } = draft) {
 export async function readSetup() {
   const facts = await ask("setup", { headers: { accept: "application/json", ...ownHeader() } });
   // A gateway inside another program knows neither.
-  return { file: "gateway.json", command: "deno task start", ...facts };
+  return { file: "gateway.json", command: "deno task -q laneway", ...facts };
 }
 
 /** @returns {Record<string, string>} */

@@ -68,7 +68,7 @@ export const deno: Platform = {
     return Deno.build.standalone ? Deno.execPath() : undefined;
   },
   get command() {
-    return deno.env("LANEWAY_COMMAND") || "deno task start";
+    return deno.env("LANEWAY_COMMAND") || "deno task -q laneway";
   },
   env: variable,
   get fetch() {

@@ -45,7 +45,7 @@ export const BARE: Gateway = {
 };
 
 /** How Laneway is started: the program alone, as a service does, ready to collect garbage or not; or as the documents say. */
-type Entry = "main.ts that collects" | "main.ts" | "deno task start";
+type Entry = "main.ts that collects" | "main.ts" | "deno task -q laneway";
 
 const LANEWAY_WIRES: Gateway["wires"] = {
   chat: { path: "/oss/v1/chat/completions", model: "bench" },
@@ -65,8 +65,8 @@ export function laneway(
       const config = `${folder}/gateway.json`;
       await Deno.writeTextFile(config, JSON.stringify(lanewayConfig(upstream, folder, upstreamOptions)));
       const options = ["--config", config, "--port", String(port)];
-      if (entry === "deno task start") {
-        return { command: DENO, args: ["task", "--quiet", "start", ...options], cwd: BENCH("../../") };
+      if (entry === "deno task -q laneway") {
+        return { command: DENO, args: ["task", "-q", "laneway", ...options], cwd: BENCH("../../") };
       }
       const engine = entry === "main.ts" ? [ENGINE] : [`${ENGINE},--expose-gc`, ...COLLECTS];
       return { command: DENO, args: [...RUN, ...engine, BENCH("../../src/main.ts"), ...options], env: ARENAS };

@@ -29,8 +29,8 @@ const DEADLINE_MS = 20 * 60_000;
 const LANEWAY = laneway();
 const NODE = laneway("Laneway, node", { transport: "node" });
 /** As the README starts it. */
-const STARTED = laneway("Laneway", {}, "deno task start");
-const STARTED_NODE = laneway("Laneway, node", { transport: "node" }, "deno task start");
+const STARTED = laneway("Laneway", {}, "deno task -q laneway");
+const STARTED_NODE = laneway("Laneway, node", { transport: "node" }, "deno task -q laneway");
 
 interface Measured {
   name: string;
@@ -123,7 +123,11 @@ async function traffic(upstream: string): Promise<string> {
 
 async function start(upstream: string): Promise<string> {
   const results = new Results();
-  const gateways = [BARE, laneway("main.ts", {}, "main.ts"), laneway("deno task start", {}, "deno task start")];
+  const gateways = [
+    BARE,
+    laneway("main.ts", {}, "main.ts"),
+    laneway("deno task -q laneway", {}, "deno task -q laneway"),
+  ];
   for (let round = 0; round < 2 * FRESH_ROUNDS; round++) {
     progress(`start ${round + 1} of ${2 * FRESH_ROUNDS}`);
     for (const gateway of rotate(gateways, round)) {

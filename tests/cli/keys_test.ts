@@ -17,7 +17,7 @@ const CONFIGURED = { lanes: ["oss", "lab"], keys: ["fixed"] };
 function newKeys() {
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const keyring = createKeyring(store, () => NOW);
-  return { keyring, keys: (...args: string[]) => keysCommand(args, keyring, CONFIGURED, "deno task start") };
+  return { keyring, keys: (...args: string[]) => keysCommand(args, keyring, CONFIGURED, "deno task -q laneway") };
 }
 
 Deno.test("keys: what a key may is kept as it was said", async () => {
@@ -43,7 +43,7 @@ Deno.test("keys: what a key may is kept as it was said", async () => {
 
 Deno.test("keys: the list tells what each may, and nothing that is secret", async () => {
   const { keyring, keys } = newKeys();
-  assertEquals(await keys("list"), "No keys. Create one: deno task start keys create <name>");
+  assertEquals(await keys("list"), "No keys. Create one: deno task -q laneway keys create <name>");
   await keys("create", "a");
   await keys("create", "team", "--lane", "oss", "--model", "org/*", "--expires", "2027-02-01", "--tokens-per-day", "9");
   const list = await keys("list");
@@ -73,7 +73,7 @@ Deno.test("keys: a long list comes in pages, each of which says where the next o
   const { keys } = newKeys();
   for (const name of ["a", "b", "c", "d", "e"]) await keys("create", name);
   const namesIn = (page: string) => page.split("\n").map((line) => line.split("  ")[0]);
-  const more = (after: string) => `There are more: deno task start keys list --limit 2 --after "${after}"`;
+  const more = (after: string) => `There are more: deno task -q laneway keys list --limit 2 --after "${after}"`;
   assertEquals(namesIn(await keys("list", "--limit", "2")), ["a", "b", more("b")]);
   assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d", more("d")]);
   await keys("revoke", "e");

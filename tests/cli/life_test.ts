@@ -85,7 +85,7 @@ Deno.test("launcher: what is wrong with the command line or the configuration is
 
 Deno.test("launcher: messages name the command that the user typed", async () => {
   await withFolder(async (cwd) => {
-    const typed = { "": "deno task start", exec: `npx -y deno@${Deno.version.deno} task start` };
+    const typed = { "": "deno task -q laneway", exec: `npx -y deno@${Deno.version.deno} task -q laneway` };
     await Promise.all(
       Object.entries(typed).map(async ([npm_command, program]) => {
         const { stdout } = await runLaunched(["--help"], { cwd, env: { npm_command } });
@@ -117,7 +117,7 @@ Deno.test("launcher: the command catalog writes the file that it is given, and n
   });
 });
 
-Deno.test("tasks: one short line comes before what Laneway says, and none with -q", async () => {
+Deno.test("tasks: nothing comes before what Laneway says where the documents' command is typed, and one short line elsewhere", async () => {
   const run = async (...args: string[]) => {
     const env = { NO_COLOR: "1", LANEWAY_CONFIG: "" };
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -131,6 +131,7 @@ Deno.test("tasks: one short line comes before what Laneway says, and none with -
   const { version } = manifest;
   assertEquals(await run("start", "--version"), ["Task start deno task -q laneway '--version'\n", version]);
   assertEquals(await run("-q", "start", "--version"), ["", version]);
+  assertEquals(await run("-q", "laneway", "--version"), ["", version]);
 });
 
 Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
@@ -301,7 +302,7 @@ Deno.test("keys: made and revoked while two gateways run, within a second, and o
       assert(!new TextDecoder("latin1").decode(bytes).includes(b!.slice(8)), name);
     }
     const gone = await runLaunched(["keys", "revoke", "x"], { ...options, env: { npm_command: "" } });
-    assertEquals(gone.stderr, 'Cannot find key "x": deno task start keys list shows all keys\n');
+    assertEquals(gone.stderr, 'Cannot find key "x": deno task -q laneway keys list shows all keys\n');
     const mistakes = [[], ["create"], ["create", "b"], ["create", "c", "--lane", "no"], ["revoke", "x"]];
     await Promise.all(mistakes.map(async (args) => {
       assertEquals((await runLaunched(["keys", ...args], options)).code, 2, args.join(" "));

@@ -1,5 +1,5 @@
 /** The gateway as the README starts it, by npx, under whatever starts and ends that. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { withFolder } from "../support/process.ts";
 import { within } from "../support/wait.ts";
 
@@ -47,7 +47,7 @@ async function withChain(manager: string, use: (chain: Chain) => Promise<void>):
     await Deno.writeTextFile(path, JSON.stringify({ ...config, store: { kind: "memory" } }));
     await Deno.writeTextFile(`${folder}/tr`, '#!/bin/sh\nsleep 0.5\nexec "$TR" "$@"\n', { mode: 0o755 });
     const child = new Deno.Command("sh", {
-      args: ["-c", MANAGERS[manager]!, "sh", ...START, "task", "start", "--port", "0", "--config", path],
+      args: ["-c", MANAGERS[manager]!, "sh", ...START, "task", "-q", "laneway", "--port", "0", "--config", path],
       cwd: ROOT,
       env: { NO_COLOR: "1", LANEWAY_CONFIG: "", SLOW: folder },
       stdin: "null",
@@ -93,6 +93,8 @@ for (const manager of Object.keys(MANAGERS)) {
       ignore: missing !== undefined,
       async fn() {
         await withChain(manager, async ({ pid, over, text }) => {
+          // A gateway says where pages can be opened and where it serves; nothing of npx or Deno comes before.
+          assertMatch(text(), /^pid=\d+\nLaneway(: .*\nLaneway)? /);
           const { port } = new URL(text().match(/http:\/\/[\d.:]+/)![0]);
           Deno.kill(pid, signal);
           await within(over);

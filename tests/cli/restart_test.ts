@@ -137,7 +137,7 @@ Deno.test({
       const write = async (config: object) =>
         (await post("write", { answers: { text: JSON.stringify(config) }, version: "1" }, headers)).body;
       const broken = await write({ ...SANDBOX, lanes: { oss: { upstreams: { chat: "nobody" } } } });
-      assertEquals([broken.outcome, broken.command], ["by-hand", "deno task start"]);
+      assertEquals([broken.outcome, broken.command], ["by-hand", "deno task -q laneway"]);
       assertStringIncludes(broken.reason, "lanes.oss.upstreams.chat");
       assertEquals((await ask(`${url}/readyz`)).status, 200);
       // A port that another program has.

@@ -187,7 +187,7 @@ Deno.test("workers: where there can be none, it is refused with the reason", asy
   for (const os of ["darwin", "windows"]) {
     await refused({ os }, "Linux distributes connections among processes on one port");
   }
-  const launcher = "the launcher, deno task start, can start several processes";
+  const launcher = "the launcher, deno task -q laneway, can start several processes";
   await refused({ os: "linux" }, launcher);
   for (const place of ["", "1", "/tmp/folder", "/tmp/folder/", "/tmp/folder/x"]) {
     await refused({ os: "linux", isGranted: () => true, env: () => place }, launcher);

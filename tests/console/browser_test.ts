@@ -186,7 +186,7 @@ inBrowser(
   async (desk) => {
     const { page, complaints } = desk;
     await page.goto(`${desk.url}/console`);
-    await page.getByText("These pages are for operators of this gateway. The command deno task start keys create")
+    await page.getByText("These pages are for operators of this gateway. The command deno task -q laneway keys create")
       .waitFor();
     await page.getByLabel("Operator key").fill(OPS);
     await desk.stop();

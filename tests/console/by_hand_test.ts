@@ -66,9 +66,9 @@ async function wordsOf(command: string): Promise<string[]> {
 }
 
 Deno.test("guide: the commands by hand are those that init takes, whatever the names", async () => {
-  const commands = await Promise.all(commandsOf("deno task start", ANSWERS).split("\n").map(wordsOf));
-  const parsed = commands.map((words) => parseOptions(words.slice(4)));
-  assertEquals(commands[0]!.slice(0, 5), ["deno", "task", "start", "init", "--hub"]);
+  const commands = await Promise.all(commandsOf("deno task -q laneway", ANSWERS).split("\n").map(wordsOf));
+  const parsed = commands.map((words) => parseOptions(words.slice(5)));
+  assertEquals(commands[0]!.slice(0, 6), ["deno", "task", "-q", "laneway", "init", "--hub"]);
   assertEquals(parsed.flatMap(({ sources }) => sources.map(({ kind }) => kind)), [
     "hub",
     "provider",

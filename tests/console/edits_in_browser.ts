@@ -93,7 +93,7 @@ function launcherOf(file: string, fetch: Platform["fetch"], reload: () => void):
   return {
     file,
     isFresh: false,
-    command: "deno task start",
+    command: "deno task -q laneway",
     platform: "linux",
     state: () => Promise.resolve({ needsCode: false, isOpen: true }),
     open: () => Promise.resolve(""),

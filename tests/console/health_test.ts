@@ -42,7 +42,7 @@ Deno.test("health: the figures of the gateway, and what it has met", async () =>
     store: "in memory",
     prices: PUBLIC_PRICES,
     upstreams: [{ name: "fake", resting: [] }, { name: "sandbox", resting: [] }],
-    command: "deno task start",
+    command: "deno task -q laneway",
   });
 });
 
@@ -118,7 +118,7 @@ Deno.test("health: the settings of clients are read by the launcher, or by the c
   const far = setupRig({ why: "It was started by hand" }, { config: KEYED });
   const [{ findings: [finding], isOver }] = linesIn(await (await examine(far.app, { parts: ["clients"] })).text());
   assertEquals([finding.level, finding.message, isOver], ["skipped", "It was started by hand", true]);
-  assertStringIncludes(finding.cure, "deno task start doctor --part clients");
+  assertStringIncludes(finding.cure, "deno task -q laneway doctor --part clients");
   assertEquals(far.tasks, []);
 });
 

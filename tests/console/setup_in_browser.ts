@@ -196,11 +196,11 @@ async function withoutLauncher({ page, url }: Desk, { tasks }: Rig): Promise<voi
   const command = await page.getByLabel("The command", { exact: true }).innerText();
   assertEquals(
     command,
-    "deno task start init --provider groq --model gpt-oss-20b=groq/openai/gpt-oss-20b --default gpt-oss-20b",
+    "deno task -q laneway init --provider groq --model gpt-oss-20b=groq/openai/gpt-oss-20b --default gpt-oss-20b",
   );
   assertEquals(await faultsOf(page), []);
   await link(page, "Connect a client").click();
-  await page.getByText("deno task start connect <client> --url").waitFor();
+  await page.getByText("deno task -q laneway connect <client> --url").waitFor();
   assertEquals(await faultsOf(page), []);
   assertEquals(tasks, []);
 }
@@ -214,7 +214,7 @@ async function failingClient({ page, url }: Desk, _: Rig, script: Script): Promi
   assertEquals(await button(page, "Connect: opencode").count(), 0, "It is not installed");
   await page.getByText("A client on another machine").click();
   await page.getByRole("combobox", { name: "Client", exact: true }).selectOption("opencode");
-  await page.getByText("deno task start connect opencode --url http://ADDRESS-OF-THIS-MACHINE:").waitFor();
+  await page.getByText("deno task -q laneway connect opencode --url http://ADDRESS-OF-THIS-MACHINE:").waitFor();
   assertEquals(await link(page, "create keys").getAttribute("href"), "#keys");
   await page.getByText("Running the client for one turn").waitFor();
   assert(await button(page, "Connect: Claude Code").isDisabled());
@@ -245,7 +245,7 @@ async function changing({ page, url }: Desk): Promise<void> {
   await page.getByText("/home/anna/gateway.json", { exact: true }).waitFor();
   await button(page, "Write this file").click();
   await page.getByText("Stop it with Ctrl+C in its terminal, then type:").waitFor();
-  await page.getByText("deno task start --config here").waitFor();
+  await page.getByText("deno task -q laneway --config here").waitFor();
 }
 
 /** Pages of a gateway on which nothing is turned on. */
@@ -355,7 +355,7 @@ export const setupCases: readonly Case[] = [
       isFresh: false,
       folder: "/home/anna",
       restart: "New hosts need a restart",
-      effect: { outcome: "by-hand", command: "deno task start --config here" },
+      effect: { outcome: "by-hand", command: "deno task -q laneway --config here" },
     },
     changing,
   ),

@@ -93,7 +93,7 @@ function deskOf(script: Script, tasks: SetupTask[]): SetupDesk {
     get isFresh() {
       return script.isFresh ?? true;
     },
-    command: "deno task start",
+    command: "deno task -q laneway",
     platform: "linux",
     why: script.why,
     state: (session) => Promise.resolve({ needsCode, isOpen: sessions.has(session ?? ""), folder: script.folder }),

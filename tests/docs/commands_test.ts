@@ -39,7 +39,7 @@ Deno.test("commands: every entry is for a command that a document has, and every
 Deno.test("commands: every task that a document names is there, and every task is named", () => {
   const { tasks } = JSON.parse(readDocument("deno.json"));
   const named = documents().flatMap(({ path, text }) =>
-    [...text.matchAll(/\b(?:deno|deno@[\d.]+) task ([\w:]+)/g)].map(([, task]) => ({ path, task: task! }))
+    [...text.matchAll(/\b(?:deno|deno@[\d.]+) task (?:-q )?([\w:]+)/g)].map(([, task]) => ({ path, task: task! }))
   );
   assert(named.length > 20);
   assertEquals(named.filter(({ task }) => !Object.hasOwn(tasks, task)), []);

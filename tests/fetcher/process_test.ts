@@ -25,7 +25,7 @@ function command(folder: string, args: string[], env: Record<string, string>): D
   });
 }
 
-/** `deno task start fetcher`, on a free port. */
+/** `deno task -q laneway fetcher`, on a free port. */
 function withService(allow: string[], use: (service: Service) => Promise<void>): Promise<void> {
   return withFolder(async (folder) => {
     const webFetch = { url: "http://127.0.0.1:8100", secret: { env: "FETCHER_TOKEN" }, allow };

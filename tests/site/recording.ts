@@ -12,7 +12,7 @@ const FILE = new URL("docs/images/first-start.svg", ROOT);
 const DENO = `npx -y deno@${Deno.version.deno}`;
 const CALL = `curl http://127.0.0.1:8000/oss/v1/chat/completions -H 'content-type: application/json' \\
   -d '{"model":"sandbox","messages":[{"role":"user","content":"Hello"}]}'`;
-const CONNECT = `${DENO} task start connect claude-code --model sandbox --yes`;
+const CONNECT = `${DENO} task -q laneway connect claude-code --model sandbox --yes`;
 
 interface Running {
   /** Lines with the time at which each came, in milliseconds from the start. */
@@ -68,7 +68,7 @@ await withFolder(async (home) => {
   const PATH = [dirname(Deno.execPath()), dirname(installed.program), Deno.env.get("PATH")].join(":");
   const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
   const env = { HOME: home, XDG_DATA_HOME: "", XDG_CONFIG_HOME: "", DENO_DIR: cache, PATH };
-  const gateway = start("deno task start --port 0", env);
+  const gateway = start("deno task -q laneway --port 0", env);
   await gateway.said("Try it");
   const url = /http:\/\/[\d.:]+/.exec(gateway.lines.map(({ text }) => text).join("\n"))![0];
   const call = start(`${CALL.replace("http://127.0.0.1:8000", url)} -sS`, env);
@@ -80,7 +80,7 @@ await withFolder(async (home) => {
   gateway.stop();
   await gateway.ended;
   const scenes: Scene[] = [
-    { command: `${DENO} task start`, lines: untilAdvice, title: "first terminal", hold: 2500 },
+    { command: `${DENO} task -q laneway`, lines: untilAdvice, title: "first terminal", hold: 2500 },
     { command: CALL, lines: usual(call, url, home), title: "second terminal", hold: 2000 },
     { command: CONNECT, lines: usual(connect, url, home), title: "second terminal", hold: 4000 },
   ];

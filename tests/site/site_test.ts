@@ -147,5 +147,5 @@ Deno.test("recording: it is small, asks nobody, and its commands are the README'
   const typed = [...svg.matchAll(/<text class="r t"[^>]*>(?:\$|&gt;) ([^<]*)</g)].map(([, line]) => line!.trim());
   assertEquals(typed.length, 4);
   for (const line of typed.slice(0, 3)) assert(readme.includes(line), line);
-  assertMatch(typed[3]!, /task start connect claude-code /);
+  assertMatch(typed[3]!, /task -q laneway connect claude-code /);
 });

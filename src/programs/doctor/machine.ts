@@ -29,7 +29,7 @@ function checkPermissions({ config, file, platform: { env, os, database, isGrant
     "permission-missing",
     "permissions",
     `The process is not permitted to use ${names}`,
-    "Start it with deno task start, or with the options that the command permissions prints",
+    "Start it with deno task -q laneway, or with the options that the command permissions prints",
   );
 }
 

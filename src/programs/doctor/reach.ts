@@ -14,7 +14,7 @@ const KINDS: readonly Kind[] = [
     /NotCapable|Requires net access|ERR_ACCESS_DENIED/,
     "permission-missing",
     (host) => `The process is not permitted to call ${host}`,
-    "Start the gateway with deno task start, or with the options that the command permissions prints",
+    "Start the gateway with deno task -q laneway, or with the options that the command permissions prints",
   ],
   [
     /dns error|ENOTFOUND|EAI_AGAIN|getaddrinfo/,

@@ -55,7 +55,7 @@ Deno.test("connect: a running test is shown on a terminal, in one line that goes
     assertEquals(shown.code, 0, shown.text);
     assert(shown.progress.startsWith("\r\x1b[KRunning Claude Code for one turn"), shown.progress);
     assert(shown.progress.endsWith("\r\x1b[K") && !shown.progress.includes("\n"), shown.progress);
-    assertStringIncludes(shown.text, "To undo: deno task start connect claude-code --undo");
+    assertStringIncludes(shown.text, "To undo: deno task -q laneway connect claude-code --undo");
     assertEquals((await run(args)).progress, "");
   }));
 

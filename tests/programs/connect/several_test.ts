@@ -82,7 +82,7 @@ Deno.test("connect --json: a line for each step and one for the result", () =>
     const lines = linesOf(text);
     assert(lines.slice(0, -1).every(({ step }) => typeof step === "string"), text);
     assertEquals(lines[0], { step: "Running Claude Code for one turn" });
-    const undo = "deno task start connect claude-code --undo";
+    const undo = "deno task -q laneway connect claude-code --undo";
     assertEquals(lines.at(-1), { result: { client: "claude-code", ok: true, changed: [settings], undo } });
     const failed = await run(["claude-code", "--model", "silent", "--yes", "--json"]);
     assertEquals(failed.code, 1);

@@ -83,7 +83,7 @@ Deno.test("init: questions that are answered by lines come to the same, and thei
     assertEquals([...Deno.readDirSync(cwd)].map(({ name }) => name).filter((name) => name.startsWith("gateway")), []);
     const written = await runWith("sandbox\n\n\n1\n", ["init", "--config", "mine.json"], cwd);
     assertEquals(written.code, 0, written.err + written.out);
-    assertMatch(written.out, /Start the gateway: +deno task start --config mine\.json/);
+    assertMatch(written.out, /Start the gateway: +deno task -q laneway --config mine\.json/);
     assertEquals((await runLaunched(["validate", "mine.json"], { cwd })).code, 0);
   });
 });

@@ -159,7 +159,7 @@ for (const isAtKey of [false, true]) {
       }
       await terminal.type(KEYS.leave);
       assertEquals(await terminal.ended, 130);
-      assertStringIncludes(plain(terminal.output()), "Nothing was written. To start again: deno task start init");
+      assertStringIncludes(plain(terminal.output()), "Nothing was written. To start again: deno task -q laneway init");
       assertMatch(terminal.output(), IS_WHOLE);
       assert(terminal.output().includes("\x1b[?25h"), "the cursor is shown again");
       assertEquals([...Deno.readDirSync(cwd)], []);
