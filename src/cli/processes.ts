@@ -56,7 +56,10 @@ async function run(start: Start): Promise<number> {
 
 function spawn(args: string[], own: Record<string, string>): Child {
   const arenas = Deno.env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
-  const launched = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  const launched = {
+    LANEWAY_LAUNCHER: String(Deno.pid),
+    LANEWAY_COMMAND: Deno.env.get("LANEWAY_COMMAND") || typedCommand(),
+  };
   const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
   const start = () => new Deno.Command(Deno.execPath(), { args, env }).spawn();
   return commands().length > 0 ? start() : keepAtHangUp(start, terminal);

@@ -103,6 +103,8 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^npx --no laneway verify release$/, { how: "by", test: "tests/programs/verify_test.ts" }],
   [/^sha256sum --check --ignore-missing SHA256SUMS$/, { how: "by", test: "tests/cli/release_papers_test.ts" }],
   [/^(gh attestation verify|cosign verify-blob) /, { how: "not", because: "no release is signed yet" }],
+  [/^podman load -i laneway-[\d.]+-image\.tar$/, { how: "by", test: "tests/clients/release_test.ts" }],
+  [/^apt install \.\/laneway_[\d.]+_amd64\.deb$/, { how: "by", test: "tests/clients/release_test.ts" }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 
