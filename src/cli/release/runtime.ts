@@ -1,4 +1,5 @@
 /** Deno for the image and the package for Debian, from npm, and Debian's libraries that it is linked with. */
+import { existsSync } from "node:fs";
 import pinned from "./runtime.json" with { type: "json" };
 import { run } from "./run.ts";
 import { bytesOf, type Entry, untar } from "./tar.ts";
@@ -6,7 +7,8 @@ import { bytesOf, type Entry, untar } from "./tar.ts";
 export const ARCHITECTURES = ["amd64", "arm64"] as const;
 export type Architecture = typeof ARCHITECTURES[number];
 
-const MIRROR = "http://deb.debian.org/debian";
+/** Debian's mirror has the newest versions only. The digests decide what is taken from either. */
+const MIRRORS = ["http://deb.debian.org/debian", `http://snapshot.debian.org/archive/debian/${pinned.snapshot}`];
 
 /** Deno's program. */
 export async function denoFor(architecture: Architecture): Promise<Uint8Array<ArrayBuffer>> {
@@ -33,9 +35,12 @@ export async function librariesFor(architecture: Architecture): Promise<Entry[]>
   for (const [path, digest] of Object.entries(pinned[architecture].libraries)) {
     const name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
     const file = await fileOf({ name, algorithm: "SHA-256", digest: Uint8Array.fromHex(digest) }, async (folder) => {
-      const wanted = [`${MIRROR}/${path}`, `${folder}/${name}`, `SHA256:${digest}`];
-      await run("/usr/lib/apt/apt-helper", ["download-file", ...wanted]);
-      return name;
+      const rest = [`${folder}/${name}`, `SHA256:${digest}`];
+      for (const mirror of MIRRORS) {
+        await run("/usr/lib/apt/apt-helper", ["download-file", `${mirror}/${path}`, ...rest], { mayFail: true });
+        if (existsSync(`${folder}/${name}`)) return name;
+      }
+      throw new Error(`No mirror has ${name}: write its new version and digest into runtime.json`);
     });
     const { success, stdout } = await new Deno.Command("dpkg-deb", { args: ["--fsys-tarfile", file] }).output();
     if (!success) throw new Error(`dpkg-deb cannot read ${name}`);
