@@ -1,11 +1,15 @@
 /** The bills of materials: one for each file that holds the program. */
 import manifest from "../../../deno.json" with { type: "json" };
-import fetcher from "../../fetcher/deno.json" with { type: "json" };
 import { PACKAGE } from "../../programs/version/registry.ts";
 import { OF_NODE } from "../write_package.ts";
 import type { Lock } from "./packages.ts";
 import pinned from "./runtime.json" with { type: "json" };
 import { type Architecture, ARCHITECTURES } from "./runtime.ts";
+
+/** The fetcher is a program of its own, with packages of its own. */
+const fetcher: { imports: Record<string, string> } = JSON.parse(
+  Deno.readTextFileSync(new URL("../../fetcher/deno.json", import.meta.url)),
+);
 
 /** A file that holds the program. */
 export interface Artefact {
