@@ -7,6 +7,8 @@ import { run } from "./run.ts";
 /** The part of `deno.lock` that is read: the packages from npm by `name@version`, and their dependencies. */
 export interface Lock {
   npm: Record<string, { integrity: string; dependencies?: string[] }>;
+  /** The specifiers of the packages that the fetcher names, if its packages are among them. */
+  fetcher?: string[];
 }
 
 export async function readLock(): Promise<Lock> {
@@ -19,8 +21,9 @@ const FETCHER = "src/fetcher/";
 export async function readWholeLock(): Promise<Lock> {
   // Their licences are read from the cache.
   await run(Deno.execPath(), ["cache", "--quiet", "--config", `${FETCHER}deno.json`, `${FETCHER}main.ts`]);
-  const fetcher: Lock = JSON.parse(await Deno.readTextFile(new URL(`${FETCHER}deno.lock`, ROOT)));
-  return { npm: { ...(await readLock()).npm, ...fetcher.npm } };
+  const read = async (name: string) => JSON.parse(await Deno.readTextFile(new URL(`${FETCHER}${name}`, ROOT)));
+  const [{ npm }, { imports }] = await Promise.all([read("deno.lock"), read("deno.json")]);
+  return { npm: { ...(await readLock()).npm, ...npm }, fetcher: Object.values(imports) };
 }
 
 /** The folders of the locked packages. */

@@ -67,10 +67,10 @@ export type Licences = ReadonlyMap<string, string>;
 
 /** The bill of materials of a file as text. Equal files and locks give equal texts. */
 export function sbomText(lock: Lock, licences: Licences, { name, digest, epoch, deno }: Artefact): string {
-  const { type, purl, runtime, hasFetcher } = formOf(name);
+  const { type, purl, runtime } = formOf(name);
   const names = Object.keys(lock.npm).toSorted();
   const own = `${purl}?file_name=${name}`;
-  const imports = [...Object.values(manifest.imports), ...hasFetcher ? Object.values(fetcher.imports) : []];
+  const imports = [...Object.values(manifest.imports), ...lock.fetcher ?? []];
   const direct = imports.map((specifier) => specifier.replace(/^npm:/, ""));
   const ofNode = Object.entries(OF_NODE).map(([name, version]) => componentOf(`${name}@${version}`));
   const more = runtime ? runtimeComponents(runtime, deno) : ofNode;
