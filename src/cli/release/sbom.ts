@@ -6,11 +6,6 @@ import type { Lock } from "./packages.ts";
 import pinned from "./runtime.json" with { type: "json" };
 import { type Architecture, ARCHITECTURES } from "./runtime.ts";
 
-/** The fetcher is a program of its own, with packages of its own. */
-const fetcher: { imports: Record<string, string> } = JSON.parse(
-  Deno.readTextFileSync(new URL("../../fetcher/deno.json", import.meta.url)),
-);
-
 /** A file that holds the program. */
 export interface Artefact {
   name: string;
