@@ -59,7 +59,10 @@ async function run(start: Start): Promise<number> {
 
 function spawn(module: Module, own: Record<string, string>): Child {
   const arenas = host().env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
-  const launched = { LANEWAY_LAUNCHER: String(host().pid), LANEWAY_COMMAND: host().env.get("LANEWAY_COMMAND") || typedCommand() };
+  const launched = {
+    LANEWAY_LAUNCHER: String(host().pid),
+    LANEWAY_COMMAND: host().env.get("LANEWAY_COMMAND") || typedCommand(),
+  };
   const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
   const start = () => moduleCommand({ ...module, env }).spawn();
   return commands().length > 0 ? start() : keepAtHangUp(start, terminal);

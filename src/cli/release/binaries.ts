@@ -27,7 +27,7 @@ export function executableFor(target: string): string {
 async function build({ folder, targets, program }: Release): Promise<Made[]> {
   const made: Made[] = [];
   for (const target of targets) {
-    made.push(await make(target, async () => await compiled(target, folder, await program())));
+    made.push(await make(`the executable for ${target}`, async () => await compiled(target, folder, await program())));
   }
   return made;
 }
