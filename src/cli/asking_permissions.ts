@@ -1,0 +1,35 @@
+/** The permissions of commands that ask one server. The launcher loads this file, so it imports only files that import nothing. */
+import type { Permissions } from "../config/permissions.ts";
+import { commands, option } from "./arguments.ts";
+
+/** The command `check` asks one server, plays another one on this machine, and writes its reports. */
+export function forCheck(): Partial<Permissions> {
+  const port = option("upstream-port");
+  return {
+    net: [hostAsked(), ...port === undefined ? [] : [`127.0.0.1:${port}`]],
+    env: ["LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("key-env") ?? []].flat(),
+    read: [],
+    write: [option("markdown") ?? [], option("junit") ?? []].flat(),
+  };
+}
+
+/** The host of the URL among the arguments. */
+function hostAsked(): string {
+  const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
+  return url ? hostOf(url) : "127.0.0.1";
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+}
+
+/** The command `probe` asks a server that is not configured yet, and may write the configuration, `file`. */
+export function forProbe(file: string): Partial<Permissions> {
+  const own = [file, `${file}.laneway-new`];
+  return {
+    net: [hostAsked()],
+    env: ["LANEWAY_CONFIG", "LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("secret-env") ?? []].flat(),
+    read: [...own, file.replace(/[^/\\]*$/, "") || "."],
+    write: own,
+  };
+}
