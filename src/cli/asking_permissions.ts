@@ -1,5 +1,6 @@
 /** The permissions of commands that ask one server. The launcher loads this file, so it imports only files that import nothing. */
 import type { Permissions } from "../config/permissions.ts";
+import { host } from "../platform/host.ts";
 import { commands, option } from "./arguments.ts";
 
 /** The command `check` asks one server, plays another one on this machine, and writes its reports. */
@@ -32,4 +33,14 @@ export function forProbe(file: string): Partial<Permissions> {
     read: [...own, file.replace(/[^/\\]*$/, "") || "."],
     write: own,
   };
+}
+
+/** The command `version` may ask one registry. */
+export async function forVersion(
+  { env }: Permissions,
+  read: (name: string) => string | undefined,
+): Promise<Permissions> {
+  const { REGISTRY_VARIABLES, registryUrl } = await import("../programs/version/registry.ts");
+  const url = host().args.includes("--check") ? registryUrl(option("registry"), read) : undefined;
+  return { net: url ? [hostOf(url)] : [], env: [...env, ...REGISTRY_VARIABLES], read: [], write: [] };
 }

@@ -212,19 +212,14 @@ async function forCommand(
   listen: PermissionSource["listen"],
 ): Promise<Permissions> {
   const [command] = commands();
-  if (command === "version") return await forVersion(gateway);
+  if (command === "version") {
+    return await (await import("./asking_permissions.ts")).forVersion(gateway, world.env);
+  }
   if (command === "verify") return { ...gateway, net: [], read: commands().slice(1), write: [] };
   if (command !== "doctor") return { ...gateway, ...await narrowed(config, listen) };
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
-}
-
-/** The command `version` may ask one registry. */
-async function forVersion({ env }: Permissions): Promise<Permissions> {
-  const { REGISTRY_VARIABLES, registryUrl } = await import("../programs/version/registry.ts");
-  const url = Deno.args.includes("--check") ? registryUrl(option("registry"), world.env) : undefined;
-  return { net: url ? [hostOf(url)] : [], env: [...env, ...REGISTRY_VARIABLES], read: [], write: [] };
 }
 
 async function narrowed(config: unknown, listen: PermissionSource["listen"]): Promise<Partial<Permissions>> {
