@@ -35,6 +35,8 @@ function readJson(path: string | URL): unknown {
   }
 }
 
+/** The hosts of other providers than the built-in ones are not known before their code runs. */
+const PROVIDERS = new URL("../../plugins/providers/presets.json", import.meta.url);
 const BUILT_IN = onNode()?.main ?? new URL("../main.ts", import.meta.url).href;
 
 const LISTEN = { hostname: option("hostname"), port: option("port") };
@@ -52,7 +54,7 @@ export async function launch(): Promise<number> {
     return 2;
   }
   const signals = { handOver: outlive(command), orphaned: npmEnded() };
-  const config = await readConfig();
+  const config = readConfig();
   if (command === "fetcher" && !wantsOtherThanFetcher()) {
     const { serveFetcher } = await import("./fetcher_start.ts");
     return await serveFetcher(config, LISTEN, { ...world, orphaned: signals.orphaned });
@@ -68,14 +70,9 @@ export async function launch(): Promise<number> {
 }
 
 /** The configuration as it is now, with the settings of its providers. */
-async function readConfig(): Promise<unknown> {
-  const { default: preset } = await import("../../gateway.default.json", { with: { type: "json" } });
-  const own = readJson(configFile());
-  // The hosts of other providers than the built-in ones are not known before their code runs.
-  const { default: providers } = own === undefined
-    ? { default: {} }
-    : await import("../../plugins/providers/presets.json", { with: { type: "json" } });
-  const written = withPresets(own, () => providers as Record<string, Preset>);
+function readConfig(): unknown {
+  const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
+  const written = withPresets(readJson(configFile()), () => readJson(PROVIDERS) as Record<string, Preset>);
   return isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
 }
 
@@ -146,7 +143,7 @@ async function serveWithDesk(config: unknown, signals: Pick<Start, "handOver" | 
     }),
     async restart(port, token) {
       if (host().build.os !== "linux") return "Only on Linux can two gateways share a port";
-      const next = await readConfig();
+      const next = readConfig();
       const failure = await gateways.restart(() => generationOf(next, port), token);
       if (failure !== undefined) return failure;
       present = next;

@@ -69,6 +69,10 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
   [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
   [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],
+  [/^eval "exec node \$\(node src\/node\.ts permissions --node\) src\/node\.ts"$/, {
+    how: "by",
+    test: "tests/clients/node_sandbox_test.ts",
+  }],
   [/^trap '' HUP; eval "exec deno run \$\(deno task start permissions\) src\/main\.ts"$/, { how: "serves" }],
   [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],
   [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
