@@ -6,11 +6,11 @@ import { withProgram } from "./node_gateway.ts";
 const TESTS = new URL("../", import.meta.url);
 
 /**
- * Left out are those whose launcher is a copy with another command in it (guide, restart), and those of Deno's own: its cache, its
- * permissions, its resolution of packages.
+ * Left out are those whose launcher is a copy with another command in it (guide, restart), those that write a store of Deno's
+ * (usage), and those of Deno's own: its cache, its permissions, its resolution of packages.
  */
 const FILES: readonly (readonly string[])[] = [
-  ["cli/workers", "cli/secret_files", "cli/metrics_listener", "cli/health", "cli/usage", "cli/provider_start"],
+  ["cli/workers", "cli/secret_files", "cli/metrics_listener", "cli/health", "cli/provider_start"],
   ["cli/life"],
   ["observe/traces", "observe/exported_metrics", "observe/audit"],
   ["programs/check", "programs/probe", "programs/init/launched", "fetcher/process"],
