@@ -18,7 +18,7 @@ export function run({ platform = node, ...options }: RunOptions = {}): void {
 }
 
 async function begin(options: RunOptions): Promise<void> {
-  const lacking = await startTelemetry();
+  const lacking = startTelemetry();
   if (lacking !== undefined) process.stderr.write(`${lacking}\n`);
   const { run } = await import("./cli/run.ts");
   run(options);

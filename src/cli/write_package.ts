@@ -1,6 +1,5 @@
 /** Writes `package.json`, for Node, from `deno.json`. With `--check`, it only reports whether that file is current. */
 import manifest from "../../deno.json" with { type: "json" };
-import fetcher from "../fetcher/deno.json" with { type: "json" };
 
 const file = new URL("../../package.json", import.meta.url);
 
@@ -10,6 +9,7 @@ export const OF_NODE = { ws: "8.23.0" };
 /** The content for npm and Node: the packages by the names that the source uses, and the exports. */
 export function packageText(): string {
   const { name, version, exports, imports } = manifest;
+  const fetcher = JSON.parse(Deno.readTextFileSync(new URL("../fetcher/deno.json", import.meta.url)));
   const content = {
     name,
     version,

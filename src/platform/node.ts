@@ -131,8 +131,8 @@ const PATIENT = {
   maxHeaderSize: 65_536,
 };
 
-/** The keys of its instance. In later versions than Node 24 the first one is a wrapper for libraries. */
-const DISPATCHERS = [Symbol.for("undici.globalDispatcher.1"), Symbol.for("undici.globalDispatcher.2")] as const;
+/** The key of its instance, and the former one, which has a wrapper for libraries in later versions than Node 24. */
+const [DISPATCHER, FORMER] = [Symbol.for("undici.globalDispatcher.2"), Symbol.for("undici.globalDispatcher.1")];
 
 let dispatcher: object | undefined;
 
@@ -145,10 +145,8 @@ function fetchPatiently(input: Parameters<typeof fetch>[0], init?: RequestInit):
 function createDispatcher(): object {
   // The first use of `Response` makes Node load the implementation of `fetch`.
   void Response;
-  const { [DISPATCHERS[0]]: first, [DISPATCHERS[1]]: known = first } = globalThis as Record<
-    symbol,
-    object | undefined
-  >;
+  const global = globalThis as Record<symbol, object | undefined>;
+  const known = global[DISPATCHER!] ?? global[FORMER!];
   if (!known) throw new Error("Cannot find the dispatcher of requests in this version of Node: use Node 24");
   return new (known.constructor as DispatcherClass)(PATIENT);
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command, ModuleRun } from "./host.ts";
 import { createCommand } from "./node_command.ts";
-import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, VARIABLES } from "./node_permissions.ts";
+import { CAN_CONFINE_NET, codeOf, confinementOf, LOCK, preloadedBy, VARIABLES } from "./node_permissions.ts";
 import { lendThreads } from "./node_threads.ts";
 
 /** The variables that Node itself reads. Those of a proxy count only if Node is told to use one. */
@@ -24,7 +24,12 @@ export function moduleOnNode(
   if (flags.includes("--allow-run")) {
     return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env });
   }
-  const place = { code: [entry, file].flatMap(codeOf), canConfineNet: CAN_CONFINE_NET, hasThreads, resolve };
+  const place = {
+    code: [entry, file, ...preloadedBy(process.execArgv, resolve)].flatMap(codeOf),
+    canConfineNet: CAN_CONFINE_NET,
+    hasThreads,
+    resolve,
+  };
   const { options: confined, variables } = confinementOf(flags, place);
   const own = clearEnv ? {} : variablesOf(variables);
   const command = {

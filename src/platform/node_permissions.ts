@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** The limits of a process on Node. */
 export interface Confinement {
@@ -72,6 +73,18 @@ function valuesOf(flags: readonly string[], name: string): string[] | undefined 
 /** A path, and all in it: a folder that is not there yet would be taken for a file. */
 function withContent(path: string): string[] {
   return [path, `${path.replace(/[/\\]$/, "")}/*`];
+}
+
+const PRELOAD = /^(?:--import|--require|-r)(?:=(.*))?$/s;
+
+/** The files that options of Node load before the program, with a place in `node_modules` for a package. */
+export function preloadedBy(options: readonly string[], resolve: NodePlace["resolve"]): string[] {
+  return options.flatMap((option, at) => {
+    const [isOne, value = options[at + 1]] = PRELOAD.exec(option) ?? [];
+    if (isOne === undefined || value === undefined || /^(data|node):/.test(value)) return [];
+    if (value.startsWith("file:")) return [fileURLToPath(value)];
+    return [/^\.{0,2}[/\\]/.test(value) ? resolve(value) : resolve(join("node_modules", value))];
+  });
 }
 
 /** The parts of a checkout that modules are loaded from. */

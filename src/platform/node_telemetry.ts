@@ -2,6 +2,7 @@
  * OpenTelemetry on Node, which has none of its own: the package that exports is loaded if the user asks for it. A library that
  * `node --import` has loaded before takes its place.
  */
+import { createRequire } from "node:module";
 import type { Telemetry } from "./platform.ts";
 
 /** The key under which OpenTelemetry's API keeps its registry. */
@@ -42,13 +43,13 @@ export function telemetryOnNode(): Telemetry | undefined {
 }
 
 /** Starts the export if the environment asks for it. Returns what is missing. */
-export async function startTelemetry(): Promise<string | undefined> {
+export function startTelemetry(): string | undefined {
   const { env } = process;
   if (!/^(1|true)$/.test(env.LANEWAY_TELEMETRY || env.OTEL_DENO || "")) return undefined;
   if (registry()?.trace || registry()?.metrics) return undefined;
   let library: { NodeSDK: new (options: object) => Sdk };
   try {
-    library = await import(PACKAGE);
+    library = createRequire(import.meta.url)(PACKAGE);
   } catch {
     return `Traces and metrics need a package: npm install --no-save --force ${PACKAGE}`;
   }

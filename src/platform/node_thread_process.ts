@@ -1,6 +1,7 @@
-/** A process that stands in for a thread: it runs the module that its argument names. It ends with the process that started it. */
-const [, , module] = process.argv;
-
+/**
+ * Defines `self` in a process that stands in for a thread. It is loaded before the module. The process ends with the one that
+ * started it.
+ */
 process.once("disconnect", () => process.exit());
 
 Object.assign(globalThis, {
@@ -12,5 +13,3 @@ Object.assign(globalThis, {
     },
   },
 });
-
-await import(module!);

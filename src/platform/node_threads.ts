@@ -6,8 +6,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { CAN_CONFINE_NET, confinementOf } from "./node_permissions.ts";
 
-/** The module that makes a process of a thread. */
-const THREAD = new URL("./node_thread_process.ts", import.meta.url);
+/** Defines in a process that stands in for a thread what the module of a thread expects. */
+const THREAD = new URL("./node_thread_process.ts", import.meta.url).href;
 
 /** The most threads of one process. */
 const MOST_THREADS = 4;
@@ -61,8 +61,8 @@ export function lendThreads(borrower: ChildProcess, module: string, code: readon
 
 function startThread(module: string, code: readonly string[]): ChildProcess {
   const place = { code, canConfineNet: CAN_CONFINE_NET, hasThreads: false, resolve: (path: string) => path };
-  return fork(fileURLToPath(THREAD), [module], {
-    execArgv: confinementOf([], place).options,
+  return fork(fileURLToPath(module), {
+    execArgv: [...confinementOf([], place).options, `--import=${THREAD}`],
     env: {},
     serialization: "advanced",
     stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -6,15 +6,13 @@ import { withProgram } from "./node_gateway.ts";
 const TESTS = new URL("../", import.meta.url);
 
 /**
- * Left out are those whose launcher is a copy with another command in it (guide, restart), and those of Deno's own: its cache, its
+ * Left out are those whose launcher is a copy with another command in it (guide, restart), those that write a store of Deno's
+ * (usage), those that name Deno's command or expect a restart for a new host (life), and those of Deno's own: its cache, its
  * permissions, its resolution of packages.
  */
 const FILES: readonly (readonly string[])[] = [
-  ["cli/workers", "cli/secret_files", "cli/metrics_listener", "cli/health", "cli/usage", "cli/provider_start"],
-  ["cli/life"],
-  ["observe/traces", "observe/exported_metrics", "observe/audit"],
-  ["programs/check", "programs/probe", "programs/init/launched", "fetcher/process"],
-  ["clients/connect"],
+  ["cli/workers", "cli/secret_files", "cli/metrics_listener", "cli/health", "cli/provider_start"],
+  ["observe/traces"],
 ];
 
 /** The library that exports traces. The program's own version of the API is newer than it knows, hence the option. */

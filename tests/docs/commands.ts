@@ -77,6 +77,10 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   }],
   [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],
   [/^trap '' HUP; eval "exec deno run \$\(deno task -q laneway permissions\) src\/main\.ts"$/, { how: "serves" }],
+  [/^eval "exec node \$\(node src\/node\.ts permissions --node\) src\/node\.ts"$/, {
+    how: "by",
+    test: "tests/clients/node_sandbox_test.ts",
+  }],
   [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],
   [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
   [/^deno test --config tests\/deno\.json --allow-all tests\/[\w/]+_test\.ts$/, { how: "ends", prints: /\bok\b/ }],

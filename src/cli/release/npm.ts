@@ -52,12 +52,21 @@ export const npm: Kind = {
   build: async ({ folder }) => [await make("the package for npm", () => buildNpmPackage(folder))],
 };
 
+/** Data that the launcher reads before it loads the program. */
+const DATA = ["gateway.default.json", "plugins/providers/presets.json"];
+
+async function copyData(file: string, folder: string): Promise<void> {
+  await Deno.mkdir(`${folder}/${file}`.replace(/[^/]*$/, ""), { recursive: true });
+  await Deno.copyFile(new URL(file, ROOT), `${folder}/${file}`);
+}
+
 /** Builds `laneway-<version>.tgz` in the folder and returns its name. */
 export async function buildNpmPackage(folder: string): Promise<string> {
   const place = await Deno.makeTempDir();
   try {
     await Deno.mkdir(`${place}/package`);
     await bundle(`${place}/package`, [PROGRAM, ...FETCHER]);
+    for (const file of DATA) await copyData(file, `${place}/package`);
     await declare(place);
     await Deno.copyFile(new URL("npm_command.js", import.meta.url), `${place}/package/laneway.js`);
     await Deno.chmod(`${place}/package/laneway.js`, 0o755);
