@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { expectUpgrade, type Opening } from "./node_socket.ts";
+import { endOfUnused } from "./node_unused.ts";
 import type { Peer, ServeOptions, Serving } from "./platform.ts";
 
 /** Higher than the gateway's own limit, so that the gateway itself refuses a longer head. */
@@ -26,6 +27,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // The other upgrades that clients offer, such as HTTP/2, are not taken up: the request is answered as it is.
     shouldUpgradeCallback: asksForWebSocket,
   } as ServerOptions);
+  const endUnused = endOfUnused(server);
   server.on("request", async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     // A failure here is a broken connection or a broken body, and nothing else would close the connection.
     await answer(incoming, outgoing, handler, onError).catch(() => outgoing.destroy());
@@ -48,6 +50,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       const { promise, resolve } = Promise.withResolvers<void>();
       server.close(() => resolve());
       server.closeIdleConnections();
+      endUnused();
       return promise;
     },
   };

@@ -7,6 +7,7 @@ export type Folder =
   | { none: string };
 
 const BROWSER = "it tells what a browser shows, which is the same on both";
+const CHUNKS = "Node sends whole answers in chunks, which the test does not read";
 const CLIENT = "the test's own client is Deno's";
 const DENO = "it is about Deno itself";
 const DENO_KV = "Node has no Deno KV: its store is SQLite";
@@ -26,9 +27,10 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
   sockets: {
     but: {
       "drain_test.ts: a request that is still being sent when the server shuts down": LATE_BODIES,
-      "host_test.ts: a Host header that is no host is answered 400": "Node sends whole answers in chunks",
+      "host_test.ts: a Host header that is no host is answered 400": CHUNKS,
       "http2_test.ts": HTTP2,
       "kept_connection_test.ts": CLIENT,
+      "websocket_shares_test.ts: a client that leaves before its socket is opened": "Node reads a socket only once it is open",
     },
   },
   state: {
@@ -40,7 +42,13 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
   },
   regressions: {},
   console: { but: { "browser_test.ts": BROWSER } },
-  http: {},
+  http: {
+    but: {
+      "auth_test.ts: over a socket: a key is accepted": CHUNKS,
+      "auth_test.ts: over a socket: without keys a local host": CHUNKS,
+      "descriptors_test.ts": DENO_PROCESS,
+    },
+  },
   inference: {
     but: {
       "admission_test.ts: so it is with a share of the machine's memory": DENO,
