@@ -2,7 +2,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** What ends them: Node takes such a connection for a busy one, and a server that closes would wait a minute for it. */
+/** Returns a function that ends them. Node takes them for busy ones, and a server that closes would wait a minute for them. */
 export function endOfUnused(server: Server): () => void {
   const open = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
