@@ -4,6 +4,7 @@ import { isObject } from "../util/config_text.ts";
 import { isAddress } from "./fetcher_flags.ts";
 import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
 import { host } from "../platform/host.ts";
+import { FORWARDED } from "./processes.ts";
 
 /** The functions that the launcher provides. */
 export type FetcherWorld = Pick<FetcherSettings, "env" | "readJson" | "say">;
@@ -45,8 +46,8 @@ function nameOf(secret: unknown): string {
   return String(file ?? env);
 }
 
-/** The command `fetcher`, which runs the fetcher as a service of its own. Returns the process, or what is wrong. */
-export async function startService(
+/** The process of the command `fetcher`, or what is wrong. */
+async function startService(
   config: unknown,
   { hostname = "127.0.0.1", port }: { hostname?: string; port?: string },
   world: FetcherWorld,
@@ -63,4 +64,23 @@ export async function startService(
   if (!Number.isInteger(number) || number < 0 || number > 65535) return `Cannot use port "${port}"`;
   const process = await startFetcher({ hostname, port: number, ...webFetch, token, ...world });
   return process ?? "The fetcher has not started";
+}
+
+/** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */
+export async function serveFetcher(
+  config: unknown,
+  listen: { hostname?: string; port?: string },
+  { orphaned, ...world }: FetcherWorld & { orphaned: Promise<boolean> },
+): Promise<number> {
+  const { say } = world;
+  const fetcher = await startService(config, listen, world);
+  if (typeof fetcher === "string") {
+    say(fetcher);
+    return 1;
+  }
+  say(`Fetcher: ${fetcher.url}`);
+  for (const signal of FORWARDED) host().addSignalListener(signal, () => fetcher.stop(false));
+  orphaned.then((isOrphan) => isOrphan && fetcher.stop(false));
+  await fetcher.ended;
+  return 0;
 }

@@ -15,13 +15,13 @@ import {
   TAKES_OVER,
 } from "../config/permissions.ts";
 import { isObject, mergeJson, type Preset, withoutComments, withPresets } from "../util/config_text.ts";
-import { commands, option, wantsOtherThanFetcher } from "./arguments.ts";
+import { commands, option, wantsOtherThanFetcher, WATCH } from "./arguments.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
 import type { Generation } from "./gateways.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
-import { FORWARDED, outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
+import { outlive, passSignals, runnerOf, say, spawnOnce, type Start } from "./processes.ts";
 import { command, host, onNode } from "../platform/host.ts";
 
 const readText = (path: string) => host().readTextFileSync(path);
@@ -47,9 +47,16 @@ function configFile(): string {
 
 export async function launch(): Promise<number> {
   const [command] = commands();
+  if (onNode() && host().args.includes(WATCH)) {
+    say(`Cannot use ${WATCH} here: start it with node ${WATCH} src/node.ts`);
+    return 2;
+  }
   const signals = { handOver: outlive(command), orphaned: npmEnded() };
   const config = await readConfig();
-  if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(config, signals.orphaned);
+  if (command === "fetcher" && !wantsOtherThanFetcher()) {
+    const { serveFetcher } = await import("./fetcher_start.ts");
+    return await serveFetcher(config, LISTEN, { ...world, orphaned: signals.orphaned });
+  }
   if (hasDesk(config)) return await serveWithDesk(config, signals);
   const start = await prepare(config);
   try {
@@ -205,63 +212,27 @@ async function forCommand(
   listen: PermissionSource["listen"],
 ): Promise<Permissions> {
   const [command] = commands();
-  if (command === "version") return await forVersion(gateway);
+  if (command === "version") {
+    return await (await import("./asking_permissions.ts")).forVersion(gateway, world.env);
+  }
   if (command === "verify") return { ...gateway, net: [], read: commands().slice(1), write: [] };
-  if (command !== "doctor") return { ...gateway, ...narrowed(config, listen) };
+  if (command !== "doctor") return { ...gateway, ...await narrowed(config, listen) };
   // The doctor also reads what the command connect has left behind.
   const { receiptReads } = await import("../programs/connect/permissions.ts");
   return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
-/** The command `version` may ask one registry. */
-async function forVersion({ env }: Permissions): Promise<Permissions> {
-  const { REGISTRY_VARIABLES, registryUrl } = await import("../programs/version/registry.ts");
-  const url = Deno.args.includes("--check") ? registryUrl(option("registry"), world.env) : undefined;
-  return { net: url ? [hostOf(url)] : [], env: [...env, ...REGISTRY_VARIABLES], read: [], write: [] };
-}
-
-function narrowed(config: unknown, listen: PermissionSource["listen"]): Partial<Permissions> {
+async function narrowed(config: unknown, listen: PermissionSource["listen"]): Promise<Partial<Permissions>> {
   const [command, subject, output] = commands();
   // The command writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
   if (command === "validate") return { net: [], write: [] };
-  if (command === "probe") return forProbe();
-  if (command === "check") return forCheck();
+  if (command === "probe" || command === "check") {
+    const { forCheck, forProbe } = await import("./asking_permissions.ts");
+    return command === "check" ? forCheck() : forProbe(configFile());
+  }
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
   return {};
-}
-
-/** The command `check` asks one server, plays another one on this machine, and writes its reports. */
-function forCheck(): Partial<Permissions> {
-  const port = option("upstream-port");
-  return {
-    net: [hostAsked(), ...port === undefined ? [] : [`127.0.0.1:${port}`]],
-    env: ["LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("key-env") ?? []].flat(),
-    read: [],
-    write: [option("markdown") ?? [], option("junit") ?? []].flat(),
-  };
-}
-
-/** The host of the URL among the arguments. */
-function hostAsked(): string {
-  const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
-  return url ? hostOf(url) : "127.0.0.1";
-}
-
-function hostOf({ hostname, port, protocol }: URL): string {
-  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
-}
-
-/** The command `probe` asks a server that is not configured yet, and may write the configuration. */
-function forProbe(): Partial<Permissions> {
-  const file = configFile();
-  const own = [file, `${file}.laneway-new`];
-  return {
-    net: [hostAsked()],
-    env: ["LANEWAY_CONFIG", "LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("secret-env") ?? []].flat(),
-    read: [...own, file.replace(/[^/\\]*$/, "") || "."],
-    write: own,
-  };
 }
 
 /** The command `connect` changes files of other programs and runs them, which the gateway never does. */
@@ -291,21 +262,6 @@ async function cache(main: string): Promise<boolean> {
   // On a terminal Deno shows how far it is. Elsewhere it would print a line for each package.
   const quiet = host().stderr.isTerminal() ? [] : ["--quiet"];
   return (await command(host().execPath(), { args: ["cache", ...quiet, main, worker] }).spawn().status).success;
-}
-
-/** Runs the fetcher as a service of its own, until a signal ends it. Returns the exit code. */
-async function serveFetcher(config: unknown, orphaned: Promise<boolean>): Promise<number> {
-  const { startService } = await import("./fetcher_start.ts");
-  const fetcher = await startService(config, LISTEN, world);
-  if (typeof fetcher === "string") {
-    say(fetcher);
-    return 1;
-  }
-  say(`Fetcher: ${fetcher.url}`);
-  for (const signal of FORWARDED) host().addSignalListener(signal, () => fetcher.stop(false));
-  orphaned.then((isOrphan) => isOrphan && fetcher.stop(false));
-  await fetcher.ended;
-  return 0;
 }
 
 if (import.meta.main) host().exit(await launch());

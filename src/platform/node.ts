@@ -131,6 +131,9 @@ const PATIENT = {
   maxHeaderSize: 65_536,
 };
 
+/** The key of its instance, and the former one, which has a wrapper for libraries in later versions than Node 24. */
+const [DISPATCHER, FORMER] = [Symbol.for("undici.globalDispatcher.2"), Symbol.for("undici.globalDispatcher.1")];
+
 let dispatcher: object | undefined;
 
 /** Node's `fetch` without its own time-outs (10 s to connect, 300 s for a head and between two pieces of a body). */
@@ -142,7 +145,8 @@ function fetchPatiently(input: Parameters<typeof fetch>[0], init?: RequestInit):
 function createDispatcher(): object {
   // The first use of `Response` makes Node load the implementation of `fetch`.
   void Response;
-  const known = (globalThis as Record<symbol, unknown>)[Symbol.for("undici.globalDispatcher.1")];
-  if (!known) throw new Error("Cannot find what this version of Node sends requests by: use Node 24");
+  const global = globalThis as Record<symbol, object | undefined>;
+  const known = global[DISPATCHER!] ?? global[FORMER!];
+  if (!known) throw new Error("Cannot find the dispatcher of requests in this version of Node: use Node 24");
   return new (known.constructor as DispatcherClass)(PATIENT);
 }

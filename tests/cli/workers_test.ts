@@ -172,7 +172,15 @@ Deno.test({
 Deno.test("workers: where there can be none, it is refused with the reason", async () => {
   const refused = (platform: object, reason: string) =>
     assertRejects(
-      () => joinWorkers(3, { platform: { env: () => undefined, isGranted: () => false, ...platform } } as never),
+      () =>
+        joinWorkers(3, {
+          platform: {
+            env: () => undefined,
+            isGranted: () => false,
+            command: "deno task start",
+            ...platform,
+          },
+        } as never),
       UsageError,
       `Cannot use workers "3": only ${reason}`,
     );

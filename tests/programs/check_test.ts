@@ -61,7 +61,7 @@ Deno.test("check: the gateway meets every requirement on its three wires", () =>
   }));
 
 Deno.test("check: with the kit behind it, the gateway meets every requirement on its three wires", async () => {
-  const upstream = serveUpstream(0, "scripted");
+  const upstream = await serveUpstream(0, "scripted");
   const config: ConfigInput = {
     upstreams: { kit: { driver: "chat", baseUrl: upstream.url } },
     lanes: lane("kit", "scripted"),
@@ -169,7 +169,7 @@ for (const { fault, wire, change, fails } of FAULTS) {
 }
 
 Deno.test("check: a gateway that makes a cut stream whole, and merges calls, is found", async () => {
-  const upstream = serveUpstream(0, "scripted");
+  const upstream = await serveUpstream(0, "scripted");
   const config: ConfigInput = {
     upstreams: { kit: { driver: "chat", baseUrl: upstream.url } },
     lanes: lane("kit", "scripted"),

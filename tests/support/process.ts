@@ -24,7 +24,19 @@ export interface Launched {
   ended: Promise<number>;
 }
 
+/** The program of Node and the folder of a checkout, where they take the place of Deno and this one (`node_launched_test.ts`). */
+export const ON_NODE: { node: string; folder: string } | undefined = JSON.parse(
+  Deno.env.get("LANEWAY_TESTS_ON_NODE") ?? "null",
+) ?? undefined;
+
 function command(args: string[], { root = ROOT, cwd, env }: LaunchOptions): Deno.Command {
+  const options = {
+    cwd,
+    env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1", ...env },
+    stdout: "piped",
+    stderr: "piped",
+  } as const;
+  if (ON_NODE) return new Deno.Command(ON_NODE.node, { args: [`${ON_NODE.folder}/src/node.ts`, ...args], ...options });
   return new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -36,10 +48,7 @@ function command(args: string[], { root = ROOT, cwd, env }: LaunchOptions): Deno
       new URL("src/cli/launch.ts", root).href,
       ...args,
     ],
-    cwd,
-    env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1", ...env },
-    stdout: "piped",
-    stderr: "piped",
+    ...options,
   });
 }
 
