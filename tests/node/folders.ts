@@ -9,7 +9,6 @@ export type Folder =
 const BROWSER = "it tells what a browser shows, which is the same on both";
 const CHUNKS = "Node sends whole answers in chunks, which the test does not read";
 const CLIENT = "the test's own client is Deno's";
-const COLLECTED = "Node's own `fetch`, which the gateway does not use there, forgets answers that nobody refers to";
 const DENO = "it is about Deno itself";
 const DENO_KV = "Node has no Deno KV: its store is SQLite";
 const DENO_PROCESS = "the processes that it starts are Deno's; `tests/clients` starts those of Node";
@@ -27,7 +26,6 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
   laws: { but: { "retries_test.ts: over sockets, odd statuses are posted once": UNASKED } },
   sockets: {
     but: {
-      "abort_test.ts: a call that is aborted ends although": COLLECTED,
       "drain_test.ts: a request that is still being sent when the server shuts down": LATE_BODIES,
       "host_test.ts: a Host header that is no host is answered 400": CHUNKS,
       "http2_test.ts": HTTP2,
