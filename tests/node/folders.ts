@@ -43,7 +43,6 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
       "continuity/store_failure_test.ts: a store whose path cannot be a file": "the words of the error are Deno's",
       "file_gone_test.ts: the doctor finds that the gateway": "on Node the doctor does not see it yet",
       "file_store_test.ts: a file of Deno's database": DENO_KV,
-      "formats_test.ts: this version goes on with what": DENO_KV,
       "local_test.ts: a process that reads nothing loses": "a connection of Node takes what nobody reads",
     },
   },
