@@ -58,7 +58,6 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
     but: {
       "auth_test.ts: over a socket: a key is accepted": CHUNKS,
       "auth_test.ts: over a socket: without keys a local host": CHUNKS,
-      "body_test.ts: over a socket": CHUNKS,
       "descriptors_test.ts": DENO_PROCESS,
       "uploads_test.ts: a length that makes no sense counts as none": "Node's own `Request` breaks off there",
     },
