@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { expectUpgrade, type Opening } from "./node_socket.ts";
 import { hasArrived, peerOf, toRequest } from "./node_request.ts";
 import { inTurn } from "./node_turns.ts";
+import { endOfUnused } from "./node_unused.ts";
 import type { ServeOptions, Serving } from "./platform.ts";
 
 /** Higher than the gateway's own limit, so that the gateway itself refuses a longer head. */
@@ -28,6 +29,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // The other upgrades that clients offer, such as HTTP/2, are not taken up: the request is answered as it is.
     shouldUpgradeCallback: asksForWebSocket,
   } as ServerOptions);
+  const endUnused = endOfUnused(server);
   const take = (incoming: IncomingMessage, outgoing: ServerResponse) =>
     inTurn(incoming.socket, outgoing, async () => {
       // A failure here is a broken connection or a broken body, and nothing else would close the connection.
@@ -54,6 +56,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       const { promise, resolve } = Promise.withResolvers<void>();
       server.close(() => resolve());
       server.closeIdleConnections();
+      endUnused();
       return promise;
     },
   };

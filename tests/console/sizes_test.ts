@@ -19,7 +19,11 @@ async function fileAt(name: string): Promise<{ text: string; bytes: number }> {
 }
 
 const files = new Map<string, ReturnType<typeof fileAt>>();
-const file = (name: string) => files.getOrInsertComputed(name, fileAt);
+function file(name: string): ReturnType<typeof fileAt> {
+  const known = files.get(name) ?? fileAt(name);
+  files.set(name, known);
+  return known;
+}
 
 /** The modules that a module imports. `isLater`: those of its `import()`. */
 function importsOf(name: string, text: string, isLater: boolean): string[] {

@@ -413,7 +413,7 @@ async function send(client: Deno.TcpConn, text: string): Promise<void> {
 async function receive(client: Deno.TcpConn): Promise<string> {
   const buffer = new Uint8Array(4096);
   let text = "";
-  while (!text.endsWith("answered")) {
+  while (!text.includes("answered")) {
     const length = await client.read(buffer);
     if (length === null) break;
     text += new TextDecoder().decode(buffer.subarray(0, length));

@@ -69,8 +69,7 @@ export class Command {
     const { stdin = "null" } = this.#options;
     const child = new Command(this.#program, { ...this.#options, stdin }).spawn("piped");
     await child.started;
-    const [status, stdout, stderr] = await Promise.all([child.status, child.bytes("stdout"), child.bytes("stderr")]);
-    return { ...status, stdout, stderr };
+    return await child.output();
   }
 
   outputSync() {
@@ -138,6 +137,11 @@ export class ChildProcess {
 
   unref(): void {
     this.#child.unref();
+  }
+
+  async output() {
+    const [status, stdout, stderr] = await Promise.all([this.status, this.bytes("stdout"), this.bytes("stderr")]);
+    return { ...status, stdout, stderr };
   }
 
   async bytes(name: "stdout" | "stderr"): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 /**
- * Runs on Node what `folders.ts` says, two processes at a time, or the files that it is named. Prints one line a folder, and the tests that fail. It
- * ends with what the tests of Deno end with, too.
+ * Runs on Node what `folders.ts` says, or what of it is named, two processes at a time. Prints one line a folder, and the tests that
+ * fail. The last line is like that of Deno's tests.
  */
 import { install, NODE } from "../clients/install.ts";
 import { NODE_FOLDERS, runs } from "./folders.ts";
@@ -8,7 +8,7 @@ import { withCopy } from "./program.ts";
 
 const PROCESSES = 2;
 /** A group that takes longer hangs. */
-const PATIENCE_MS = 15 * 60_000;
+const PATIENCE_MS = 30 * 60_000;
 const RUN = ["--import", "./tests/node/hooks.ts", "tests/node/group.ts"];
 
 const totals = { passed: 0, failed: 0, ignored: 0 };
@@ -16,7 +16,7 @@ const totals = { passed: 0, failed: 0, ignored: 0 };
 const installed = await install(NODE, "node");
 if ("reason" in installed) throw new Error(installed.reason);
 const cache = Deno.env.get("XDG_CACHE_HOME") ?? `${Deno.env.get("HOME")}/.cache`;
-const groups = Deno.args.length > 0 ? [{ name: "the named files", files: Deno.args }] : groupsOnNode();
+const groups = groupsOnNode(Deno.args);
 
 await withCopy(cache, async (folder) => {
   const workers = Array.from({ length: PROCESSES }, async () => {
@@ -36,9 +36,14 @@ interface Group {
   files: string[];
 }
 
-function groupsOnNode(): Group[] {
+/** One of each folder, with all of its files, or with those that are named or in a named folder. */
+function groupsOnNode(named: readonly string[]): Group[] {
+  const isNamed = (file: string) => named.length === 0 || named.some((path) => `${file}/`.startsWith(`${path}/`));
   return Object.keys(NODE_FOLDERS)
-    .map((name) => ({ name: `tests/${name}`, files: testFiles(`tests/${name}`).filter(runs) }))
+    .map((name) => ({
+      name: `tests/${name}`,
+      files: testFiles(`tests/${name}`).filter((file) => runs(file) && isNamed(file)),
+    }))
     .filter(({ files }) => files.length > 0);
 }
 

@@ -29,13 +29,15 @@ Deno.test({
       transport: fetchTransport(fetch),
     };
     const stop = new AbortController();
-    let ended = 0;
+    let [begun, ended] = [0, 0];
     const read = async () => {
       const { body } = await send({ path: "", method: "GET" }, service, stop.signal);
+      begun++;
       while (await body!.read().catch(() => undefined));
       ended++;
     };
     for (let call = 0; call < CALLS; call++) void read();
+    await until(() => begun === CALLS);
     // Long enough for what is not held to be collected.
     await delay(1_500);
     stop.abort();

@@ -39,6 +39,19 @@ testEach("drain: a stream that runs comes to its own end, and the server waits f
   });
 });
 
+testEach("drain: a connection over which nothing came holds up nobody", async () => {
+  await withGateway(async ({ app, server, connect }) => {
+    const client = await connect();
+    const other = await connect();
+    // The server has taken the first one by then.
+    await other.post("/oss/v1/nothing", {});
+    await other.readUntil("404");
+    app.drain();
+    await server.shutdown();
+    assertEquals(await client.readToEnd(), "");
+  });
+});
+
 testEach("drain: a request that is still being sent when the server shuts down is told to come again", async () => {
   await withGateway(async ({ app, url, server, connect }) => {
     const client = await connect();

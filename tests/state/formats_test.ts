@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { isRedisMissing } from "../support/redis_server.ts";
+import { HAS_KV } from "./file_stores.ts";
 import { withFolder } from "../support/process.ts";
 import { configFor, type Entry, type Facts, readAll, withProgram, writeAll } from "./formats/kept.ts";
 import { ENTRY, FILE, type Kind, KINDS, withPlace } from "./formats/places.ts";
@@ -25,8 +26,10 @@ Deno.test("formats: this version has its fixtures", () => {
 for (const version of versions) {
   for (const kind of KINDS) {
     Deno.test({
-      name: `formats: this version goes on with what ${version} has written to ${kind}`,
-      ignore: kind === "redis" && isRedisMissing,
+      name: `formats: this version goes on with what ${version} has written to ${kind}${
+        kind === "kv" && !HAS_KV ? " (skipped: Node has no Deno KV)" : ""
+      }`,
+      ignore: (kind === "redis" && isRedisMissing) || (kind === "kv" && !HAS_KV),
       fn: () =>
         withFolder((folder) =>
           withPlace(kind, folder, async ({ store, env, load }) => {
