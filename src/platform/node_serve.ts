@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerOptions, ServerResponse 
 import type { AddressInfo, Socket } from "node:net";
 import { expectUpgrade, type Opening } from "./node_socket.ts";
 import { hasArrived, peerOf, toRequest } from "./node_request.ts";
-import { inTurn } from "./node_turns.ts";
+import { inTurn, isAnswering } from "./node_turns.ts";
 import { endOfUnused } from "./node_unused.ts";
 import type { ServeOptions, Serving } from "./platform.ts";
 
@@ -41,6 +41,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   server.on("checkContinue", take);
   server.on("upgrade", async (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
     socket.on("error", () => {}); // the connection closes then
+    // Node gives the connection away at once, so an answer that is on its way would run into the WebSocket.
+    if (isAnswering(socket)) return socket.destroy();
     await upgrade({ incoming, socket, head }, handler, onError).catch(() => socket.destroy());
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -23,6 +23,11 @@ export function inTurn(socket: Socket, outgoing: ServerResponse, answer: () => v
   } else if (waiting.push(begin) === MOST_WAITING) socket.pause();
 }
 
+/** Whether a request on the connection is being answered. */
+export function isAnswering(socket: Socket): boolean {
+  return lines.has(socket);
+}
+
 function passOn(socket: Socket): void {
   const waiting = lines.get(socket);
   if (waiting?.length === MOST_WAITING) socket.resume();

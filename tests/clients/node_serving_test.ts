@@ -156,6 +156,7 @@ Deno.test({
       await step("a head of 70 kB is refused, and so are 5,000 headers", testLongHeads);
       await step("pipelined requests are answered one after the other", testTurns);
       await step("what follows the last answer of a connection is not run", testNothingAfterTheLast);
+      await step("an upgrade behind a running request ends the connection, and is not run", testUpgradeInLine);
       await step("a thousand pipelined requests are answered in order", testManyTurns);
       await step("a body that nobody reads does not harm the next request", testUnreadBody);
       await step("a client that waits to send its body is asked for it only if it is read", testContinue);
@@ -210,6 +211,14 @@ async function testNothingAfterTheLast({ port, events }: Setting): Promise<void>
   );
   assertEquals(statuses, [413]);
   assertEquals(events.slice(before).map(({ path }) => path), ["/refuse"]);
+}
+
+async function testUpgradeInLine({ port, events }: Setting): Promise<void> {
+  const before = events.length;
+  const upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
+  await answersTo(port, get("/silent") + get("/smuggled", HOST + upgrade));
+  await until(() => events.slice(before).some(({ left }) => left === "/silent"));
+  assertEquals(events.slice(before).filter(({ path }) => path === "/smuggled"), []);
 }
 
 async function testManyTurns({ port }: Setting): Promise<void> {

@@ -1,6 +1,9 @@
 /** Runs a Worker with the options in its argument, and prints its address. It ends with its standard input. */
 import { readdirSync, readFileSync } from "node:fs";
-import { Log, LogLevel, Miniflare } from "miniflare";
+
+// It is in a folder of its own, not among the packages of the tests.
+const library = "miniflare";
+const { Log, LogLevel, Miniflare } = await import(library);
 
 const { folder, main, ...options } = JSON.parse(process.argv[2]);
 const names = readdirSync(folder).filter((name) => name !== main);

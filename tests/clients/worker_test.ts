@@ -39,6 +39,7 @@ Deno.test({
         await t.step("reasoning that the client keeps comes back to the model", () => within(testReasoning(setting)));
         await t.step("errors", () => within(testErrors(setting)));
         await t.step("a client that leaves ends the call to the upstream", () => within(testLeaving(setting)));
+        await t.step("a call whose connection breaks is not sent twice", () => within(testBreaking(setting)));
         await t.step("streams at once", () => within(testMany(setting)));
         await t.step("its pages", () => within(testPages(setting)));
       });
@@ -238,6 +239,22 @@ async function testLeaving({ url, upstream, logs }: Setting): Promise<void> {
     await until(() => logs.length > before);
     assertEquals(logs[before]!.status, 499);
   }
+}
+
+async function testBreaking({ url, upstream }: Setting): Promise<void> {
+  const ask = () => openai(url).chat.completions.create({ model: MODEL, messages: HELLO });
+  const first = ask();
+  const kept = await upstream.next();
+  await kept.write(jsonAnswer(ANSWER));
+  await first;
+  const second = ask();
+  second.catch(() => {}); // awaited below
+  const broken = await upstream.next();
+  assertEquals(broken.connection, kept.connection);
+  const count = upstream.asked.length;
+  broken.cut();
+  await assertRejects(() => second, OpenAI.APIError);
+  assertEquals(upstream.asked.length, count);
 }
 
 function head(body: string): string {
