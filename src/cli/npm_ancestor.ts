@@ -1,4 +1,4 @@
-/** Watches the npm that started the gateway: `npx deno task start`. It is for the launcher, so it imports nothing. */
+/** Watches the npm that started the gateway: `npx deno task -q laneway`. It is for the launcher, so it imports nothing. */
 import { command, host } from "../platform/host.ts";
 
 /**

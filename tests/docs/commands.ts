@@ -110,7 +110,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   }],
   [/^(npx|npm install) \.\/laneway-[\d.]+\.tgz$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
   [/^npx laneway connect \S+$/, { how: "by", test: "tests/clients/npm_package_test.ts" }],
-  [/^deno task start version --check$/, { how: "by", test: "tests/programs/version_test.ts" }],
+  [/^deno task -q laneway version --check$/, { how: "by", test: "tests/programs/version_test.ts" }],
   [/^npx --no laneway verify release$/, { how: "by", test: "tests/programs/verify_test.ts" }],
   [/^sha256sum --check --ignore-missing SHA256SUMS$/, { how: "by", test: "tests/cli/release_papers_test.ts" }],
   [/^(gh attestation verify|cosign verify-blob) /, { how: "not", because: "no release is signed yet" }],
