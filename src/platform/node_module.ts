@@ -20,8 +20,8 @@ export function moduleOnNode(
   entry: string,
 ): Command {
   const file = main.startsWith("file:") ? fileURLToPath(main) : resolve(main);
-  // The launcher itself, for a command of the console: it confines what it starts.
-  if (flags.includes("--allow-run")) {
+  // The launcher itself, or a command that runs programs of the user: Node would hand its own limits on to them.
+  if (flags.some((flag) => flag.startsWith("--allow-run"))) {
     return createCommand(process.execPath, { ...options, args: [...process.execArgv, file, ...args], env });
   }
   const place = {
@@ -38,7 +38,7 @@ export function moduleOnNode(
     env: { ...own, ...env, ...variables && { [VARIABLES]: [...variables, ...Object.keys(env ?? {})].join() } },
     clearEnv: true,
   };
-  const borrows = !hasThreads && !flags.some((flag) => flag.startsWith("--allow-run"));
+  const borrows = !hasThreads;
   return createCommand(
     process.execPath,
     command,

@@ -18,7 +18,8 @@ export function writeDraft(draft: string, text: string, mode: number): void {
   try {
     try {
       writeFileSync(file, text);
-      fsyncSync(file);
+      // Node's permission model knows no such permission.
+      if (!("permission" in process && process.permission)) fsyncSync(file);
     } finally {
       closeSync(file);
     }
