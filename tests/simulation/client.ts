@@ -27,17 +27,24 @@ export function requestFor({ client, stream, says, id, key }: Received["ask"], s
   const asked = body({ ...(tools && { tools }) });
   const text = JSON.stringify(asked).replace('"Hello"', JSON.stringify(`#${id} Hello`));
   const streamed = stream ? text : JSON.stringify({ ...JSON.parse(text), ...unstreamed(client) });
-  return new Request(`http://gateway${stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent")}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" },
-    body: streamed,
-    ...(signal && { signal }),
-  });
+  return new Request(
+    `http://gateway${stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent")}`,
+    {
+      method: "POST",
+      headers: { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" },
+      body: streamed,
+      ...(signal && { signal }),
+    },
+  );
 }
 
 function unstreamed(client: ClientName): JsonObject {
   if (client === "gemini") return {};
-  return { ...NOT_STREAMED[client], stream: false, ...(client === "chat" && { stream_options: undefined }) } as JsonObject;
+  return {
+    ...NOT_STREAMED[client],
+    stream: false,
+    ...(client === "chat" && { stream_options: undefined }),
+  } as JsonObject;
 }
 
 /** Asks, and reads the answer as this client does. */
@@ -111,8 +118,8 @@ const readWhole: Record<ClientName, (body: Loose, got: Got) => void> = {
   },
   responses({ output, status, usage }, got) {
     for (const { type, content = [], summary = [], name, arguments: input } of output) {
-      if (type === "message") for (const { text = "" } of content) got.text += text;
-      if (type === "reasoning") for (const { text = "" } of [...summary, ...content]) got.reasoning += text;
+      if (type === "message") { for (const { text = "" } of content) got.text += text; }
+      if (type === "reasoning") { for (const { text = "" } of [...summary, ...content]) got.reasoning += text; }
       if (type === "function_call") got.calls.push({ name, input });
     }
     if (status === "completed" || status === "incomplete") got.ends++;

@@ -31,6 +31,9 @@ export class SimulatedTime {
   readonly #live = new Map<number, Timer>();
   readonly #random: Random;
   #restore: (() => void) | undefined;
+  /** How many threads are waited for. */
+  #outside = 0;
+  #lastOutside: Promise<void> = Promise.resolve();
 
   constructor(seed: number) {
     this.#random = new Random(seed, "platform");
@@ -79,6 +82,16 @@ export class SimulatedTime {
       return { id, unref() {}, ref() {} };
     });
     replace(timers, "clearTimeout", ({ id }: { id: number }) => this.clear(id));
+    const wait = <T>(work: () => Promise<T>) => this.#wait(work);
+    replace(Blob.prototype, "stream", function (this: Blob) {
+      return new ReadableStream<Uint8Array>({
+        pull: async (controller) => {
+          const bytes = await wait(() => this.bytes());
+          if (bytes.length > 0) controller.enqueue(bytes);
+          controller.close();
+        },
+      }, { highWaterMark: 0 });
+    });
     const earlier = [...queues];
     queues.clear();
     this.#restore = () => {
@@ -101,9 +114,17 @@ export class SimulatedTime {
     if (id !== undefined) this.#live.delete(id);
   };
 
+  /** Waits for a thread: for one after the other, and no time passes meanwhile. */
+  #wait<T>(work: () => Promise<T>): Promise<T> {
+    this.#outside++;
+    const result = this.#lastOutside.then(work);
+    this.#lastOutside = result.then(() => {}, () => {}).finally(() => this.#outside--);
+    return result;
+  }
+
   /** Lets everything go as far as it can without time. */
   async settle(): Promise<void> {
-    for (let count = 0; count < TURNS; count++) await turn();
+    for (let count = 0; count < TURNS || this.#outside > 0; count++) await turn();
   }
 
   /** Runs what is due next, at its time. Returns whether there was anything before `until`. */

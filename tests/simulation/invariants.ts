@@ -53,7 +53,9 @@ export function checkStory(story: Story, schedule: Schedule): void {
   if (got.ends === 0 && must) {
     throw new Violation("answer", `${must}, and yet: ${received.status} ${received.text.slice(-400)}`);
   }
-  if (story.entry?.error === "internal") throw new Violation("internal", `status ${received.status}: ${story.entry.cause}`);
+  if (story.entry?.error === "internal") {
+    throw new Violation("internal", `status ${received.status}: ${story.entry.cause}`);
+  }
   if (got.ends === 0 && received.status !== 200) checkStatus(story);
   checkBill(story, schedule);
 }
@@ -74,7 +76,8 @@ function saidBy({ says }: Step): Said {
   return said;
 }
 
-const asRead = (calls: Said["calls"]) => calls.map(({ name, input }) => [name, JSON.stringify(JSON.parse(input || "{}"))]);
+const asRead = (calls: Said["calls"]) =>
+  calls.map(({ name, input }) => [name, JSON.stringify(JSON.parse(input || "{}"))]);
 
 function same(got: Got, said: Said): void {
   const seen = [got.text, got.reasoning, asRead(got.calls)];
@@ -87,7 +90,10 @@ function same(got: Got, said: Said): void {
 function begins(got: Got, said: Said): void {
   for (const kind of ["text", "reasoning"] as const) {
     if (!said[kind].startsWith(got[kind])) {
-      throw new Violation("text", `got ${JSON.stringify(got[kind])} for the beginning of ${JSON.stringify(said[kind])}`);
+      throw new Violation(
+        "text",
+        `got ${JSON.stringify(got[kind])} for the beginning of ${JSON.stringify(said[kind])}`,
+      );
     }
   }
   for (const [at, { name, input }] of got.calls.entries()) {
@@ -125,8 +131,9 @@ function checkGrammar({ ask: { client, stream }, text, status, headers }: Receiv
     if (!type.startsWith("text/event-stream")) throw new Error(`a stream of type ${type}`);
     const frames = framesIn(text);
     if (client === "chat") assertChatStream(frames);
-    else if (client === "messages") assertMessagesStream(frames.filter(({ event }) => event !== "ping"), { hostile: true });
-    else assertResponsesStream(frames);
+    else if (client === "messages") {
+      assertMessagesStream(frames.filter(({ event }) => event !== "ping"), { hostile: true });
+    } else assertResponsesStream(frames);
   } catch (cause) {
     throw new Violation("grammar", `${client}: ${(cause as Error).message}\n${text}`, cause);
   }
@@ -151,7 +158,9 @@ function mustBeAnswered({ step, calls }: Story, { upstreams, settings }: Schedul
   if (met.length === 0) return "no call of it failed";
   const [first, ...others] = met;
   const isBefore = BEFORE.includes(first!.kind) || first!.after === 0 || !step.stream;
-  if (others.length === 0 && isBefore && upstreams.length > 1) return `only one call failed, ${first!.kind}, and there are more upstreams`;
+  if (others.length === 0 && isBefore && upstreams.length > 1) {
+    return `only one call failed, ${first!.kind}, and there are more upstreams`;
+  }
   return undefined;
 }
 
@@ -182,6 +191,10 @@ function checkBill({ entry, calls, received }: Story, { upstreams }: Schedule): 
     }
   }
   const isRight = unknown === 0 ? billed === known : billed >= known && billed <= known + most;
-  if (!isRight) throw new Violation("bill", `billed ${billed} for ${known} and ${unknown} unknown calls, ${most} at most`);
-  if (unknown > 0 && billed > known && !entry.costEstimated) throw new Violation("bill", "an estimate is not said to be one");
+  if (!isRight) {
+    throw new Violation("bill", `billed ${billed} for ${known} and ${unknown} unknown calls, ${most} at most`);
+  }
+  if (unknown > 0 && billed > known && !entry.costEstimated) {
+    throw new Violation("bill", "an estimate is not said to be one");
+  }
 }

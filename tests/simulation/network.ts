@@ -2,7 +2,15 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { answerTo, type Body, type Said } from "../support/continuing_engine.ts";
 import type { SimulatedTime } from "./clock.ts";
-import { type Ask, BEFORE, type Fault, type FaultKind, modelOf, type Schedule, type UpstreamFacts } from "./schedule.ts";
+import {
+  type Ask,
+  BEFORE,
+  type Fault,
+  type FaultKind,
+  modelOf,
+  type Schedule,
+  type UpstreamFacts,
+} from "./schedule.ts";
 
 /** One call that an upstream got. */
 export interface Call {
@@ -48,7 +56,7 @@ export class Network {
       const text = await request.text();
       const { signal } = request;
       signal.throwIfAborted();
-      const upstream = Number(/^up(\d+)\.test$/.exec(new URL(request.url).hostname)?.[1]);
+      const upstream = Number(/^up(\d+)\./.exec(new URL(request.url).hostname)?.[1]);
       const body = JSON.parse(text) as Body;
       const ask = askIn(body);
       const number = this.#counts.get(ask) ?? 0;
@@ -65,7 +73,9 @@ export class Network {
         ...(fault && { fault }),
       };
       this.calls.push(call);
-      this.#trace(`up${upstream} is asked for ${ask}, call ${number}${fault ? `, ${fault.kind} after ${fault.after}` : ""}`);
+      this.#trace(
+        `up${upstream} is asked for ${ask}, call ${number}${fault ? `, ${fault.kind} after ${fault.after}` : ""}`,
+      );
       return await this.#answer(call, this.#schedule.upstreams[upstream]!, signal);
     };
   }
@@ -88,7 +98,10 @@ export class Network {
     if (isWhole) {
       const text = JSON.stringify(wholeOf(facts, answer.rest, told));
       const frames = kind ? [text.slice(0, text.length >> 1)] : [text];
-      return this.#send({ call, frames, told, signal, ends: kind, paceMs: facts.pace[1] * answer.tokens }, "application/json");
+      return this.#send(
+        { call, frames, told, signal, ends: kind, paceMs: facts.pace[1] * answer.tokens },
+        "application/json",
+      );
     }
     const ends = answer.isCut ? kind : undefined;
     return this.#send({ call, frames: answer.frames, told, signal, ends, paceMs: facts.pace[1] }, "text/event-stream");
@@ -182,7 +195,11 @@ function refusal(kind: FaultKind, wire: UpstreamFacts["wire"]): Response {
   });
 }
 
-function wholeOf(facts: UpstreamFacts, rest: readonly Said[], { input, output }: { input: number; output: number }): JsonObject {
+function wholeOf(
+  facts: UpstreamFacts,
+  rest: readonly Said[],
+  { input, output }: { input: number; output: number },
+): JsonObject {
   const text = (kind: "text" | "reasoning") =>
     rest.map((said) => kind in said ? (said as Record<string, string>)[kind]! : "").join("");
   const calls = rest.filter((said) => "call" in said);

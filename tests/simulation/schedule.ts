@@ -79,14 +79,34 @@ export interface Settings {
   budget?: number;
 }
 
-const WORDS = ["word", "ha", " ", "  ", "\n", "\n\n", ".", "é", "😀", "👩‍👩‍👧", "```\n", "| --- |\n", "0, ", "\t", "“", "again and again "];
+const WORDS = [
+  "word",
+  "ha",
+  " ",
+  "  ",
+  "\n",
+  "\n\n",
+  ".",
+  "é",
+  "😀",
+  "👩‍👩‍👧",
+  "```\n",
+  "| --- |\n",
+  "0, ",
+  "\t",
+  "“",
+  "again and again ",
+];
 
 /** The world of this seed. Swarm testing: each world has only some of the features, and so more of them. */
 export function scheduleFor(seed: number): Schedule {
   const random = new Random(seed, "world");
   const kinds = random.some(FAULTS, random.int(0, 5));
   const clients = random.some(CLIENT_NAMES, random.int(1, 5));
-  const upstreams = Array.from({ length: random.pick([1, 2, 2, 3]) }, (_, at) => upstreamFor(new Random(seed, "upstream", at)));
+  const upstreams = Array.from(
+    { length: random.pick([1, 2, 2, 3]) },
+    (_, at) => upstreamFor(new Random(seed, "upstream", at)),
+  );
   const settings = settingsFor(new Random(seed, "settings"));
   const count = random.pick([1, 3, 6, 12]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
@@ -195,8 +215,8 @@ export const modelOf = ({ wire }: UpstreamFacts): string => MODELS[wire];
 /** The time limits of all upstreams, in milliseconds: short, so that worlds see them pass. */
 export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, wholeMs: 90_000, totalMs: 240_000 };
 
-/** The configuration of its gateways. */
-export function configFor({ upstreams, settings }: Schedule): ConfigInput {
+/** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
+export function configFor({ upstreams, settings }: Schedule, world: string): ConfigInput {
   const { budget, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
   const targets = upstreams.map((facts, at) => ({
     upstream: `up${at}`,
@@ -212,7 +232,7 @@ export function configFor({ upstreams, settings }: Schedule): ConfigInput {
     upstreams: Object.fromEntries(
       upstreams.map(({ wire, prefill, running }, at) => [`up${at}`, {
         driver: wire,
-        baseUrl: `http://up${at}.test/v1`,
+        baseUrl: `http://up${at}.${world}.test/v1`,
         timeouts: TIMEOUTS,
         ...(wire === "chat" && prefill && { prefill }),
         ...(running !== undefined && { concurrency: { running, waiting: 3, waitMs: 4_000 } }),

@@ -3,6 +3,7 @@ import { type App, createApp, type LogEntry } from "../../src/app.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Platform } from "../../src/platform/platform.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { waitToBegin } from "../../src/util/sliced_work.ts";
 import { parseConfiguration } from "../support/app.ts";
 import { type Received, run } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
@@ -15,6 +16,9 @@ const PATIENCE_MS = 3_600_000;
 /** In bytes: the real one would not be the same twice. */
 const MEMORY = 100 * 2 ** 20;
 
+/** How many worlds there were in this process. */
+let worlds = 0;
+
 export interface Outcome {
   violation?: Violation;
   trace: string[];
@@ -25,6 +29,7 @@ export interface Outcome {
 export async function simulate(schedule: Schedule): Promise<Outcome> {
   const time = new SimulatedTime(schedule.seed);
   time.begin();
+  beginWithRoom(time);
   const world = new World(schedule, time);
   let violation: Violation | undefined;
   try {
@@ -37,6 +42,12 @@ export async function simulate(schedule: Schedule): Promise<Outcome> {
   return { trace: world.trace, simulatedMs: time.now(), ...(violation && { violation }) };
 }
 
+/** The process counts the requests that it has begun since others had their turn: every world begins with none. */
+function beginWithRoom(time: SimulatedTime): void {
+  void waitToBegin("", 2 ** 22);
+  time.step(0);
+}
+
 class World {
   readonly trace: string[] = [];
   readonly #schedule: Schedule;
@@ -46,6 +57,7 @@ class World {
   readonly #received = new Map<number, Received>();
   readonly #checked = new Set<number>();
   readonly #apps: App[];
+  readonly #name = `w${worlds++}`;
 
   constructor(schedule: Schedule, time: SimulatedTime) {
     this.#schedule = schedule;
@@ -66,7 +78,7 @@ class World {
       after: (ms, run) => void after(run, ms),
     };
     return createApp({
-      config: parseConfiguration(configFor(this.#schedule)),
+      config: parseConfiguration(configFor(this.#schedule, this.#name)),
       env: (name) => SECRETS[name],
       platform,
       fetch: this.#network.fetchOf(at) as never,
