@@ -7,13 +7,19 @@ import { type Ask, type ClientName, SECRETS } from "./schedule.ts";
 
 /** What a client has of its answer. */
 export interface Received {
-  ask: Ask & { id: number; at: number };
+  ask: Ask;
+  beganAt: number;
+  endedAt?: number;
+  /** The id of the stored response that it continues, and the request that made it. */
+  previous?: { id: string; of: Ask };
   status?: number;
   headers?: Headers;
   text: string;
   /** Whether the answer is over, or the client has left. */
   isOver: boolean;
   hasLeft: boolean;
+  /** Whether its gateway was gone before the end, or had to end it when it stopped. */
+  isLost: boolean;
   /** Why the answer broke off, as a failure of the connection. */
   failure?: unknown;
 }
@@ -21,21 +27,29 @@ export interface Received {
 const NOT_STREAMED: Partial<Record<ClientName, object>> = { ollama: { stream: false } };
 
 /** The request of this client. */
-export function requestFor({ client, stream, says, id, key }: Received["ask"], signal?: AbortSignal): Request {
+export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">, signal?: AbortSignal): Request {
+  const { client, stream, says, id, isKept, isBackground } = ask;
   const { path, body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
-  const asked = body({ ...(tools && { tools }) });
-  const text = JSON.stringify(asked).replace('"Hello"', JSON.stringify(`#${id} Hello`));
-  const streamed = stream ? text : JSON.stringify({ ...JSON.parse(text), ...unstreamed(client) });
-  return new Request(
-    `http://gateway${stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent")}`,
-    {
-      method: "POST",
-      headers: { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" },
-      body: streamed,
-      ...(signal && { signal }),
-    },
-  );
+  const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
+  const asked = {
+    ...JSON.parse(text),
+    ...(!stream && unstreamed(client)),
+    ...(isKept && { store: true }),
+    ...(isBackground && { background: true }),
+    ...(previous && { previous_response_id: previous.id }),
+  };
+  return requestAs(ask.key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
+    method: "POST",
+    body: JSON.stringify(asked),
+    ...(signal && { signal }),
+  });
+}
+
+/** A request with the secret of this key. */
+export function requestAs(key: string, path: string, init: RequestInit = {}): Request {
+  const headers = { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" };
+  return new Request(`http://gateway${path}`, { ...init, headers });
 }
 
 function unstreamed(client: ClientName): JsonObject {
@@ -47,8 +61,11 @@ function unstreamed(client: ClientName): JsonObject {
   } as JsonObject;
 }
 
-/** Asks, and reads the answer as this client does. */
-export async function run(app: App, received: Received, time: SimulatedTime): Promise<void> {
+/** How often the client of an answer in the background looks for it, and how long, in milliseconds. */
+const [LOOK_MS, PATIENCE_MS] = [1_500, 900_000];
+
+/** Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment. */
+export async function run(gateway: () => App, received: Received, time: SimulatedTime): Promise<void> {
   const { ask } = received;
   const controller = new AbortController();
   let cancel = () => {};
@@ -58,7 +75,8 @@ export async function run(app: App, received: Received, time: SimulatedTime): Pr
     cancel();
   }, ask.leavesAfter);
   try {
-    const response = await app.fetch(requestFor(ask, controller.signal));
+    const response = await gateway().fetch(requestFor(received, controller.signal));
+    if (received.isLost) return;
     received.status = response.status;
     received.headers = response.headers;
     if (received.hasLeft) return void response.body?.cancel();
@@ -69,14 +87,43 @@ export async function run(app: App, received: Received, time: SimulatedTime): Pr
       const { value, done } = await reader.read();
       if (done) break;
       received.text += decoder.decode(value, { stream: true });
-      if (ask.readsEvery > 0) await new Promise<void>((resolve) => void time.after(resolve, ask.readsEvery));
+      if (ask.readsEvery > 0) await wait(time, ask.readsEvery);
     }
+    if (ask.isBackground && received.status === 200) await look(gateway, received, time);
   } catch (thrown) {
     received.failure = thrown;
   } finally {
     received.isOver = true;
+    received.endedAt ??= time.now();
     time.clear(leaving);
   }
+}
+
+const wait = (time: SimulatedTime, ms: number) => new Promise<void>((resolve) => void time.after(resolve, ms));
+
+/** Looks for an answer in the background until it is over. */
+async function look(gateway: () => App, received: Received, time: SimulatedTime): Promise<void> {
+  const until = time.now() + PATIENCE_MS;
+  while (!received.isOver && ["queued", "in_progress"].includes(JSON.parse(received.text).status)) {
+    if (time.now() > until) throw new Error("The answer in the background is never over");
+    await wait(time, LOOK_MS);
+    const { id } = JSON.parse(received.text);
+    const response = await gateway().fetch(requestAs(received.ask.key, `/oss/v1/responses/${id}`));
+    const text = await response.text();
+    if (response.status === 200) received.text = text;
+    else if (response.status !== 503) throw new Error(`${response.status} ${text}`);
+  }
+}
+
+/** The id of its response, if the gateway promised to have stored that. */
+export function storedId(received: Received): string | undefined {
+  const { ask: { isKept, stream }, status, text, isOver, hasLeft, isLost, failure } = received;
+  if (!isKept || status !== 200 || !isOver || hasLeft || isLost || failure !== undefined) return undefined;
+  const last = stream ? /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1] : text;
+  if (last === undefined) return undefined;
+  const value = JSON.parse(last);
+  const { id, store, status: state } = stream ? value.response : value;
+  return state === "completed" && store !== false ? id : undefined;
 }
 
 /** The answer as the client understood it. */

@@ -107,8 +107,9 @@ export class SimulatedTime {
     this.#restore = undefined;
   }
 
-  readonly after = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): number =>
-    this.#add(ms, args.length === 0 ? run : () => run(...args), {});
+  // deno-lint-ignore no-explicit-any -- as the platform's own takes them
+  readonly after = (run: (...args: any[]) => void, ms = 0, ...args: unknown[]): number =>
+    this.#add(ms, args.length === 0 ? () => run() : () => run(...args), {});
 
   readonly clear = (id: number | undefined): void => {
     if (id !== undefined) this.#live.delete(id);

@@ -7,7 +7,7 @@ import { assertMessagesStream } from "../support/messages_grammar.ts";
 import { assertResponsesStream } from "../support/responses_grammar.ts";
 import { gotOf, type Received } from "./client.ts";
 import type { Call, Network } from "./network.ts";
-import { BEFORE, type Schedule, type Step } from "./schedule.ts";
+import { type Ask, BEFORE, type Schedule } from "./schedule.ts";
 
 /** Something that does not hold: which law, and what was seen. */
 export class Violation extends Error {
@@ -21,43 +21,131 @@ export class Violation extends Error {
 
 /** All that a world knows of one request. */
 export interface Story {
-  step: Step;
   received: Received;
   calls: Call[];
-  entry?: LogEntry;
+  /** Its lines of the log. */
+  entries: LogEntry[];
 }
 
-/** Holds at every moment. */
-export function checkMoment({ upstreams }: Schedule, network: Network): void {
+/** All that a world knows besides. */
+export interface Facts {
+  schedule: Schedule;
+  /** Whether calls of the database went wrong. */
+  isTroubled: boolean;
+  hasCrashed: boolean;
+  received: Received[];
+  entries: LogEntry[];
+}
+
+/** Holds at every moment. `isAlone`: whether there is one process at each place, and has always been. */
+export function checkMoment(
+  { upstreams, gateways, settings, steps }: Schedule,
+  network: Network,
+  isAlone: boolean,
+): void {
   for (const [at, { running }] of upstreams.entries()) {
-    if (running === undefined) continue;
+    if (running === undefined || !isAlone) continue;
     const count = network.running(at);
-    if (count > running) throw new Violation("concurrency", `up${at} gets ${count} calls at once, not ${running}`);
+    // Gateways that share no server count by themselves.
+    if (count > running * gateways) {
+      throw new Violation("concurrency", `up${at} gets ${count} calls at once, not ${running}`);
+    }
+  }
+  const { concurrentRequests } = settings;
+  if (concurrentRequests === undefined || !isAlone) return;
+  for (const key of ["anna", "bert"]) {
+    const own = new Set(steps.flatMap((step) => step.type === "ask" && step.key === key ? [step.id] : []));
+    const asks = new Set(network.open().map(({ ask }) => ask).filter((ask) => own.has(ask)));
+    if (asks.size > concurrentRequests * gateways) {
+      throw new Violation("quota", `${key} runs ${asks.size} requests at once`);
+    }
   }
 }
 
 /** Holds for a request that is over. */
-export function checkStory(story: Story, schedule: Schedule): void {
-  const { received, step } = story;
-  if (received.hasLeft) return checkBill(story, schedule);
-  if (received.failure !== undefined) throw new Violation("ending", `the connection broke: ${received.failure}`);
+export function checkStory(story: Story, facts: Facts): void {
+  const { received, entries } = story;
+  if (received.isLost) return;
+  // A client that left before the head does not know which lines are its own.
+  if (received.hasLeft) return entries.length > 0 ? checkBill(story, facts.schedule) : undefined;
+  if (received.failure !== undefined) {
+    if (received.ask.isBackground && (facts.isTroubled || facts.hasCrashed)) return;
+    throw new Violation("ending", `the connection broke: ${received.failure}`);
+  }
   checkGrammar(received);
   const got = gotOf(received);
-  const said = saidBy(step);
+  const said = saidBy(received.ask);
   if (got.ends + got.errors !== 1) {
     throw new Violation("ending", `${got.ends} ends and ${got.errors} errors in ${JSON.stringify(received.text)}`);
   }
   if (got.ends === 1) same(got, said);
   else begins(got, said);
-  const must = mustBeAnswered(story, schedule);
-  if (got.ends === 0 && must) {
-    throw new Violation("answer", `${must}, and yet: ${received.status} ${received.text.slice(-400)}`);
+  const internal = entries.find(({ error }) => error === "internal");
+  if (internal) throw new Violation("internal", `status ${received.status}: ${internal.cause}`);
+  if (got.ends === 0) checkFailure(story, facts);
+  checkHistory(story);
+  checkBill(story, facts.schedule);
+}
+
+/** A continued conversation is sent whole. */
+function checkHistory({ received: { previous }, calls }: Story): void {
+  if (!previous) return;
+  for (const { body } of calls) {
+    const sent = JSON.stringify(body.messages);
+    const { text } = saidBy(previous.of);
+    if (!sent.includes(`#${previous.of.id} Hello`) || !sent.includes(JSON.stringify(text.trim()).slice(1, -1))) {
+      throw new Violation("recall", `the turn of ${previous.of.id} is not in ${sent}`);
+    }
   }
-  if (story.entry?.error === "internal") {
-    throw new Violation("internal", `status ${received.status}: ${story.entry.cause}`);
+}
+
+function checkFailure(story: Story, facts: Facts): void {
+  const { received } = story;
+  const { ask, previous, status, text } = received;
+  if (previous && previous.of.key !== ask.key) {
+    const isRight = (status === 400 && text.includes("previous_response_not_found")) || status === 429 ||
+      (status === 503 && facts.isTroubled);
+    if (!isRight) throw new Violation("recall", `another key's response: ${status} ${text}`);
+    return;
   }
-  if (got.ends === 0 && received.status !== 200) checkStatus(story);
-  checkBill(story, schedule);
+  const must = mustBeAnswered(story, facts);
+  if (must) throw new Violation("answer", `${must}, and yet: ${status} ${text.slice(-400)}`);
+  if (status !== 200) checkStatus(story, facts);
+  if (status === 402) checkRefusal(story, facts);
+}
+
+/** Who is alone and has enough of the budget left is not refused. */
+function checkRefusal(
+  { received, calls }: Story,
+  { schedule, isTroubled, hasCrashed, received: all, entries }: Facts,
+): void {
+  const { settings: { budget, isDaily }, gateways, upstreams, steps } = schedule;
+  if (isTroubled || hasCrashed || isDaily || gateways > 1 || calls.length > 0) return;
+  if (steps.some(({ type }) => type !== "ask")) return;
+  const overlaps = all.some((other) =>
+    other !== received && other.beganAt <= received.endedAt! && (other.endedAt ?? Infinity) >= received.beganAt - 1_000
+  );
+  if (overlaps) return;
+  const spent = entries.reduce((sum, { cost = "0" }) => sum + picoDollars(cost)!, 0n);
+  const dearest = Math.max(...upstreams.flatMap(({ price }) => price));
+  const least = BigInt(Math.ceil(dearest * 1e6)) * 800n;
+  if (picoDollars(budget!)! - spent > least) {
+    throw new Violation("budget", `refused although ${picoDollars(budget!)! - spent} of ${budget} are left`);
+  }
+}
+
+/** What the budget says was spent is what the requests cost, and no more than it allows. */
+export function checkBudget(
+  usage: { budgets?: { spent: string }[] },
+  { schedule, entries, isTroubled, hasCrashed, received }: Facts,
+): void {
+  const { settings: { budget, isDaily } } = schedule;
+  const limit = picoDollars(budget!)! * (isDaily ? 2n : 1n);
+  const billed = entries.reduce((sum, { cost = "0" }) => sum + picoDollars(cost)!, 0n);
+  if (billed > limit && !hasCrashed) throw new Violation("budget", `${billed} were billed of ${limit}`);
+  if (isDaily || isTroubled || hasCrashed || received.some(({ isLost }) => isLost)) return;
+  const spent = picoDollars(usage.budgets?.[0]?.spent ?? "")!;
+  if (spent !== billed) throw new Violation("budget", `${spent} count as spent, but ${billed} were billed`);
 }
 
 interface Said {
@@ -66,7 +154,7 @@ interface Said {
   calls: { name: string; input: string }[];
 }
 
-function saidBy({ says }: Step): Said {
+function saidBy({ says }: Ask): Said {
   const said: Said = { text: "", reasoning: "", calls: [] };
   for (const one of says) {
     if ("text" in one) said.text += one.text;
@@ -152,30 +240,39 @@ function framesIn(text: string): { event?: string; data?: string }[] {
 }
 
 /** Why the client has to get its answer, if it has to. */
-function mustBeAnswered({ step, calls }: Story, { upstreams, settings }: Schedule): string | undefined {
-  if (settings.budget !== undefined || upstreams.some(({ running }) => running !== undefined)) return undefined;
+function mustBeAnswered({ received: { ask }, calls }: Story, { schedule, isTroubled }: Facts): string | undefined {
+  const { upstreams, settings } = schedule;
+  const { budget = 50, requestsPerMinute, concurrentRequests } = settings;
+  const isLimited = budget < 50 || requestsPerMinute !== undefined || concurrentRequests !== undefined;
+  if (isTroubled || isLimited || upstreams.some(({ running }) => running !== undefined)) return undefined;
   const met = calls.flatMap(({ fault, state }) => fault && state !== "complete" ? [fault] : []);
   if (met.length === 0) return "no call of it failed";
   const [first, ...others] = met;
-  const isBefore = BEFORE.includes(first!.kind) || first!.after === 0 || !step.stream;
-  if (others.length === 0 && isBefore && upstreams.length > 1) {
-    return `only one call failed, ${first!.kind}, and there are more upstreams`;
-  }
+  if (others.length > 0) return undefined;
+  const isBefore = BEFORE.includes(first!.kind) || first!.after === 0 || (!ask.stream && !ask.isBackground);
+  if (isBefore && upstreams.length > 1) return `only one call failed, ${first!.kind}, and there are more upstreams`;
   return undefined;
 }
 
-function checkStatus({ received: { status, text }, calls }: Story): void {
-  if ([402, 429, 500, 502, 503, 504, 529].includes(status!)) {
-    if (status === 500 && calls.length === 0) throw new Violation("status", `${status} ${text}`);
-    return;
-  }
-  throw new Violation("status", `${status} ${text}`);
+function checkStatus(
+  { received: { status, text }, calls }: Story,
+  { schedule: { settings }, isTroubled }: Facts,
+): void {
+  const met = new Set(calls.map(({ fault }) => fault?.kind));
+  const { budget, requestsPerMinute, concurrentRequests } = settings;
+  const isLimited = requestsPerMinute !== undefined || concurrentRequests !== undefined;
+  const isRight = status === 402
+    ? budget !== undefined
+    : status === 429
+    ? isLimited || met.has("limiting")
+    : [502, 503, 504, 529].includes(status!) || (status === 500 && (calls.length > 0 || isTroubled));
+  if (!isRight) throw new Violation("status", `${status} ${text}`);
 }
 
 /** What was billed is what upstreams served, or is said to be an estimate. */
-function checkBill({ entry, calls, received }: Story, { upstreams }: Schedule): void {
-  if (!entry) throw new Violation("log", `no line for the request, whose status is ${received.status}`);
-  const billed = picoDollars(entry.cost ?? "0")!;
+function checkBill({ entries, calls, received }: Story, { upstreams }: Schedule): void {
+  if (entries.length === 0) throw new Violation("log", `no line for the request, whose status is ${received.status}`);
+  const billed = entries.reduce((sum, { cost = "0" }) => sum + picoDollars(cost)!, 0n);
   let known = 0n;
   let most = 0n;
   let unknown = 0;
@@ -194,7 +291,8 @@ function checkBill({ entry, calls, received }: Story, { upstreams }: Schedule): 
   if (!isRight) {
     throw new Violation("bill", `billed ${billed} for ${known} and ${unknown} unknown calls, ${most} at most`);
   }
-  if (unknown > 0 && billed > known && !entry.costEstimated) {
+  const isEstimate = entries.some(({ costEstimated }) => costEstimated);
+  if (unknown > 0 && billed > known && !isEstimate) {
     throw new Violation("bill", "an estimate is not said to be one");
   }
 }

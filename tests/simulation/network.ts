@@ -7,6 +7,7 @@ import {
   BEFORE,
   type Fault,
   type FaultKind,
+  isAsk,
   modelOf,
   type Schedule,
   type UpstreamFacts,
@@ -42,16 +43,21 @@ export class Network {
     this.#schedule = schedule;
     this.#time = time;
     this.#trace = trace;
-    this.#asks = new Map(schedule.steps.map((step) => [step.id, step]));
+    this.#asks = new Map(schedule.steps.filter(isAsk).map((step) => [step.id, step]));
   }
 
   running(upstream: number): number {
     return this.calls.filter((call) => call.upstream === upstream && call.state === "running").length;
   }
 
-  /** The `fetch` of one gateway. */
-  fetchOf(gateway: number): typeof fetch {
+  open(): Call[] {
+    return this.calls.filter(({ state }) => state === "running");
+  }
+
+  /** The `fetch` of one gateway. `isGone`: whether that gateway has ended without warning. */
+  fetchOf(gateway: number, isGone: () => boolean): typeof fetch {
     return async (input, init) => {
+      if (isGone()) throw new TypeError("The process is gone");
       const request = new Request(input, init);
       const text = await request.text();
       const { signal } = request;

@@ -2,6 +2,7 @@
 import type { ConfigInput } from "../support/app.ts";
 import type { PrefillWay, Said } from "../support/continuing_engine.ts";
 import { PREFILLS } from "../support/continuing_engine.ts";
+import { type Trouble, TROUBLES } from "./database.ts";
 import { Random } from "./random.ts";
 
 /** How a call of an upstream fails: before its answer begins, or after some pieces of it. */
@@ -46,6 +47,8 @@ export type ClientName = typeof CLIENT_NAMES[number];
 
 /** One request of a client. */
 export interface Ask {
+  id: number;
+  at: number;
   type: "ask";
   client: ClientName;
   key: string;
@@ -58,9 +61,34 @@ export interface Ask {
   leavesAfter?: number;
   /** How long it waits between two reads, in milliseconds. */
   readsEvery: number;
+  /** Whether its answer is to be stored, and made in the background. */
+  isKept?: boolean;
+  isBackground?: boolean;
+  /** The request whose stored answer it continues, if that is complete by then. */
+  follows?: number;
 }
 
-export type Step = { at: number; id: number } & Ask;
+/** Something that happens to a gateway: it stops and another takes its place, it is gone at once, it gets another configuration. */
+export interface Event {
+  id: number;
+  at: number;
+  type: "restart" | "crash" | "reload";
+  gateway: number;
+}
+
+/** The next calls of the database go wrong. */
+export interface Disturbance {
+  id: number;
+  at: number;
+  type: "disturb";
+  trouble: Trouble;
+  calls: number;
+  ms: number;
+}
+
+export type Step = Ask | Event | Disturbance;
+
+export const isAsk = (step: Step): step is Ask => step.type === "ask";
 
 export interface Schedule {
   seed: number;
@@ -77,6 +105,11 @@ export interface Settings {
   toolCalls?: "whole";
   /** Of all keys together, in dollars. */
   budget?: number;
+  /** Whether the budget begins anew each day. */
+  isDaily?: true;
+  /** Of each key. */
+  requestsPerMinute?: number;
+  concurrentRequests?: number;
 }
 
 const WORDS = [
@@ -108,21 +141,38 @@ export function scheduleFor(seed: number): Schedule {
     (_, at) => upstreamFor(new Random(seed, "upstream", at)),
   );
   const settings = settingsFor(new Random(seed, "settings"));
-  const count = random.pick([1, 3, 6, 12]);
+  const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
-  const traits = {
-    faulty: random.pick([0.2, 0.5, 0.9]),
+  const gateways = random.pick([1, 1, 1, 2, 3]);
+  const traits: Traits = {
+    faulty: random.pick([0, 0.2, 0.5, 0.9]),
     thinks: random.chance(0.3),
     calls: random.chance(0.4),
     leaves: random.chance(0.2),
     slow: random.chance(0.15),
     whole: random.pick([0, 0.3, 1]),
+    keeps: random.chance(0.4),
+    background: random.chance(0.3),
   };
+  const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
+  const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
-    return { at: own.int(0, spread), id, ...askFor(own, id, { kinds, clients, traits }) };
+    const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
+    if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
+    if (troubles.length > 0 && own.chance(0.2)) {
+      return {
+        id,
+        at,
+        type: "disturb",
+        trouble: own.pick(troubles),
+        calls: own.pick([1, 1, 3, 20]),
+        ms: own.pick([0, 10, 1_000, 8_000]),
+      };
+    }
+    return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };
   });
-  return { seed, upstreams, gateways: 1, settings, steps };
+  return { seed, upstreams, gateways, settings, steps };
 }
 
 function upstreamFor(random: Random): UpstreamFacts {
@@ -143,38 +193,57 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.2) && { stallContinueMs: random.int(600, 3_000) }),
     ...(random.chance(0.2) && { hedgeAfterMs: random.int(100, 2_000) }),
     ...(random.chance(0.15) && { toolCalls: "whole" as const }),
-    ...(random.chance(0.2) && { budget: random.pick([0.01, 0.1, 1, 50]) }),
+    ...(random.chance(0.25) && { budget: random.pick([0.001, 0.003, 0.01, 0.1, 50]) }),
+    ...(random.chance(0.3) && { isDaily: true as const }),
+    ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
+    ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
   };
+}
+
+interface Traits {
+  faulty: number;
+  thinks: boolean;
+  calls: boolean;
+  leaves: boolean;
+  slow: boolean;
+  whole: number;
+  keeps: boolean;
+  background: boolean;
 }
 
 interface Mix {
   kinds: readonly FaultKind[];
   clients: readonly ClientName[];
-  traits: { faulty: number; thinks: boolean; calls: boolean; leaves: boolean; slow: boolean; whole: number };
+  traits: Traits;
 }
 
-function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Ask {
+function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Omit<Ask, "id" | "at" | "gateway"> {
   const faults: Fault[] = [];
   if (kinds.length > 0) {
     for (let call = 0; call < 6 && random.chance(traits.faulty); call++) {
       faults.push({ call, kind: random.pick(kinds), after: random.pick([0, 1, 1, 2, 3, random.int(1, 40)]) });
     }
   }
+  const client = random.pick(clients);
+  const isKept = client === "responses" && traits.keeps && random.chance(0.7);
+  const isBackground = isKept && traits.background && random.chance(0.5);
   return {
     type: "ask",
-    client: random.pick(clients),
+    client,
+    ...(isKept && { isKept }),
+    ...(isBackground && { isBackground }),
+    ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
     key: random.pick(["anna", "bert"]),
-    stream: !random.chance(traits.whole),
-    gateway: 0,
+    stream: !isBackground && !random.chance(traits.whole),
     says: saysFor(random, id, traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,
-    ...(traits.leaves && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
+    ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
     readsEvery: traits.slow && random.chance(0.5) ? random.int(1, 3_000) : 0,
   };
 }
 
-function saysFor(random: Random, id: number, { thinks, calls }: Mix["traits"]): Said[] {
+function saysFor(random: Random, id: number, { thinks, calls }: Traits): Said[] {
   const text = (mark: string) =>
     `${mark}${id}:${Array.from({ length: random.int(1, 20) }, () => random.pick(WORDS)).join("")}:${id}${mark}`;
   const said: Said[] = [
@@ -194,17 +263,19 @@ function callFor(random: Random, id: number): Said {
 export function partsOf({ steps, settings }: Schedule): string[] {
   return [
     ...Object.keys(settings),
-    ...steps.flatMap(({ id, faults }) => [`${id}`, ...faults.map(({ call }) => `${id}.${call}`)]),
+    ...steps.flatMap((step) => [
+      `${step.id}`,
+      ...(isAsk(step) ? step.faults.map(({ call }) => `${step.id}.${call}`) : []),
+    ]),
   ];
 }
 
 /** The schedule with these parts alone. */
 export function only(schedule: Schedule, kept: ReadonlySet<string>): Schedule {
   const settings = Object.fromEntries(Object.entries(schedule.settings).filter(([name]) => kept.has(name)));
-  const steps = schedule.steps.filter(({ id }) => kept.has(`${id}`)).map((step) => ({
-    ...step,
-    faults: step.faults.filter(({ call }) => kept.has(`${step.id}.${call}`)),
-  }));
+  const steps = schedule.steps.filter(({ id }) => kept.has(`${id}`)).map((step) =>
+    isAsk(step) ? { ...step, faults: step.faults.filter(({ call }) => kept.has(`${step.id}.${call}`)) } : step
+  );
   return { ...schedule, settings, steps };
 }
 
@@ -216,8 +287,10 @@ export const modelOf = ({ wire }: UpstreamFacts): string => MODELS[wire];
 export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, wholeMs: 90_000, totalMs: 240_000 };
 
 /** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
-export function configFor({ upstreams, settings }: Schedule, world: string): ConfigInput {
-  const { budget, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
+export function configFor({ upstreams, settings, gateways }: Schedule, world: string, isReloaded = false): ConfigInput {
+  const { budget, isDaily, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
+  const { requestsPerMinute, concurrentRequests } = settings;
+  const quota = { ...(requestsPerMinute && { requestsPerMinute }), ...(concurrentRequests && { concurrentRequests }) };
   const targets = upstreams.map((facts, at) => ({
     upstream: `up${at}`,
     model: modelOf(facts),
@@ -225,8 +298,8 @@ export function configFor({ upstreams, settings }: Schedule, world: string): Con
   }));
   return {
     keys: [
-      { name: "anna", secret: { env: "ANNA" } },
-      { name: "bert", secret: { env: "BERT" } },
+      { name: "anna", secret: { env: "ANNA" }, quota },
+      { name: "bert", secret: { env: "BERT" }, quota },
       { name: "operator", secret: { env: "OPERATOR" }, operator: true },
     ],
     upstreams: Object.fromEntries(
@@ -244,7 +317,7 @@ export function configFor({ upstreams, settings }: Schedule, world: string): Con
         models: {
           model: {
             task: "chat",
-            targets,
+            targets: isReloaded ? targets.toReversed() : targets,
             ...(continuation && { continuation }),
             ...(stallContinueMs !== undefined && { stallContinueMs }),
             ...(hedgeAfterMs !== undefined && { hedgeAfterMs }),
@@ -252,8 +325,9 @@ export function configFor({ upstreams, settings }: Schedule, world: string): Con
         },
       },
     },
-    ...(budget !== undefined && { budget: { dollars: budget, period: "day" as const } }),
+    ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
     store: { kind: "memory" },
+    ...(gateways > 1 && { replicas: gateways }),
     console: false,
   };
 }
