@@ -7,7 +7,7 @@ import { assertMessagesStream } from "../support/messages_grammar.ts";
 import { assertResponsesStream } from "../support/responses_grammar.ts";
 import { gotOf, type Received } from "./client.ts";
 import type { Call, Network } from "./network.ts";
-import { type Ask, BEFORE, type Schedule } from "./schedule.ts";
+import { type Ask, BEFORE, type Fault, type Schedule } from "./schedule.ts";
 
 /** Something that does not hold: which law, and what was seen. */
 export class Violation extends Error {
@@ -84,6 +84,9 @@ export function checkStory(story: Story, facts: Facts): void {
   if (internal) throw new Violation("internal", `status ${received.status}: ${internal.cause}`);
   if (got.ends === 0) checkFailure(story, facts);
   checkHistory(story);
+  const tooOften = entries.find(({ continued = 0 }) => continued > 2);
+  if (tooOften) throw new Violation("continuation", `it went on ${tooOften.continued} times`);
+  if (story.calls.length > 12) throw new Violation("calls", `it took ${story.calls.length} calls of upstreams`);
   checkBill(story, facts.schedule);
 }
 
@@ -128,7 +131,7 @@ function checkRefusal(
   if (overlaps) return;
   const spent = entries.reduce((sum, { cost = "0" }) => sum + picoDollars(cost)!, 0n);
   const dearest = Math.max(...upstreams.flatMap(({ price }) => price));
-  const least = BigInt(Math.ceil(dearest * 1e6)) * 800n;
+  const least = BigInt(Math.ceil(dearest * 1e6)) * 1_200n;
   if (picoDollars(budget!)! - spent > least) {
     throw new Violation("budget", `refused although ${picoDollars(budget!)! - spent} of ${budget} are left`);
   }
@@ -240,18 +243,37 @@ function framesIn(text: string): { event?: string; data?: string }[] {
 }
 
 /** Why the client has to get its answer, if it has to. */
-function mustBeAnswered({ received: { ask }, calls }: Story, { schedule, isTroubled }: Facts): string | undefined {
-  const { upstreams, settings } = schedule;
-  const { budget = 50, requestsPerMinute, concurrentRequests } = settings;
-  const isLimited = budget < 50 || requestsPerMinute !== undefined || concurrentRequests !== undefined;
-  if (isTroubled || isLimited || upstreams.some(({ running }) => running !== undefined)) return undefined;
+function mustBeAnswered(story: Story, facts: Facts): string | undefined {
+  const { received: { ask }, calls } = story;
+  const { schedule: { upstreams, settings }, isTroubled } = facts;
+  const { budget = 50, requestsPerMinute, isLongest } = settings;
+  if (isTroubled || budget < 50 || isLongest || requestsPerMinute !== undefined || isBesideOthers(story, facts)) {
+    return undefined;
+  }
   const met = calls.flatMap(({ fault, state }) => fault && state !== "complete" ? [fault] : []);
   if (met.length === 0) return "no call of it failed";
-  const [first, ...others] = met;
-  if (others.length > 0) return undefined;
-  const isBefore = BEFORE.includes(first!.kind) || first!.after === 0 || (!ask.stream && !ask.isBackground);
-  if (isBefore && upstreams.length > 1) return `only one call failed, ${first!.kind}, and there are more upstreams`;
+  const isWhole = !ask.stream && !ask.isBackground;
+  const isBefore = ({ kind, after }: Fault) => BEFORE.includes(kind) || after === 0 || isWhole;
+  if (met.length === 1 && isBefore(met[0]!) && upstreams.length > 1) {
+    return `only one call failed, ${met[0]!.kind}, and there are more upstreams`;
+  }
+  const isText = ask.says.every((said) => "text" in said);
+  const goesOn = isText && settings.continuation !== "off" && upstreams.every(({ prefill }) => prefill);
+  if (goesOn && met.length <= 2 && !met.some(isBefore)) {
+    return `it broke off ${met.length} times, ${met.map(({ kind }) => kind)}, and each upstream can go on`;
+  }
   return undefined;
+}
+
+/** Whether other requests may have had the places that it needed. */
+function isBesideOthers({ received }: Story, { schedule, received: all }: Facts): boolean {
+  const { upstreams, settings } = schedule;
+  if (settings.concurrentRequests === undefined && upstreams.every(({ running }) => running === undefined)) {
+    return false;
+  }
+  return all.some((other) =>
+    other !== received && other.beganAt <= received.endedAt! && (other.endedAt ?? Infinity) >= received.beganAt
+  );
 }
 
 function checkStatus(

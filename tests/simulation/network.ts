@@ -100,7 +100,7 @@ export class Network {
     const engine = { says: ask.says, pieces: ask.pieces, ...facts };
     const cut = fault ? { after: fault.after, how: HOW[fault.kind] ?? "closed" } : { after: Infinity, how: "closed" };
     const answer = answerTo(call.body, engine, cut as Parameters<typeof answerTo>[2]);
-    const told = { input: 10, output: answer.tokens };
+    const told = { input: 10, output: this.#lengthOf(call, answer.tokens) };
     if (isWhole) {
       const text = JSON.stringify(wholeOf(facts, answer.rest, told));
       const frames = kind ? [text.slice(0, text.length >> 1)] : [text];
@@ -110,7 +110,24 @@ export class Network {
       );
     }
     const ends = answer.isCut ? kind : undefined;
-    return this.#send({ call, frames: answer.frames, told, signal, ends, paceMs: facts.pace[1] }, "text/event-stream");
+    return this.#send({
+      call,
+      frames: answer.frames.map((frame) => frame.replace(USAGE, `$1${told.output}`)),
+      told,
+      signal,
+      ends,
+      paceMs: facts.pace[1],
+    }, "text/event-stream");
+  }
+
+  /** The tokens that it says its answer has. */
+  #lengthOf({ body }: Call, tokens: number): number {
+    if (!this.#schedule.settings.isLongest) return tokens;
+    const { max_tokens, max_completion_tokens = max_tokens } = body as {
+      max_tokens?: number;
+      max_completion_tokens?: number;
+    };
+    return Math.max(tokens, max_completion_tokens ?? 0);
   }
 
   #send({ call, frames, told, signal, ends, paceMs }: Sending, type: string): Response {
@@ -167,6 +184,9 @@ interface Sending {
   ends: FaultKind | undefined;
   paceMs: number;
 }
+
+/** Where the end of a stream says how long the answer was. */
+const USAGE = /("usage":\{"(?:prompt_tokens":10,"completion|output)_tokens":)\d+/;
 
 const HOW: Partial<Record<FaultKind, string>> = {
   closed: "closed",

@@ -107,6 +107,8 @@ export interface Settings {
   budget?: number;
   /** Whether the budget begins anew each day. */
   isDaily?: true;
+  /** Whether upstreams say that each answer was as long as it may be. */
+  isLongest?: true;
   /** Of each key. */
   requestsPerMinute?: number;
   concurrentRequests?: number;
@@ -195,6 +197,7 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.15) && { toolCalls: "whole" as const }),
     ...(random.chance(0.25) && { budget: random.pick([0.001, 0.003, 0.01, 0.1, 50]) }),
     ...(random.chance(0.3) && { isDaily: true as const }),
+    ...(random.chance(0.15) && { isLongest: true as const }),
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
   };
