@@ -69,10 +69,10 @@ export const MUTATIONS: readonly Mutation[] = [
     changes: [["again: shown.slice(sent.length) }", 'again: "" }']],
   },
   {
-    name: "an answer may end without the call that it had begun",
+    name: "a connection that breaks amid an answer is no reason to go on",
     about: "continuation",
-    file: "src/transforms/continuation.ts",
-    changes: [["if (this.#calls.length > 0) throw misfit();", ""]],
+    file: "src/inference/continuation.ts",
+    changes: [["!details.own && details.retryable !== false;", "!details.own && details.retryable === true;"]],
   },
   {
     name: "what a request had reserved is not given back",

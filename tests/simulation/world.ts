@@ -1,5 +1,6 @@
 /** Runs a schedule: the gateways as in production, in a world that a seed decides. */
 import { type App, createApp, type LogEntry } from "../../src/app.ts";
+import "./preload.ts";
 import { deno } from "../../src/platform/deno.ts";
 import type { Platform } from "../../src/platform/platform.ts";
 import { waitToBegin } from "../../src/util/sliced_work.ts";
