@@ -61,7 +61,6 @@ export class Network {
       const request = new Request(input, init);
       const text = await request.text();
       const { signal } = request;
-      signal.throwIfAborted();
       const upstream = Number(/^up(\d+)\./.exec(new URL(request.url).hostname)?.[1]);
       const body = JSON.parse(text) as Body;
       const ask = askIn(body);
@@ -73,7 +72,8 @@ export class Network {
         upstream,
         gateway,
         at: this.#time.now(),
-        state: "running",
+        // The upstream may have begun with what the gateway does not want any more.
+        state: signal.aborted ? "left" : "running",
         frames: 0,
         body,
         ...(fault && { fault }),
@@ -82,6 +82,7 @@ export class Network {
       this.#trace(
         `up${upstream} is asked for ${ask}, call ${number}${fault ? `, ${fault.kind} after ${fault.after}` : ""}`,
       );
+      signal.throwIfAborted();
       return await this.#answer(call, this.#schedule.upstreams[upstream]!, signal);
     };
   }

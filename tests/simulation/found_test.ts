@@ -1,0 +1,38 @@
+/** What the search has found, each as the smallest schedule that broke a law, with the seed that led there. */
+import { assertEquals } from "@std/assert";
+import type { Ask, Schedule } from "./schedule.ts";
+import { simulate } from "./world.ts";
+
+const ASK: Omit<Ask, "id"> = {
+  at: 0,
+  type: "ask",
+  client: "chat",
+  key: "anna",
+  stream: true,
+  gateway: 0,
+  says: [{ text: "An answer of some words" }],
+  pieces: [5],
+  faults: [],
+  readsEvery: 0,
+};
+
+const FOUND: Record<string, Schedule> = {
+  "52806: a gateway that stops while the store refuses an answer in the background does not wait for that": {
+    seed: 52806,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [
+      { id: 1, at: 0, type: "disturb", trouble: "failed", calls: 20, ms: 8_000 },
+      { ...ASK, id: 2, at: 100, client: "responses", stream: false, isKept: true, isBackground: true },
+      { id: 3, at: 300, type: "restart", gateway: 0 },
+    ],
+  },
+};
+
+for (const [name, schedule] of Object.entries(FOUND)) {
+  Deno.test(`seed ${name}`, async () => {
+    const { violation } = await simulate(schedule);
+    assertEquals(violation?.message, undefined);
+  });
+}
