@@ -96,7 +96,7 @@ export function checkStory(story: Story, facts: Facts): void {
 function checkHistory({ received: { previous }, calls }: Story): void {
   if (!previous) return;
   for (const { body } of calls) {
-    const sent = JSON.stringify(body.messages);
+    const sent = JSON.stringify(body.messages ?? body.input);
     const { text } = saidBy(previous.of);
     if (!sent.includes(`#${previous.of.id} Hello`) || !sent.includes(JSON.stringify(text.trim()).slice(1, -1))) {
       throw new Violation("recall", `the turn of ${previous.of.id} is not in ${sent}`);

@@ -1,6 +1,7 @@
 /** The upstreams of a simulated world, and what they served. */
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { answerTo, type Body, type Said } from "../support/continuing_engine.ts";
+import { streamedBy, tokensOf, wholeBy } from "./responses_upstream.ts";
 import type { SimulatedTime } from "./clock.ts";
 import {
   type Ask,
@@ -98,27 +99,22 @@ export class Network {
       return refusal(kind, facts.wire);
     }
     const ask = this.#asks.get(call.ask)!;
-    const engine = { says: ask.says, pieces: ask.pieces, ...facts };
-    const cut = fault ? { after: fault.after, how: HOW[fault.kind] ?? "closed" } : { after: Infinity, how: "closed" };
-    const answer = answerTo(call.body, engine, cut as Parameters<typeof answerTo>[2]);
+    const answer = facts.wire === "responses"
+      ? { rest: ask.says, tokens: tokensOf(ask.says, ask.pieces), frames: [], isCut: false }
+      : engineAnswer(call, facts as typeof facts & { wire: "chat" | "messages" }, ask);
     const told = { input: 10, output: this.#lengthOf(call, answer.tokens) };
     if (isWhole) {
-      const text = JSON.stringify(wholeOf(facts, answer.rest, told));
+      const whole = facts.wire === "responses" ? await wholeBy(ask.says, told) : wholeOf(facts, answer.rest, told);
+      const text = JSON.stringify(whole);
       const frames = kind ? [text.slice(0, text.length >> 1)] : [text];
-      return this.#send(
-        { call, frames, told, signal, ends: kind, paceMs: facts.pace[1] * answer.tokens },
-        "application/json",
-      );
+      const paceMs = facts.pace[1] * answer.tokens;
+      return this.#send({ call, frames, told, signal, ends: kind, paceMs }, "application/json");
     }
-    const ends = answer.isCut ? kind : undefined;
-    return this.#send({
-      call,
-      frames: answer.frames.map((frame) => frame.replace(USAGE, `$1${told.output}`)),
-      told,
-      signal,
-      ends,
-      paceMs: facts.pace[1],
-    }, "text/event-stream");
+    const { frames, isCut } = facts.wire === "responses"
+      ? streamedBy(ask.says, ask.pieces, told, fault)
+      : { ...answer, frames: answer.frames.map((frame) => frame.replace(USAGE, `$1${told.output}`)) };
+    const ends = isCut ? kind : undefined;
+    return this.#send({ call, frames, told, signal, ends, paceMs: facts.pace[1] }, "text/event-stream");
   }
 
   /** The tokens that it says its answer has. */
@@ -150,7 +146,8 @@ export class Network {
           await this.#wait(paceMs, call, signal).catch(() => {});
           if (call.state !== "running") return;
           call.frames++;
-          if (call.frames === frames.length && ends === undefined) call.told = told;
+          // The frame after the last words only marks the end.
+          if (call.frames >= Math.max(1, frames.length - 1) && ends === undefined) call.told = told;
           return controller.enqueue(encoder.encode(frame));
         }
         if (call.state !== "running") return;
@@ -189,6 +186,15 @@ interface Sending {
 /** Where the end of a stream says how long the answer was. */
 const USAGE = /("usage":\{"(?:prompt_tokens":10,"completion|output)_tokens":)\d+/;
 
+function engineAnswer(
+  { body, fault }: Call,
+  facts: UpstreamFacts & { wire: "chat" | "messages" },
+  { says, pieces }: Ask,
+): ReturnType<typeof answerTo> {
+  const cut = fault ? { after: fault.after, how: HOW[fault.kind] ?? "closed" } : { after: Infinity, how: "closed" };
+  return answerTo(body, { says, pieces, ...facts }, cut as Parameters<typeof answerTo>[2]);
+}
+
 const HOW: Partial<Record<FaultKind, string>> = {
   closed: "closed",
   reset: "reset",
@@ -201,8 +207,9 @@ const HOW: Partial<Record<FaultKind, string>> = {
 const WHOLE: Partial<Record<FaultKind, FaultKind>> = { error: "failing", overload: "busy" };
 
 /** The number of the request, which every prompt begins with. */
-function askIn({ messages }: Body): number {
-  const { content } = messages.findLast(({ role }) => role === "user")!;
+function askIn({ messages, input }: Body): number {
+  const turns = messages ?? input as Body["messages"];
+  const { content } = turns.findLast(({ role }) => role === "user")!;
   const text = typeof content === "string" ? content : content!.map(({ text = "" }) => text).join("");
   return Number(/^#(\d+)\b/.exec(text)![1]);
 }

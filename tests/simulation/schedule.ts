@@ -31,7 +31,7 @@ export interface Fault {
 }
 
 export interface UpstreamFacts {
-  wire: "chat" | "messages";
+  wire: "chat" | "messages" | "responses";
   /** Absent if it begins a new turn. */
   prefill?: PrefillWay;
   /** Dollars for a million tokens of input, and of output. */
@@ -178,8 +178,12 @@ export function scheduleFor(seed: number): Schedule {
 }
 
 function upstreamFor(random: Random): UpstreamFacts {
-  const wire = random.pick(["chat", "chat", "messages"] as const);
-  const prefill = wire === "messages" ? "turn" : random.chance(0.8) ? random.pick(PREFILLS) : undefined;
+  const wire = random.pick(["chat", "chat", "messages", "responses"] as const);
+  const prefill = wire === "messages"
+    ? "turn"
+    : wire === "chat" && random.chance(0.8)
+    ? random.pick(PREFILLS)
+    : undefined;
   return {
     wire,
     ...(prefill && { prefill }),
@@ -282,7 +286,7 @@ export function only(schedule: Schedule, kept: ReadonlySet<string>): Schedule {
   return { ...schedule, settings, steps };
 }
 
-const MODELS = { chat: "org/model", messages: "claude-haiku-4-5" };
+const MODELS = { chat: "org/model", messages: "claude-haiku-4-5", responses: "org/model" };
 
 export const modelOf = ({ wire }: UpstreamFacts): string => MODELS[wire];
 
