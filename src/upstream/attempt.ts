@@ -51,6 +51,8 @@ export interface Attempt<K extends ModelOperation> {
   wayBack?: WayBack<K>;
   /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
+  /** Whether the upstream refused the latest call, so that it is not working on one. */
+  isRefused?: boolean;
   /** Counts the calls of the request. Absent if nobody does. */
   calls?: {
     /** Whether no further call may be made. */

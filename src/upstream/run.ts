@@ -51,7 +51,7 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const reason = watch ? reasonOf(thrown, watch) : thrown;
     // The other calls of the batch are useless now.
     watch?.cancel();
-    bill?.ended(attempt.signal.aborted);
+    bill?.ended(attempt.signal.aborted && !attempt.isRefused);
     throw reason;
   } finally {
     watch?.stop();

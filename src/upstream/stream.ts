@@ -36,7 +36,7 @@ async function openStream<K extends ModelOperation>(attempt: Attempt<K>): Promis
   try {
     return await openCall(attempt, way, bill);
   } catch (thrown) {
-    bill?.ended(attempt.signal.aborted);
+    bill?.ended(attempt.signal.aborted && !attempt.isRefused);
     throw thrown;
   }
 }

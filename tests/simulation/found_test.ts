@@ -28,6 +28,16 @@ const FOUND: Record<string, Schedule> = {
       { id: 3, at: 300, type: "restart", gateway: 0 },
     ],
   },
+  "61709: a client that leaves while the gateway asks its store about a refused call does not pay for that": {
+    seed: 61709,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [
+      { id: 1, at: 0, type: "disturb", trouble: "late", calls: 20, ms: 2_000 },
+      { ...ASK, id: 2, at: 100, faults: [{ call: 0, kind: "failing", after: 0 }], leavesAfter: 150 },
+    ],
+  },
 };
 
 for (const [name, schedule] of Object.entries(FOUND)) {
