@@ -323,8 +323,11 @@ Deno.test("retry: a stream that breaks off after its content counts against its 
   const breaker = new Breaker(Date.now, { failures: 1 });
   const broken = () => fromArray([start("a"), PART], CUT);
   const gone = new AbortController();
-  gone.abort(new Error("left"));
-  const all: FailoverPlan<string> = plan(["a", "b"], { breaker, signal: gone.signal });
+  const all: FailoverPlan<string> = plan(["a", "b"], {
+    breaker,
+    signal: gone.signal,
+    onServed: () => gone.abort(new Error("left")),
+  });
   await emitted(streamAll(all, broken));
   assertEquals(breaker.order(["a", "b"], (one) => one), ["a", "b"]);
   await emitted(streamAll({ ...all, signal: new AbortController().signal }, broken));

@@ -295,7 +295,7 @@ function checkStatus(
 }
 
 /** What was billed is what upstreams served, or is said to be an estimate. */
-function checkBill({ entries, calls, received }: Story, { upstreams }: Schedule): void {
+function checkBill({ entries, calls, received }: Story, { upstreams, settings }: Schedule): void {
   if (entries.length === 0) throw new Violation("log", `no line for the request, whose status is ${received.status}`);
   const billed = entries.reduce((sum, { cost = "0" }) => sum + picoDollars(cost)!, 0n);
   let known = 0n;
@@ -305,17 +305,19 @@ function checkBill({ entries, calls, received }: Story, { upstreams }: Schedule)
   for (const { upstream, told, state, frames, body } of calls) {
     const [input, output] = upstreams[upstream]!.price.map((price) => BigInt(Math.round(price * 100)) * 10_000n);
     const cost = told ? BigInt(told.input) * input! + BigInt(told.output) * output! : 0n;
-    // A client that leaves may do so before the gateway has used the last words that it has read.
-    if (told && state === "left" && received.hasLeft) doubtful += cost;
-    else if (told) known += cost;
+    // The last words may have come after the client has left, or the gateway has lost its patience.
+    const isDoubtful = told && state === "left" && (received.hasLeft || settings.stallContinueMs !== undefined);
+    if (told && !isDoubtful) known += cost;
     else if (state !== "refused") {
-      unknown++;
+      if (isDoubtful) doubtful += cost;
+      else unknown++;
       const length = JSON.stringify(body).length + 100;
       most += BigInt(length) * input! + BigInt(frames * 200 + 100) * output!;
     }
   }
-  const isExact = unknown === 0 && (doubtful === 0n || billed === known + doubtful);
-  const isRight = isExact ? billed === known + doubtful : billed >= known && billed <= known + doubtful + most;
+  const isRight = unknown === 0 && doubtful === 0n
+    ? billed === known
+    : billed >= known && billed <= known + doubtful + most;
   if (!isRight) {
     throw new Violation("bill", `billed ${billed} for ${known} and ${unknown} unknown calls, ${most} at most`);
   }
