@@ -96,6 +96,11 @@ export function wayOf<K extends ModelOperation>(
   return way;
 }
 
+/** Whether the upstream was working on a call, or may have been, when its answer was no longer needed. */
+export function isGivenUp({ signal, isRefused }: Pick<Attempt<ModelOperation>, "signal" | "isRefused">): boolean {
+  return signal.aborted && !isRefused;
+}
+
 /** Identifies one model at one base URL. */
 export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "upstream" | "target">): string {
   return `${upstream.baseUrl} ${target.model}`;

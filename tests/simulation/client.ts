@@ -26,15 +26,23 @@ export interface Received {
 
 const NOT_STREAMED: Partial<Record<ClientName, object>> = { ollama: { stream: false } };
 
+/** How a client asks for a search by the gateway. */
+const SEARCH: Partial<Record<ClientName, object>> = {
+  chat: { web_search_options: {} },
+  messages: { tools: [{ type: "web_search_20250305", name: "web_search" }] },
+  responses: { tools: [{ type: "web_search" }] },
+};
+
 /** The request of this client. */
 export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">, signal?: AbortSignal): Request {
-  const { client, stream, says, id, isKept, isBackground } = ask;
+  const { client, stream, says, id, isKept, isBackground, search } = ask;
   const { path, body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
   const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
   const asked = {
     ...JSON.parse(text),
     ...(!stream && unstreamed(client)),
+    ...(search && SEARCH[client]),
     ...(isKept && { store: true }),
     ...(isBackground && { background: true }),
     ...(previous && { previous_response_id: previous.id }),

@@ -80,7 +80,9 @@ export function checkStory(story: Story, facts: Facts): void {
   }
   const { previous, ask } = received;
   if (previous && previous.of.key !== ask.key) return checkStranger(received, facts);
-  if (got.ends === 1) same(got, said);
+  // Searches that use up a budget end an answer early.
+  const mayEndEarly = ask.search !== undefined && facts.schedule.settings.budget !== undefined;
+  if (got.ends === 1 && !mayEndEarly) same(got, said);
   else begins(got, said);
   const internal = entries.find(({ error }) => error === "internal");
   if (internal) throw new Violation("internal", `status ${received.status}: ${internal.cause}`);
@@ -260,7 +262,7 @@ function mustBeAnswered(story: Story, facts: Facts): string | undefined {
   if (met.length === 1 && isBefore(met[0]!) && upstreams.length > 1) {
     return `only one call failed, ${met[0]!.kind}, and there are more upstreams`;
   }
-  const isText = ask.says.every((said) => "text" in said);
+  const isText = ask.search === undefined && ask.says.every((said) => "text" in said);
   const goesOn = isText && settings.continuation !== "off" && upstreams.every(({ prefill }) => prefill);
   if (goesOn && met.length <= 2 && !met.some(isBefore)) {
     return `it broke off ${met.length} times, ${met.map(({ kind }) => kind)}, and each upstream can go on`;
@@ -302,12 +304,12 @@ function checkBill({ entries, calls, received }: Story, { upstreams, settings }:
   let most = 0n;
   let unknown = 0;
   let doubtful = 0n;
-  for (const { upstream, told, state, frames, body } of calls) {
+  for (const { upstream, stated, state, frames, body } of calls) {
     const [input, output] = upstreams[upstream]!.price.map((price) => BigInt(Math.round(price * 100)) * 10_000n);
-    const cost = told ? BigInt(told.input) * input! + BigInt(told.output) * output! : 0n;
+    const cost = stated ? BigInt(stated.input) * input! + BigInt(stated.output) * output! : 0n;
     // The last words may have come after the client has left, or the gateway has lost its patience.
-    const isDoubtful = told && state === "left" && (received.hasLeft || settings.stallContinueMs !== undefined);
-    if (told && !isDoubtful) known += cost;
+    const isDoubtful = stated && state === "left" && (received.hasLeft || settings.stallContinueMs !== undefined);
+    if (stated && !isDoubtful) known += cost;
     else if (state !== "refused") {
       if (isDoubtful) doubtful += cost;
       else unknown++;

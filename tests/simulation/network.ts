@@ -24,7 +24,7 @@ export interface Call {
   /** `refused`: its answer never began. `left`: the gateway broke it off. */
   state: "running" | "complete" | "broken" | "refused" | "left";
   /** The tokens that it said, once all of its answer was read. */
-  told?: { input: number; output: number };
+  stated?: { input: number; output: number };
   /** How many frames the gateway has read. */
   frames: number;
   body: Body;
@@ -62,6 +62,7 @@ export class Network {
       const request = new Request(input, init);
       const text = await request.text();
       const { signal } = request;
+      if (new URL(request.url).hostname.startsWith("search.")) return await this.#search(request);
       const upstream = Number(/^up(\d+)\./.exec(new URL(request.url).hostname)?.[1]);
       const body = JSON.parse(text) as Body;
       const ask = askIn(body);
@@ -88,6 +89,23 @@ export class Network {
     };
   }
 
+  /** The answer of the service that searches. */
+  async #search(request: Request): Promise<Response> {
+    const { signal, url } = request;
+    const query = new URL(url).searchParams.get("q")!;
+    const ask = Number(/^#(\d+)\b/.exec(query)![1]);
+    const { search } = this.#asks.get(ask)!;
+    this.#trace(`a search for ${ask}: ${search}`);
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (search !== "silent") this.#time.after(resolve, SEARCH_MS);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    await promise;
+    if (search === "failing" || search === "limiting") return refusal(search, "chat");
+    if (search === "garbage") return new Response('{"results":');
+    return Response.json({ results: [{ url: `https://page.test/${ask}`, title: "A page", content: `About ${ask}` }] });
+  }
+
   async #answer(call: Call, facts: UpstreamFacts, signal: AbortSignal): Promise<Response> {
     const { fault } = call;
     const isWhole = call.body.stream !== true;
@@ -98,23 +116,23 @@ export class Network {
       if (kind === "unreachable") throw new TypeError("error sending request: connection refused");
       return refusal(kind, facts.wire);
     }
-    const ask = this.#asks.get(call.ask)!;
+    const ask = roundOf(call, this.#asks.get(call.ask)!);
     const answer = facts.wire === "responses"
       ? { rest: ask.says, tokens: tokensOf(ask.says, ask.pieces), frames: [], isCut: false }
       : engineAnswer(call, facts as typeof facts & { wire: "chat" | "messages" }, ask);
-    const told = { input: 10, output: this.#lengthOf(call, answer.tokens) };
+    const stated = { input: 10, output: this.#lengthOf(call, answer.tokens) };
     if (isWhole) {
-      const whole = facts.wire === "responses" ? await wholeBy(ask.says, told) : wholeOf(facts, answer.rest, told);
+      const whole = facts.wire === "responses" ? await wholeBy(ask.says, stated) : wholeOf(facts, answer.rest, stated);
       const text = JSON.stringify(whole);
       const frames = kind ? [text.slice(0, text.length >> 1)] : [text];
       const paceMs = facts.pace[1] * answer.tokens;
-      return this.#send({ call, frames, told, signal, ends: kind, paceMs }, "application/json");
+      return this.#send({ call, frames, stated, signal, ends: kind, paceMs }, "application/json");
     }
     const { frames, isCut } = facts.wire === "responses"
-      ? streamedBy(ask.says, ask.pieces, told, fault)
-      : { ...answer, frames: answer.frames.map((frame) => frame.replace(USAGE, `$1${told.output}`)) };
+      ? streamedBy(ask.says, ask.pieces, stated, fault)
+      : { ...answer, frames: answer.frames.map((frame) => frame.replace(USAGE, `$1${stated.output}`)) };
     const ends = isCut ? kind : undefined;
-    return this.#send({ call, frames, told, signal, ends, paceMs: facts.pace[1] }, "text/event-stream");
+    return this.#send({ call, frames, stated, signal, ends, paceMs: facts.pace[1] }, "text/event-stream");
   }
 
   /** The tokens that it says its answer has. */
@@ -127,7 +145,7 @@ export class Network {
     return Math.max(tokens, max_completion_tokens ?? 0);
   }
 
-  #send({ call, frames, told, signal, ends, paceMs }: Sending, type: string): Response {
+  #send({ call, frames, stated, signal, ends, paceMs }: Sending, type: string): Response {
     const leave = () => {
       if (call.state === "running") call.state = "left";
     };
@@ -147,7 +165,7 @@ export class Network {
           if (call.state !== "running") return;
           call.frames++;
           // The frame after the last words only marks the end.
-          if (call.frames >= Math.max(1, frames.length - 1) && ends === undefined) call.told = told;
+          if (call.frames >= Math.max(1, frames.length - 1) && ends === undefined) call.stated = stated;
           return controller.enqueue(encoder.encode(frame));
         }
         if (call.state !== "running") return;
@@ -177,7 +195,7 @@ export class Network {
 interface Sending {
   call: Call;
   frames: string[];
-  told: { input: number; output: number };
+  stated: { input: number; output: number };
   signal: AbortSignal;
   ends: FaultKind | undefined;
   paceMs: number;
@@ -185,6 +203,17 @@ interface Sending {
 
 /** Where the end of a stream says how long the answer was. */
 const USAGE = /("usage":\{"(?:prompt_tokens":10,"completion|output)_tokens":)\d+/;
+
+/** How long a search takes, in milliseconds. */
+const SEARCH_MS = 700;
+const RESULT = /"(?:role":"tool|type":"(?:tool_result|function_call_output))"/;
+
+/** What the model says in this call: first it wants the search, if there is one to have. */
+function roundOf({ body }: Call, ask: Ask): Ask {
+  const { messages, input, tools } = body;
+  const wants = ask.search && tools !== undefined && !RESULT.test(JSON.stringify(messages ?? input));
+  return wants ? { ...ask, says: [{ call: "web_search", input: JSON.stringify({ query: `#${ask.id} words` }) }] } : ask;
+}
 
 function engineAnswer(
   { body, fault }: Call,
@@ -209,9 +238,10 @@ const WHOLE: Partial<Record<FaultKind, FaultKind>> = { error: "failing", overloa
 /** The number of the request, which every prompt begins with. */
 function askIn({ messages, input }: Body): number {
   const turns = messages ?? input as Body["messages"];
-  const { content } = turns.findLast(({ role }) => role === "user")!;
-  const text = typeof content === "string" ? content : content!.map(({ text = "" }) => text).join("");
-  return Number(/^#(\d+)\b/.exec(text)![1]);
+  const texts = turns.filter(({ role }) => role === "user").map(({ content }) =>
+    typeof content === "string" ? content : (content ?? []).map(({ text = "" }) => text).join("")
+  );
+  return Number(/^#(\d+)\b/.exec(texts.findLast((text) => text.startsWith("#"))!)![1]);
 }
 
 const STATUS: Partial<Record<FaultKind, readonly [number, string]>> = {

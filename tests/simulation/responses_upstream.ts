@@ -7,7 +7,7 @@ import { newContext, newWireRequest } from "../support/context.ts";
 import { RESPONSES } from "../support/wires.ts";
 import type { Fault } from "./schedule.ts";
 
-export interface Told {
+export interface Stated {
   input: number;
   output: number;
 }
@@ -32,8 +32,8 @@ function* piecesOf(text: string, lengths: readonly number[]): Generator<string> 
   }
 }
 
-function* eventsOf(says: readonly Said[], lengths: readonly number[], told: Told): Generator<GenerateEvent> {
-  yield { type: "start", model: "m", inputTokens: told.input };
+function* eventsOf(says: readonly Said[], lengths: readonly number[], stated: Stated): Generator<GenerateEvent> {
+  yield { type: "start", model: "m", inputTokens: stated.input };
   for (const [index, said] of says.entries()) {
     const part = partOf(said, index);
     const empty = "text" in part ? { ...part, text: "" } : part.type === "tool-call" ? { ...part, input: "" } : part;
@@ -44,13 +44,13 @@ function* eventsOf(says: readonly Said[], lengths: readonly number[], told: Told
     }
     yield { type: "part-end", index };
   }
-  yield { type: "finish", finish: finishOf(says), usage: usageOf(told) };
+  yield { type: "finish", finish: finishOf(says), usage: usageOf(stated) };
 }
 
 const finishOf = (says: readonly Said[]) =>
   ({ reason: says.some((said) => "call" in said) ? "tool-calls" : "stop" }) as const;
 
-const usageOf = ({ input, output }: Told) => ({ inputTokens: input, outputTokens: output });
+const usageOf = ({ input, output }: Stated) => ({ inputTokens: input, outputTokens: output });
 
 /** The tokens of the answer: one a piece. */
 export function tokensOf(says: readonly Said[], lengths: readonly number[]): number {
@@ -60,11 +60,11 @@ export function tokensOf(says: readonly Said[], lengths: readonly number[]): num
 export function streamedBy(
   says: readonly Said[],
   lengths: readonly number[],
-  told: Told,
+  stated: Stated,
   fault?: Fault,
 ): { frames: string[]; isCut: boolean } {
   const exchange = RESPONSES.newExchange(RESPONSES.parseRequest(ASKED, newContext("responses")), ASKED);
-  const all = RESPONSES.writeFrames(eventsOf(says, lengths, told), exchange).map(formatFrame);
+  const all = RESPONSES.writeFrames(eventsOf(says, lengths, stated), exchange).map(formatFrame);
   const end = fault ? fault.after + BEGINNING : Infinity;
   // The last two tell the end.
   if (!fault || end > all.length - 2) return { frames: all, isCut: false };
@@ -76,8 +76,8 @@ export function streamedBy(
   return { frames, isCut: true };
 }
 
-export async function wholeBy(says: readonly Said[], told: Told): Promise<JsonObject> {
+export async function wholeBy(says: readonly Said[], stated: Stated): Promise<JsonObject> {
   const exchange = RESPONSES.newExchange(RESPONSES.parseRequest(ASKED, newContext("responses")), ASKED);
-  const response = { model: "m", content: says.map(partOf), finish: finishOf(says), usage: usageOf(told) };
+  const response = { model: "m", content: says.map(partOf), finish: finishOf(says), usage: usageOf(stated) };
   return await RESPONSES.serializeResponse(response, exchange) as JsonObject;
 }

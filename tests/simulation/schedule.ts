@@ -45,6 +45,11 @@ export interface UpstreamFacts {
 export const CLIENT_NAMES = ["chat", "messages", "responses", "gemini", "ollama"] as const;
 export type ClientName = typeof CLIENT_NAMES[number];
 
+export const SEARCH_ENDS = ["found", "found", "failing", "limiting", "silent", "garbage"] as const;
+export type SearchEnd = typeof SEARCH_ENDS[number];
+/** The wires whose clients ask for searches here. */
+const SEARCHING: readonly ClientName[] = ["chat", "messages", "responses"];
+
 /** One request of a client. */
 export interface Ask {
   id: number;
@@ -61,6 +66,8 @@ export interface Ask {
   leavesAfter?: number;
   /** How long it waits between two reads, in milliseconds. */
   readsEvery: number;
+  /** How the search ends that the model wants first, if the client asks for one. */
+  search?: SearchEnd;
   /** Whether its answer is to be stored, and made in the background. */
   isKept?: boolean;
   isBackground?: boolean;
@@ -155,6 +162,7 @@ export function scheduleFor(seed: number): Schedule {
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
     background: random.chance(0.3),
+    searches: random.chance(0.25),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
   const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
@@ -216,6 +224,7 @@ interface Traits {
   whole: number;
   keeps: boolean;
   background: boolean;
+  searches: boolean;
 }
 
 interface Mix {
@@ -233,16 +242,18 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
   }
   const client = random.pick(clients);
   const isKept = client === "responses" && traits.keeps && random.chance(0.7);
+  const search = traits.searches && SEARCHING.includes(client) && random.chance(0.6) && random.pick(SEARCH_ENDS);
   const isBackground = isKept && traits.background && random.chance(0.5);
   return {
     type: "ask",
     client,
+    ...(search && { search }),
     ...(isKept && { isKept }),
     ...(isBackground && { isBackground }),
     ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
     key: random.pick(["anna", "bert"]),
     stream: !isBackground && !random.chance(traits.whole),
-    says: saysFor(random, id, traits),
+    says: saysFor(random, id, search ? { ...traits, calls: false, thinks: false } : traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,
     ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
@@ -333,6 +344,7 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
       },
     },
     ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
+    hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
     store: { kind: "memory" },
     ...(gateways > 1 && { replicas: gateways }),
     console: false,

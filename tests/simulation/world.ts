@@ -285,9 +285,9 @@ class World {
         const own = await this.#get(key, `/oss/v1/responses/${id}`, gateway);
         if (own.status !== 200) throw new Violation("stored", `request ${number}: ${id} is lost: ${own.text}`);
         const text = (response: string) => JSON.stringify(JSON.parse(response).output);
-        const told = received.ask.stream ? received.text : text(received.text);
-        if (!told.includes(text(own.text))) {
-          throw new Violation("stored", `request ${number}: ${text(own.text)} is stored for ${told}`);
+        const stated = received.ask.stream ? received.text : text(received.text);
+        if (!stated.includes(text(own.text))) {
+          throw new Violation("stored", `request ${number}: ${text(own.text)} is stored for ${stated}`);
         }
       }
       const other = await this.#get(key === "anna" ? "bert" : "anna", `/oss/v1/responses/${id}`);
