@@ -254,6 +254,7 @@ class World {
       hasCrashed: this.#hasCrashed,
       received: [...this.#received.values()],
       entries: this.#entries,
+      calls: this.#network.calls,
     };
   }
 
@@ -264,7 +265,7 @@ class World {
       const story: Story = {
         received,
         calls: this.#network.calls.filter((call) => call.ask === ask.id),
-        entries: id == null ? [] : this.#entries.filter((entry) => entry.id === id),
+        entries: id === null || id === undefined ? [] : this.#entries.filter((entry) => entry.id === id),
       };
       try {
         checkStory(story, this.#facts);
