@@ -90,7 +90,7 @@ function splitTurn(
   note: (text: string) => void,
 ): Message[] {
   const turns: Message[] = [];
-  const { content, ...rest } = message;
+  const { content, isUnfinished, ...rest } = message;
   const answered = new Set(content.flatMap((part) => part.type === "hosted" && part.result ? [part.id] : []));
   let parts: OutputPart[] = [];
   let results: ToolResultPart[] = [];
@@ -142,6 +142,9 @@ function splitTurn(
     }
   }
   flush();
+  const last = turns.at(-1);
+  // The model goes on with the last of them.
+  if (isUnfinished && last?.role === "assistant") last.isUnfinished = true;
   return turns;
 }
 

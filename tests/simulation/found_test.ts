@@ -38,6 +38,13 @@ const FOUND: Record<string, Schedule> = {
       { ...ASK, id: 2, at: 100, faults: [{ call: 0, kind: "failing", after: 0 }], leavesAfter: 150 },
     ],
   },
+  "200000: an answer that breaks off after a search of the gateway goes on where it broke off": {
+    seed: 200000,
+    gateways: 1,
+    upstreams: [{ wire: "chat", prefill: "prefix", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [{ ...ASK, id: 1, search: "found", faults: [{ call: 1, kind: "closed", after: 2 }] }],
+  },
 };
 
 for (const [name, schedule] of Object.entries(FOUND)) {

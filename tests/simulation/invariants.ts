@@ -266,7 +266,8 @@ function mustBeAnswered(story: Story, facts: Facts): string | undefined {
   if (met.length === 1 && isBefore(met[0]!) && upstreams.length > 1) {
     return `only one call failed, ${met[0]!.kind}, and there are more upstreams`;
   }
-  const isText = ask.search === undefined && ask.says.every((said) => "text" in said);
+  // The first call of one with a search is for that.
+  const isText = !(ask.search && met.some(({ call }) => call === 0)) && ask.says.every((said) => "text" in said);
   const goesOn = isText && settings.continuation !== "off" && upstreams.every(({ prefill }) => prefill);
   if (goesOn && met.length <= 2 && !met.some(isBefore)) {
     return `it broke off ${met.length} times, ${met.map(({ kind }) => kind)}, and each upstream can go on`;

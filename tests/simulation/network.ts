@@ -85,7 +85,15 @@ export class Network {
         `up${upstream} is asked for ${ask}, call ${number}${fault ? `, ${fault.kind} after ${fault.after}` : ""}`,
       );
       signal.throwIfAborted();
-      return await this.#answer(call, this.#schedule.upstreams[upstream]!, signal);
+      try {
+        return await this.#answer(call, this.#schedule.upstreams[upstream]!, signal);
+      } catch (thrown) {
+        if (call.state === "running") {
+          call.state = "refused";
+          this.#trace(`up${upstream} cannot answer: ${thrown}`);
+        }
+        throw thrown;
+      }
     };
   }
 
