@@ -49,7 +49,9 @@ async function runPart(): Promise<void> {
 
 async function runAll(): Promise<number> {
   const jobs = numberOf("jobs", navigator.hardwareConcurrency);
-  const from = numberOf("from", 1);
+  // A search for so many minutes begins where no other has.
+  const isOpen = options.has("minutes") && !options.has("schedules");
+  const from = numberOf("from", isOpen ? Math.floor(Date.now() / 1000) * 1_000 : 1);
   const each = options.has("schedules") ? Math.ceil(numberOf("schedules", 1) / jobs) : 1e7;
   print(`Seeds from ${from}`);
   const parts = await Promise.all(Array.from({ length: jobs }, (_, job) => runJob(from + job * each, each)));
