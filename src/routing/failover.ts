@@ -55,7 +55,10 @@ export async function firstAnswer<T, R>(
     const target = failover.nextNow() ?? await failover.next();
     let release: (() => void) | undefined;
     try {
-      release = await plan.acquire(target, plan.signal);
+      const acquired = plan.acquire(target, plan.signal);
+      release = await acquired;
+      // The client may have left in the moment in which the permit came.
+      if (acquired) plan.signal.throwIfAborted();
       plan.onAsk(target);
       const result = await attempt(target, plan.signal);
       failover.served(target);

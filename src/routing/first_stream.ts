@@ -182,7 +182,11 @@ function openingAt<T, E>(
   signal: AbortSignal,
 ): EventSource<E> {
   return opening(async () => {
-    if (acquired) await acquired;
+    if (acquired) {
+      await acquired;
+      // The permit may have come in the moment in which another target answered.
+      signal.throwIfAborted();
+    }
     plan.onAsk(target);
     return attempt(target, signal);
   });

@@ -143,6 +143,7 @@ class BackgroundRuns implements Runs {
     } catch (error) {
       this.#remove(key, local);
       this.#logs.drop(key);
+      local.ended.resolve(); // a gateway that stops may wait for it already
       throw error;
     }
     this.#publish(local);

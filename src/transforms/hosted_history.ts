@@ -79,8 +79,15 @@ export function withHostedHistory(
   if (!messages.some(hasSteps)) return messages;
   // A call that the client is to answer forms one turn with the parts beside it, even if they arrived separately.
   return joinAssistant(messages, { onlyAfterCalls: true }).flatMap((message) =>
-    hasSteps(message) ? splitTurn(message, functions, note) : [message]
+    hasSteps(message) ? withMark(splitTurn(message, functions, note), message) : [message]
   );
+}
+
+/** The turns that an unfinished turn was split into. The model goes on with the last of them. */
+function withMark(turns: Message[], { isUnfinished }: AssistantMessage): Message[] {
+  const last = turns.at(-1);
+  if (isUnfinished && last?.role === "assistant") last.isUnfinished = true;
+  return turns;
 }
 
 /** One turn of the client can hold several turns of the model. Each of these ends where results came back. */
@@ -90,7 +97,7 @@ function splitTurn(
   note: (text: string) => void,
 ): Message[] {
   const turns: Message[] = [];
-  const { content, ...rest } = message;
+  const { content, isUnfinished: _, ...rest } = message;
   const answered = new Set(content.flatMap((part) => part.type === "hosted" && part.result ? [part.id] : []));
   let parts: OutputPart[] = [];
   let results: ToolResultPart[] = [];

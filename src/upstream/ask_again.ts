@@ -67,9 +67,11 @@ async function askWithLess<K extends ModelOperation>(
   let call = first;
   for (let tries = 1;; tries++) {
     if (tries > 1 && attempt.calls) attempt.calls.repeated++;
+    attempt.isRefused = tries === 1;
     const response = tries === 1 ? refusal : await send(guesses.applied(call), upstream, signal, attempt.largeFor);
     const reply = response.ok ? undefined : await readReply(response, upstream.answerBytes, upstream.json);
     const error = reply && refusalOf(upstream, reply, call);
+    attempt.isRefused = error !== undefined;
     parts.answered(error);
     if (!error) {
       guesses.accepted(call);

@@ -51,6 +51,8 @@ export interface Attempt<K extends ModelOperation> {
   wayBack?: WayBack<K>;
   /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
+  /** Whether the upstream refused the latest call, so that it is not working on one. */
+  isRefused?: boolean;
   /** Counts the calls of the request. Absent if nobody does. */
   calls?: {
     /** Whether no further call may be made. */
@@ -92,6 +94,11 @@ export function wayOf<K extends ModelOperation>(
   const way = upstream.driver.operations[operation];
   if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
   return way;
+}
+
+/** Whether the upstream was working on a call, or may have been, when its answer was no longer needed. */
+export function isGivenUp({ signal, isRefused }: Pick<Attempt<ModelOperation>, "signal" | "isRefused">): boolean {
+  return signal.aborted && !isRefused;
 }
 
 /** Identifies one model at one base URL. */

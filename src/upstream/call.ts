@@ -95,7 +95,10 @@ export function open<K extends ModelOperation>(
   signal: AbortSignal,
 ): Promise<TransportResponse> {
   const settle = (response: TransportResponse): TransportResponse | Promise<TransportResponse> => {
-    if (!response.ok) return askAgain(call, response, attempt, signal).then(settle);
+    if (!response.ok) {
+      attempt.isRefused = true;
+      return askAgain(call, response, attempt, signal).then(settle);
+    }
     if (attempt.upstream.refusals.hasAny) relaxing?.settleTrial(call, attempt);
     const wait = attempt.onHead?.(response.headers);
     return wait ? wait.then(() => response) : response;

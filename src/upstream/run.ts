@@ -7,7 +7,7 @@ import { runSliced, runStep, SLICE_MS, yieldToEventLoop } from "../util/sliced_w
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { checkText, LimitedEvents } from "./answer_text.ts";
-import { type AnswerBill, type Attempt, local, wayOf } from "./attempt.ts";
+import { type AnswerBill, type Attempt, isGivenUp, local, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { BEGINS_EVENTS, framesIn } from "./frames.ts";
@@ -51,7 +51,7 @@ export async function answer<K extends ModelOperation>(attempt: Attempt<K>): Pro
     const reason = watch ? reasonOf(thrown, watch) : thrown;
     // The other calls of the batch are useless now.
     watch?.cancel();
-    bill?.ended(attempt.signal.aborted);
+    bill?.ended(isGivenUp(attempt));
     throw reason;
   } finally {
     watch?.stop();

@@ -11,7 +11,7 @@ import type { StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { LimitedEvents } from "./answer_text.ts";
-import { type AnswerBill, type Attempt, cannotStream, wayOf } from "./attempt.ts";
+import { type AnswerBill, type Attempt, cannotStream, isGivenUp, wayOf } from "./attempt.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { BEGINS_EVENTS, FrameSource, isEvent } from "./frames.ts";
@@ -36,7 +36,7 @@ async function openStream<K extends ModelOperation>(attempt: Attempt<K>): Promis
   try {
     return await openCall(attempt, way, bill);
   } catch (thrown) {
-    bill?.ended(attempt.signal.aborted);
+    bill?.ended(isGivenUp(attempt));
     throw thrown;
   }
 }

@@ -5,7 +5,8 @@ import { type Fate, fates, NOT_PROCESSED, startFlaky } from "./flaky.ts";
 import { report, scaled } from "./scale.ts";
 
 const SEED = 20261121;
-const REQUESTS = scaled(2_000, 300);
+/** The simulation has more such worlds; these have sockets. */
+const REQUESTS = scaled(2_000, 100, 500);
 const WIDTH = 20;
 /** After how long an upstream is given up. */
 const SILENCE_MS = 2_000;

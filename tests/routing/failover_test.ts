@@ -323,8 +323,11 @@ Deno.test("retry: a stream that breaks off after its content counts against its 
   const breaker = new Breaker(Date.now, { failures: 1 });
   const broken = () => fromArray([start("a"), PART], CUT);
   const gone = new AbortController();
-  gone.abort(new Error("left"));
-  const all: FailoverPlan<string> = plan(["a", "b"], { breaker, signal: gone.signal });
+  const all: FailoverPlan<string> = plan(["a", "b"], {
+    breaker,
+    signal: gone.signal,
+    onServed: () => gone.abort(new Error("left")),
+  });
   await emitted(streamAll(all, broken));
   assertEquals(breaker.order(["a", "b"], (one) => one), ["a", "b"]);
   await emitted(streamAll({ ...all, signal: new AbortController().signal }, broken));
@@ -449,3 +452,29 @@ Deno.test("retry: where a target has no place, the next one is asked", async () 
   const acquire = (target: string) => target === "a" ? Promise.reject(busy) : Promise.resolve(() => {});
   assertEquals(await askAll(plan(["a", "b"], { acquire }), (target) => Promise.resolve(target)), "b");
 });
+
+for (const how of ["whole", "streamed"] as const) {
+  Deno.test(`a call whose request is over in the moment in which it gets its place is not made, and leaves the place · ${how}`, async () => {
+    const leaving = new AbortController();
+    let free = 0;
+    let asked = 0;
+    const own = plan(["one"], {
+      signal: leaving.signal,
+      acquire() {
+        const permit = Promise.withResolvers<() => void>();
+        void Promise.resolve().then(() => {
+          permit.resolve(() => void free++);
+          leaving.abort(new GatewayError("client_closed", "The client has left"));
+        });
+        return permit.promise;
+      },
+      onAsk: () => void asked++,
+    });
+    const answer = how === "whole"
+      ? askAll(own, () => Promise.resolve("answer"))
+      : streamAll(own, () => fromArray([{ type: "finish" }])).next();
+    await assertRejects(() => answer, GatewayError, "The client has left");
+    await until(() => free === 1);
+    assertEquals(asked, 0);
+  });
+}

@@ -76,17 +76,22 @@ export interface TestAppOptions extends Omit<Partial<AppOptions>, "config" | "en
   env?: Readonly<Record<string, string>>;
 }
 
+/** The checked configuration, with its presets. */
+export function parseConfiguration(config: ConfigInput): AppOptions["config"] {
+  return SCHEMA.parse(withPresets(config, () => providers));
+}
+
 /** An app whose ids count, whose clock stands still and whose log is a list. */
 export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOptions = {}): TestApp {
   const logs: LogEntry[] = [];
   let ids = 0;
   const app = createApp({
     // A test of retries sets their time itself. The memory is not limited, because all tests in this process share it.
-    config: SCHEMA.parse(withPresets({
+    config: parseConfiguration({
       retry: { budgetMs: 0 },
       ...config,
       limits: { memoryBytes: Number.MAX_SAFE_INTEGER, ...config.limits },
-    }, () => providers)),
+    }),
     env: (name) => env[name],
     fetch: () => Promise.reject(new TypeError("This test has no upstream")),
     now: () => NOW,

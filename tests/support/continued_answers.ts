@@ -75,7 +75,9 @@ export const CLIENTS: Record<string, Client> = {
       if (type === "content_block_delta") {
         got.text += delta.text ?? "";
         got.reasoning += delta.thinking ?? "";
-        if (delta.type === "input_json_delta") got.calls.at(-1)!.input += delta.partial_json;
+        // Those of steps that the gateway runs are no calls of the client.
+        const call = got.calls.at(-1);
+        if (call && delta.type === "input_json_delta") call.input += delta.partial_json;
       }
       if (type === "message_stop") got.ends++;
       if (type === "error") got.errors++;

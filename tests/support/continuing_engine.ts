@@ -30,7 +30,8 @@ interface Piece {
   text: string;
 }
 
-interface Body {
+/** A request to it, as far as it reads that. */
+export interface Body {
   messages: { role: string; content: string | { text?: string }[] | null; [field: string]: unknown }[];
   [field: string]: unknown;
 }
@@ -39,11 +40,8 @@ interface Body {
 export function continuingEngine(engine: Engine): (asked: Asked) => Response {
   let call = 0;
   return ({ body }) => {
-    const begun = begunIn(JSON.parse(body), engine);
     const { after, how } = engine.breaks[call++] ?? { after: Infinity, how: "closed" };
-    const pieces = piecesOf(restOf(engine, begun), engine.pieces);
-    const isCut = after < pieces.length;
-    const frames = FRAMES[engine.wire](isCut ? pieces.slice(0, after) : pieces, engine.says, isCut ? how : undefined);
+    const { frames, isCut } = answerTo(JSON.parse(body), engine, { after, how });
     const failure = isCut && how === "reset" ? new TypeError("connection reset") : undefined;
     return new Response(bodyOf(frames.map((one) => new TextEncoder().encode(one)), failure), {
       headers: { "content-type": "text/event-stream" },
@@ -51,8 +49,21 @@ export function continuingEngine(engine: Engine): (asked: Asked) => Response {
   };
 }
 
+/** The frames of one answer, up to where it breaks, if it is that long. */
+export function answerTo(
+  body: Body,
+  engine: Omit<Engine, "breaks">,
+  { after, how }: Engine["breaks"][number],
+): { frames: string[]; isCut: boolean; rest: Said[]; tokens: number } {
+  const rest = restOf(engine, begunIn(body, engine));
+  const pieces = piecesOf(rest, engine.pieces);
+  const isCut = after < pieces.length;
+  const frames = FRAMES[engine.wire](isCut ? pieces.slice(0, after) : pieces, engine.says, isCut ? how : undefined);
+  return { frames, isCut, rest, tokens: pieces.length };
+}
+
 /** The text of the turn that the server is to continue. */
-function begunIn({ messages, ...body }: Body, { prefill, wire }: Engine): string | undefined {
+function begunIn({ messages, ...body }: Body, { prefill, wire }: Omit<Engine, "breaks">): string | undefined {
   const last = messages.at(-1)!;
   if (last.role !== "assistant") return undefined;
   if (messages.at(-2)?.role === "assistant") throw new Error("Cannot have 2 assistant messages at the end");
@@ -75,7 +86,7 @@ function begunIn({ messages, ...body }: Body, { prefill, wire }: Engine): string
 }
 
 /** The parts that are left to say after that text, with the text itself where the server repeats it. */
-function restOf({ says, prefill }: Engine, begun: string | undefined): Said[] {
+function restOf({ says, prefill }: Omit<Engine, "breaks">, begun: string | undefined): Said[] {
   if (begun === undefined) return [...says];
   let left = begun;
   const rest: Said[] = [];

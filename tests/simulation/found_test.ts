@@ -1,0 +1,55 @@
+/** What the search has found, each as the smallest schedule that broke a law, with the seed that led there. */
+import { assertEquals } from "@std/assert";
+import type { Ask, Schedule } from "./schedule.ts";
+import { simulate } from "./world.ts";
+
+const ASK: Omit<Ask, "id"> = {
+  at: 0,
+  type: "ask",
+  client: "chat",
+  key: "anna",
+  stream: true,
+  gateway: 0,
+  says: [{ text: "An answer of some words" }],
+  pieces: [5],
+  faults: [],
+  readsEvery: 0,
+};
+
+const FOUND: Record<string, Schedule> = {
+  "52806: a gateway that stops while the store refuses an answer in the background does not wait for that": {
+    seed: 52806,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [
+      { id: 1, at: 0, type: "disturb", trouble: "failed", calls: 20, ms: 8_000 },
+      { ...ASK, id: 2, at: 100, client: "responses", stream: false, isKept: true, isBackground: true },
+      { id: 3, at: 300, type: "restart", gateway: 0 },
+    ],
+  },
+  "61709: a client that leaves while the gateway asks its store about a refused call does not pay for that": {
+    seed: 61709,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [
+      { id: 1, at: 0, type: "disturb", trouble: "late", calls: 20, ms: 2_000 },
+      { ...ASK, id: 2, at: 100, faults: [{ call: 0, kind: "failing", after: 0 }], leavesAfter: 150 },
+    ],
+  },
+  "200000: an answer that breaks off after a search of the gateway goes on where it broke off": {
+    seed: 200000,
+    gateways: 1,
+    upstreams: [{ wire: "chat", prefill: "prefix", price: [1, 1], pace: [10, 10] }],
+    settings: {},
+    steps: [{ ...ASK, id: 1, search: "found", faults: [{ call: 1, kind: "closed", after: 2 }] }],
+  },
+};
+
+for (const [name, schedule] of Object.entries(FOUND)) {
+  Deno.test(`seed ${name}`, async () => {
+    const { violation } = await simulate(schedule);
+    assertEquals(violation?.message, undefined);
+  });
+}

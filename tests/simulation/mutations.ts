@@ -1,0 +1,95 @@
+/** Bugs on purpose, one at a time: each is a change of the source, which the search has to find. */
+
+export interface Mutation {
+  /** What is wrong then. */
+  name: string;
+  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits";
+  file: string;
+  /** Each text, which is there once, and what takes its place. */
+  changes: readonly (readonly [from: string, to: string])[];
+}
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: "no other target is asked after a failure that may have cost something",
+    about: "failover",
+    file: "src/routing/failover.ts",
+    changes: [["this.#begun <= this.#plan.policy.failovers", "this.#begun < this.#plan.policy.failovers"]],
+  },
+  {
+    name: "targets that rest are not asked at all",
+    about: "failover",
+    file: "src/routing/circuit_breaker.ts",
+    changes: [["return [...awake, ...resting];", "return awake;"]],
+  },
+  {
+    name: "only the last call of a request is billed",
+    about: "billing",
+    file: "src/context/request_log.ts",
+    changes: [["this.#bills.length > 1 ? addCosts(this.#bills) : this.#bills[0]?.cost", "this.#bills.at(-1)?.cost"]],
+  },
+  {
+    name: "a call that failed before its answer is billed",
+    about: "billing",
+    file: "src/context/bill.ts",
+    changes: [["if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined, true);", ""]],
+  },
+  {
+    name: "an answer counts as stored although the store failed",
+    about: "recall",
+    file: "src/inference/storage.ts",
+    changes: [["exchange.stored = false;", ""]],
+  },
+  {
+    name: "a stored conversation may be continued with any key",
+    about: "recall",
+    file: "src/state/turns.ts",
+    changes: [
+      ['["answers", owner, id, "place"]', '["answers", "", id, "place"]'],
+      ['["threads", owner, thread]', '["threads", "", thread]'],
+      ["JSON.stringify([owner, id])", 'JSON.stringify(["", id])'],
+    ],
+  },
+  {
+    name: "the latest turn of a stored conversation is forgotten",
+    about: "recall",
+    file: "src/state/turns.ts",
+    changes: [["turns: newest.reverse()", "turns: newest.slice(1).reverse()"]],
+  },
+  {
+    name: "an answer goes on as often as it breaks off",
+    about: "continuation",
+    file: "src/inference/continuation.ts",
+    changes: [["const MOST = 2;", "const MOST = 9;"]],
+  },
+  {
+    name: "white space before the seam comes twice",
+    about: "continuation",
+    file: "src/transforms/seam.ts",
+    changes: [["again: shown.slice(sent.length) }", 'again: "" }']],
+  },
+  {
+    name: "a connection that breaks amid an answer is no reason to go on",
+    about: "continuation",
+    file: "src/inference/continuation.ts",
+    changes: [["!details.own && details.retryable !== false;", "!details.own && details.retryable === true;"]],
+  },
+  {
+    name: "what a request had reserved is not given back",
+    about: "budgets",
+    file: "src/state/budget/period_ledger.ts",
+    changes: [["this.#share.settle(held, cost);", "this.#share.settle(0n, cost);"]],
+  },
+  {
+    name: "a gateway may spend what another one holds",
+    about: "budgets",
+    file: "src/state/budget/pool.ts",
+    changes: [["if (share.until > terms.now) heldByOthers += share.held;", ""]],
+  },
+  {
+    name: "a call whose client waits for the whole answer never gives its place back",
+    about: "limits",
+    file: "src/routing/failover.ts",
+    changes: [["      release?.();\n", ""]],
+  },
+];

@@ -1,0 +1,358 @@
+/** What happens in a simulated world: decided by a seed, and made of parts that can be left out one by one. */
+import type { ConfigInput } from "../support/app.ts";
+import type { PrefillWay, Said } from "../support/continuing_engine.ts";
+import { PREFILLS } from "../support/continuing_engine.ts";
+import { type Trouble, TROUBLES } from "./database.ts";
+import { Random } from "./random.ts";
+
+/** How a call of an upstream fails: before its answer begins, or after some pieces of it. */
+export const FAULTS = [
+  "unreachable",
+  "failing",
+  "limiting",
+  "busy",
+  "silent",
+  "closed",
+  "reset",
+  "garbage",
+  "error",
+  "overload",
+  "stall",
+] as const;
+export type FaultKind = typeof FAULTS[number];
+export const BEFORE: readonly FaultKind[] = ["unreachable", "failing", "limiting", "busy", "silent"];
+
+export interface Fault {
+  /** The number of the call among those for one request. */
+  call: number;
+  kind: FaultKind;
+  /** After how many pieces of the answer. */
+  after: number;
+}
+
+export interface UpstreamFacts {
+  wire: "chat" | "messages" | "responses";
+  /** Absent if it begins a new turn. */
+  prefill?: PrefillWay;
+  /** Dollars for a million tokens of input, and of output. */
+  price: readonly [number, number];
+  /** Milliseconds until its answer begins, and between two pieces. */
+  pace: readonly [number, number];
+  /** How many calls it gets at once. */
+  running?: number;
+}
+
+export const CLIENT_NAMES = ["chat", "messages", "responses", "gemini", "ollama"] as const;
+export type ClientName = typeof CLIENT_NAMES[number];
+
+export const SEARCH_ENDS = ["found", "found", "failing", "limiting", "silent", "garbage"] as const;
+export type SearchEnd = typeof SEARCH_ENDS[number];
+/** The wires whose clients ask for searches here. */
+const SEARCHING: readonly ClientName[] = ["chat", "messages", "responses"];
+
+/** One request of a client. */
+export interface Ask {
+  id: number;
+  at: number;
+  type: "ask";
+  client: ClientName;
+  key: string;
+  stream: boolean;
+  gateway: number;
+  says: Said[];
+  pieces: number[];
+  faults: Fault[];
+  /** After how many milliseconds the client leaves. */
+  leavesAfter?: number;
+  /** How long it waits between two reads, in milliseconds. */
+  readsEvery: number;
+  /** How the search ends that the model wants first, if the client asks for one. */
+  search?: SearchEnd;
+  /** Whether its answer is to be stored, and made in the background. */
+  isKept?: boolean;
+  isBackground?: boolean;
+  /** The request whose stored answer it continues, if that is complete by then. */
+  follows?: number;
+}
+
+/** Something that happens to a gateway: it stops and another takes its place, it is gone at once, it gets another configuration. */
+export interface Event {
+  id: number;
+  at: number;
+  type: "restart" | "crash" | "reload";
+  gateway: number;
+}
+
+/** The next calls of the database go wrong. */
+export interface Disturbance {
+  id: number;
+  at: number;
+  type: "disturb";
+  trouble: Trouble;
+  calls: number;
+  ms: number;
+}
+
+export type Step = Ask | Event | Disturbance;
+
+export const isAsk = (step: Step): step is Ask => step.type === "ask";
+
+export interface Schedule {
+  seed: number;
+  upstreams: UpstreamFacts[];
+  gateways: number;
+  settings: Settings;
+  steps: Step[];
+}
+
+export interface Settings {
+  continuation?: "off" | "same" | "any";
+  stallContinueMs?: number;
+  hedgeAfterMs?: number;
+  toolCalls?: "whole";
+  /** Of all keys together, in dollars. */
+  budget?: number;
+  /** Whether the budget begins anew each day. */
+  isDaily?: true;
+  /** Whether upstreams say that each answer was as long as it may be. */
+  isLongest?: true;
+  /** Of each key. */
+  requestsPerMinute?: number;
+  concurrentRequests?: number;
+}
+
+const WORDS = [
+  "word",
+  "ha",
+  " ",
+  "  ",
+  "\n",
+  "\n\n",
+  ".",
+  "é",
+  "😀",
+  "👩‍👩‍👧",
+  "```\n",
+  "| --- |\n",
+  "0, ",
+  "\t",
+  "“",
+  "again and again ",
+];
+
+/** The world of this seed. Swarm testing: each world has only some of the features, and so more of them. */
+export function scheduleFor(seed: number): Schedule {
+  const random = new Random(seed, "world");
+  const kinds = random.some(FAULTS, random.int(0, 5));
+  const clients = random.some(CLIENT_NAMES, random.int(1, 5));
+  const upstreams = Array.from(
+    { length: random.pick([1, 2, 2, 3]) },
+    (_, at) => upstreamFor(new Random(seed, "upstream", at)),
+  );
+  const settings = settingsFor(new Random(seed, "settings"));
+  const count = random.pick([1, 3, 6, 12, 25]);
+  const spread = random.pick([0, 1_000, 20_000, 120_000]);
+  const gateways = random.pick([1, 1, 1, 2, 3]);
+  const traits: Traits = {
+    faulty: random.pick([0, 0.2, 0.5, 0.9]),
+    thinks: random.chance(0.3),
+    calls: random.chance(0.4),
+    leaves: random.chance(0.2),
+    slow: random.chance(0.15),
+    whole: random.pick([0, 0.3, 1]),
+    keeps: random.chance(0.4),
+    background: random.chance(0.3),
+    searches: random.chance(0.25),
+  };
+  const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
+  const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
+  const steps = Array.from({ length: count }, (_, id): Step => {
+    const own = new Random(seed, "step", id);
+    const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
+    if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
+    if (troubles.length > 0 && own.chance(0.2)) {
+      return {
+        id,
+        at,
+        type: "disturb",
+        trouble: own.pick(troubles),
+        calls: own.pick([1, 1, 3, 20]),
+        ms: own.pick([0, 10, 1_000, 8_000]),
+      };
+    }
+    return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };
+  });
+  return { seed, upstreams, gateways, settings, steps };
+}
+
+function upstreamFor(random: Random): UpstreamFacts {
+  const wire = random.pick(["chat", "chat", "messages", "responses"] as const);
+  const prefill = wire === "messages"
+    ? "turn"
+    : wire === "chat" && random.chance(0.8)
+    ? random.pick(PREFILLS)
+    : undefined;
+  return {
+    wire,
+    ...(prefill && { prefill }),
+    price: [random.int(1, 999) / 100, random.int(1, 999) / 100],
+    pace: [random.int(0, 900), random.int(1, 400)],
+    ...(random.chance(0.2) && { running: random.int(1, 3) }),
+  };
+}
+
+function settingsFor(random: Random): Settings {
+  return {
+    ...(random.chance(0.6) && { continuation: random.pick(["off", "same", "any", "any"] as const) }),
+    ...(random.chance(0.2) && { stallContinueMs: random.int(600, 3_000) }),
+    ...(random.chance(0.2) && { hedgeAfterMs: random.int(100, 2_000) }),
+    ...(random.chance(0.15) && { toolCalls: "whole" as const }),
+    ...(random.chance(0.25) && { budget: random.pick([0.001, 0.003, 0.01, 0.1, 50]) }),
+    ...(random.chance(0.3) && { isDaily: true as const }),
+    ...(random.chance(0.15) && { isLongest: true as const }),
+    ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
+    ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
+  };
+}
+
+interface Traits {
+  faulty: number;
+  thinks: boolean;
+  calls: boolean;
+  leaves: boolean;
+  slow: boolean;
+  whole: number;
+  keeps: boolean;
+  background: boolean;
+  searches: boolean;
+}
+
+interface Mix {
+  kinds: readonly FaultKind[];
+  clients: readonly ClientName[];
+  traits: Traits;
+}
+
+function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Omit<Ask, "id" | "at" | "gateway"> {
+  const faults: Fault[] = [];
+  if (kinds.length > 0) {
+    for (let call = 0; call < 6 && random.chance(traits.faulty); call++) {
+      faults.push({ call, kind: random.pick(kinds), after: random.pick([0, 1, 1, 2, 3, random.int(1, 40)]) });
+    }
+  }
+  const client = random.pick(clients);
+  const isKept = client === "responses" && traits.keeps && random.chance(0.7);
+  const search = traits.searches && SEARCHING.includes(client) && random.chance(0.6) && random.pick(SEARCH_ENDS);
+  const isBackground = isKept && traits.background && random.chance(0.5);
+  return {
+    type: "ask",
+    client,
+    ...(search && { search }),
+    ...(isKept && { isKept }),
+    ...(isBackground && { isBackground }),
+    ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
+    key: random.pick(["anna", "bert"]),
+    stream: !isBackground && !random.chance(traits.whole),
+    says: saysFor(random, id, search ? { ...traits, calls: false, thinks: false } : traits),
+    pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
+    faults,
+    ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
+    readsEvery: traits.slow && random.chance(0.5) ? random.int(1, 3_000) : 0,
+  };
+}
+
+function saysFor(random: Random, id: number, { thinks, calls }: Traits): Said[] {
+  const text = (mark: string) =>
+    `${mark}${id}:${Array.from({ length: random.int(1, 20) }, () => random.pick(WORDS)).join("")}:${id}${mark}`;
+  const said: Said[] = [
+    ...(!calls || random.chance(0.7) ? [{ text: text("T") }] : []),
+    ...Array.from({ length: calls ? random.int(0, 2) : 0 }, () => callFor(random, id)),
+  ];
+  if (said.length === 0) said.push({ text: text("T") });
+  return thinks && random.chance(0.5) ? [{ reasoning: text("R") }, ...said] : said;
+}
+
+function callFor(random: Random, id: number): Said {
+  const input = random.pick(["{}", `{"of":${id}}`, `{"of":${id},"text":"😀 \\"quoted\\" {}","n":[1,2]}`]);
+  return { call: random.pick(["look", "find"]), input };
+}
+
+/** The names of the parts that may be left out: each step, and each fault of a step. */
+export function partsOf({ steps, settings }: Schedule): string[] {
+  return [
+    ...Object.keys(settings),
+    ...steps.flatMap((step) => [
+      `${step.id}`,
+      ...(isAsk(step) ? step.faults.map(({ call }) => `${step.id}.${call}`) : []),
+    ]),
+  ];
+}
+
+/** The schedule with these parts alone. */
+export function only(schedule: Schedule, kept: ReadonlySet<string>): Schedule {
+  const settings = Object.fromEntries(Object.entries(schedule.settings).filter(([name]) => kept.has(name)));
+  const steps = schedule.steps.filter(({ id }) => kept.has(`${id}`)).map((step) =>
+    isAsk(step) ? { ...step, faults: step.faults.filter(({ call }) => kept.has(`${step.id}.${call}`)) } : step
+  );
+  return { ...schedule, settings, steps };
+}
+
+const MODELS = { chat: "org/model", messages: "claude-haiku-4-5", responses: "org/model" };
+
+export const modelOf = ({ wire }: UpstreamFacts): string => MODELS[wire];
+
+/** The time limits of all upstreams, in milliseconds: short, so that worlds see them pass. */
+export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, wholeMs: 90_000, totalMs: 240_000 };
+
+/** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
+export function configFor({ upstreams, settings, gateways }: Schedule, world: string, isReloaded = false): ConfigInput {
+  const { budget, isDaily, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
+  const { requestsPerMinute, concurrentRequests } = settings;
+  const quota = { ...(requestsPerMinute && { requestsPerMinute }), ...(concurrentRequests && { concurrentRequests }) };
+  const targets = upstreams.map((facts, at) => ({
+    upstream: `up${at}`,
+    model: modelOf(facts),
+    price: { input: facts.price[0], output: facts.price[1] },
+  }));
+  return {
+    keys: [
+      { name: "anna", secret: { env: "ANNA" }, quota },
+      { name: "bert", secret: { env: "BERT" }, quota },
+      { name: "operator", secret: { env: "OPERATOR" }, operator: true },
+    ],
+    upstreams: Object.fromEntries(
+      upstreams.map(({ wire, prefill, running }, at) => [`up${at}`, {
+        driver: wire,
+        baseUrl: `http://up${at}.${world}.test/v1`,
+        timeouts: TIMEOUTS,
+        ...(wire === "chat" && prefill && { prefill }),
+        ...(running !== undefined && { concurrency: { running, waiting: 3, waitMs: 4_000 } }),
+      }]),
+    ),
+    lanes: {
+      oss: {
+        ...(toolCalls && { toolCalls }),
+        models: {
+          model: {
+            task: "chat",
+            targets: isReloaded ? targets.toReversed() : targets,
+            ...(continuation && { continuation }),
+            ...(stallContinueMs !== undefined && { stallContinueMs }),
+            ...(hedgeAfterMs !== undefined && { hedgeAfterMs }),
+          },
+        },
+      },
+    },
+    ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
+    hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
+    store: { kind: "memory" },
+    ...(gateways > 1 && { replicas: gateways }),
+    console: false,
+  };
+}
+
+export const SECRETS: Readonly<Record<string, string>> = {
+  ANNA: "anna-secret-0a1b2c3d4e5f",
+  BERT: "bert-secret-0a1b2c3d4e5f",
+  OPERATOR: "operator-secret-0a1b2c3d",
+};
