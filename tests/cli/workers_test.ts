@@ -177,7 +177,7 @@ Deno.test("workers: where there can be none, it is refused with the reason", asy
           platform: {
             env: () => undefined,
             isGranted: () => false,
-            command: "deno task start",
+            command: "deno task -q laneway",
             ...platform,
           },
         } as never),

@@ -85,6 +85,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
   [/^deno test --config tests\/deno\.json --allow-all tests\/[\w/]+_test\.ts$/, { how: "ends", prints: /\bok\b/ }],
 
+  [/^deno task simulate --minutes=60$/, { how: "not", because: "it takes an hour; .ci/run searches 20,000 worlds" }],
   [/^deno task test:(reliability|engines)$/, {
     how: "not",
     because: "it takes half an hour, or engines that run here",

@@ -125,6 +125,7 @@ export const NODE_FOLDERS: Readonly<Record<string, Folder>> = {
   programs: { none: DENO_PROCESS },
   providers: { none: FORMATTED },
   reliability: { none: DENO_PROCESS },
+  simulation: { none: ONCE },
   site: { none: ONCE },
 };
 

@@ -213,7 +213,7 @@ export const CHECK = command({
   },
   examples: [
     "check http://127.0.0.1:8000/oss --model sandbox",
-    "check https://host.example --model m --key-env TOKEN --junit r.xml",
+    "check https://a.example --model m --key-env TOKEN --junit r.xml",
   ],
 });
 
@@ -266,7 +266,7 @@ export const COMPLETION = command({
   operands: "bash|zsh|fish",
   about: "Prints a script by which a shell completes commands, options and names.",
   options: {},
-  examples: ["completion bash > ~/.local/share/bash-completion/completions/laneway", "completion fish | source"],
+  examples: ["completion bash > laneway.bash", "completion fish | source"],
   words: ["bash", "zsh", "fish"],
 });
 
