@@ -22,7 +22,7 @@ const TURNS = 20;
 /** How many answers break off, and how many of these break off again as they go on: 11 cuts in 32 streams. */
 const [CUT_ONCE, CUT_AGAIN] = [8, 3];
 
-/** How often a model writes a call that it is asked for again as it was, and which lane it needs if it does not. */
+/** Whether the model writes a call that is asked for again as it was before, and the settings that the lane then needs. */
 const LANES = {
   "and the model repeats itself": {},
   "and the model repeats nothing": { toolCalls: "whole" },
@@ -74,7 +74,7 @@ interface Agent {
 
 const TRACE = "ran.txt";
 const trace = (turn: number) => `echo ${turn} >> ${TRACE}`;
-const LOOK = "Do all that there is to do";
+const PROMPT = "Do all that there is to do";
 
 const [claudeCode, codex, opencode] = [
   await install(CLAUDE_CODE, "claude"),
@@ -94,7 +94,7 @@ const AGENTS: Record<string, Agent> = {
       await withClaudeCode(program, config, async ({ app, home, run }) => {
         const tools = ["--tools", "Bash,Read", "--allowedTools", "Bash,Read"];
         const output = ["--output-format", "stream-json", "--verbose"];
-        const { code, lines, result, exchanges, text } = await run([LOOK, "--model", MODEL, ...tools, ...output]);
+        const { code, lines, result, exchanges, text } = await run([PROMPT, "--model", MODEL, ...tools, ...output]);
         assertEquals([code, result.is_error, result.result], [0, false, textOf(TURNS)], text);
         const blocks = lines.filter(({ type }) => type === "assistant").flatMap(({ message }) =>
           asObjects(asObject(message).content)
@@ -115,7 +115,7 @@ const AGENTS: Record<string, Agent> = {
       let outcome: Outcome | undefined;
       const gateway = { config: { ...config, keys: KEYS }, script };
       await withCodex(program, gateway, async ({ app, project, baseUrl, exec }) => {
-        const { code, lines, exchanges, text } = await exec(["--model", MODEL, ...liveCatalog(baseUrl), LOOK]);
+        const { code, lines, exchanges, text } = await exec(["--model", MODEL, ...liveCatalog(baseUrl), PROMPT]);
         assertEquals(code, 0, text);
         assertEquals(lines.filter(({ type }) => type === "error" || type === "turn.failed"), []);
         const texts = lines.filter(({ type }) => type === "item.completed").map(({ item }) => asObject(item))
@@ -134,7 +134,7 @@ const AGENTS: Record<string, Agent> = {
     async ask(program, config, script) {
       let outcome: Outcome | undefined;
       await withOpencode(program, "@ai-sdk/openai-compatible", config, script, async ({ app, project, run }) => {
-        const { code, lines, exchanges, text } = await run(["--model", `gw/${MODEL}`, LOOK]);
+        const { code, lines, exchanges, text } = await run(["--model", `gw/${MODEL}`, PROMPT]);
         assertEquals(code, 0, text);
         assertEquals(lines.filter(({ type }) => type === "error"), []);
         const texts = lines.filter(({ type }) => type === "text").map(({ part }) => asText(asObject(part).text));
@@ -273,13 +273,13 @@ function textOf(turn: number): string {
   return `${start}\n\n\`\`\`ts\nconst a = { "b": [${turn}, '\\n'] };\n\`\`\`\n\n  Then on, and on.`;
 }
 
-/** The conversation as the model is told it: each turn's text and calls, and one result for each call. */
+/** The conversation as the upstream gets it: each turn's text and calls, and one result for each call. */
 function assertHistory(body: JsonObject, turns: readonly ReturnType<Agent["calls"]>[]): void {
-  const told = turnsIn(body).slice(0, turns.length);
-  assertEquals(told.map(({ content }) => contentOf(content)), turns.map((_, turn) => textOf(turn)));
-  const calls = told.map(({ tool_calls }) => asObjects(tool_calls));
+  const called = turnsIn(body).slice(0, turns.length);
+  assertEquals(called.map(({ content }) => contentOf(content)), turns.map((_, turn) => textOf(turn)));
+  const calls = called.map(({ tool_calls }) => asObjects(tool_calls));
   assertEquals(
-    calls.map((list) => list.map(({ function: called }) => [asObject(called).name, inputOf(asObject(called))])),
+    calls.map((list) => list.map(({ function: one }) => [asObject(one).name, inputOf(asObject(one))])),
     turns.map((list) => list.map(({ call, input }) => [call, input])),
   );
   const results = asObjects(body.messages).filter(({ role }) => role === "tool").map((one) => one.tool_call_id);
