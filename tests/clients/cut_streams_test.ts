@@ -221,6 +221,7 @@ class CuttingUpstream {
   #frames(body: JsonObject, turn: number, leg: number): string[] {
     const repeats = this.#lane === "and the model repeats itself";
     const says: Said[] = [
+      ...(turn % 3 === 1 ? [{ reasoning: `Turn ${turn}:\n “so far”, so good 🧠` }] : []),
       { text: textOf(turn) },
       ...(turn < TURNS ? this.#calls(turn) : []).map(({ call, input }) => ({
         call,
@@ -232,15 +233,18 @@ class CuttingUpstream {
     return frames.map((frame) => frame.replaceAll(/"id":"call_/g, `"id":"call_${leg}_`));
   }
 
-  /** Breaks off at a random byte before the answer is complete, one time in four before its first event. */
+  /**
+   * Breaks off at a random byte before the answer is complete, one time in four before its first event. A thought that the
+   * client sees is not cut: such an answer ends in the error.
+   */
   #cut(frames: readonly string[]): Response {
-    const first = sizeOf(frames[0]!);
+    const thoughts = frames.findLastIndex((frame) => frame.includes('"reasoning_content"')) + 1;
     const end = frames.findIndex((frame) => frame.includes('"finish_reason"'));
     const isEarly = end === 0 || this.#random.chance(0.25);
     // Without its blank line, an event is not complete.
     const at = isEarly
-      ? this.#random.int(0, first - 2)
-      : this.#random.int(first, sizeOf(frames.slice(0, end).join("")));
+      ? this.#random.int(0, sizeOf(frames[0]!) - 2)
+      : this.#random.int(sizeOf(frames.slice(0, thoughts + 1).join("")), sizeOf(frames.slice(0, end).join("")));
     this.cuts++;
     if (isEarly) this.unbegun++;
     return this.#stream(frames.join(""), at);
