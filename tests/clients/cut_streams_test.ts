@@ -241,9 +241,9 @@ class CuttingUpstream {
     const thoughts = frames.findLastIndex((frame) => frame.includes('"reasoning_content"')) + 1;
     const end = frames.findIndex((frame) => frame.includes('"finish_reason"'));
     const isEarly = end === 0 || this.#random.chance(0.25);
-    // Without its blank line, an event is not complete.
+    // An event whose line is complete counts even without the blank line after it.
     const at = isEarly
-      ? this.#random.int(0, sizeOf(frames[0]!) - 2)
+      ? this.#random.int(0, sizeOf(frames[0]!) - 3)
       : this.#random.int(sizeOf(frames.slice(0, thoughts + 1).join("")), sizeOf(frames.slice(0, end).join("")));
     this.cuts++;
     if (isEarly) this.unbegun++;
