@@ -109,8 +109,8 @@ export const laneSchema = object("A path prefix with its own models.", {
   ...continuationFields,
   toolCalls: z.literal("whole").optional().meta({
     description:
-      "With whole, a streamed call of a tool is held back until it is complete, so that it can be asked for again if it " +
-      "breaks off.",
+      "With whole, the calls of tools in a stream are held back until the answer is complete, so that they can be asked " +
+      "for again if it breaks off.",
   }),
 });
 
@@ -122,7 +122,7 @@ export type ModelLimits = Readonly<z.output<typeof modelLimitsSchema>>;
 export interface ContinuationSettings {
   continuation?: typeof CONTINUATIONS[number] | undefined;
   stallContinueMs?: number | undefined;
-  /** Set if streamed calls of tools are held back until they are complete. Only a lane says it. */
+  /** Set if streamed calls of tools are held back until the answer is complete. Only a lane says it. */
   toolCalls?: "whole" | undefined;
 }
 export type LaneConfig = z.output<typeof laneSchema>;

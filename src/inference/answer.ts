@@ -1,6 +1,6 @@
 /** Answers of models: sources of events, or whole where nobody has looked into them. */
 import { collectFrom, Collector, incomplete } from "../canonical/collect.ts";
-import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse, OutputPart } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
@@ -86,7 +86,7 @@ export class ContinuableAnswer implements BrokenAnswer {
   /** How the latest events are read, if by steps. */
   #reading: Steps<GenerateEvent> | undefined;
   readonly #collector = new Collector();
-  /** The events of a call that is not complete, if calls are held back. */
+  /** The events from the first call on, if calls are held back. */
   #held: GenerateEvent[] | undefined;
   #isOver = false;
 
@@ -215,17 +215,17 @@ export class ContinuableAnswer implements BrokenAnswer {
     throw new GatewayError("upstream_timeout", `The upstream did not send another event within ${stallMs} ms`);
   }
 
-  /** The events without those of a call that is not complete. */
-  #hold(events: readonly GenerateEvent[]): GenerateEvent[] {
-    const passed: GenerateEvent[] = [];
-    for (const event of events) {
-      if (event.type === "part-start" && event.part.type === "tool-call") this.#held = [];
-      (this.#held ?? passed).push(event);
-      if (event.type !== "part-end" || !this.#held) continue;
-      for (const one of this.#held) passed.push(one);
-      this.#held = undefined;
-    }
-    return passed;
+  /** The events before the first call. The others are complete with the answer: a break before that loses them all. */
+  #hold(events: readonly GenerateEvent[]): readonly GenerateEvent[] {
+    const first = this.#held ? 0 : events.findIndex((event) => event.type === "part-start" && isCall(event.part));
+    if (first < 0) return events;
+    this.#held ??= [];
+    for (const event of first === 0 ? events : events.slice(first)) this.#held.push(event);
+    const passed = events.slice(0, first);
+    if (events.at(-1)?.type !== "finish") return passed;
+    const all = [...passed, ...this.#held];
+    this.#held = undefined;
+    return all;
   }
 
   #isKept(): boolean {
@@ -264,6 +264,10 @@ export class ContinuableAnswer implements BrokenAnswer {
     this.#release();
     return this.#source.cancel();
   }
+}
+
+function isCall({ type }: OutputPart): boolean {
+  return type === "tool-call";
 }
 
 /** Whether an answer of the target may go on. Where the configuration says nothing, the upstream has to be known for it. */

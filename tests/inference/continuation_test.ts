@@ -427,10 +427,14 @@ Deno.test("continuation: a key says it whatever its lane or model says", async (
   }
 });
 
-Deno.test("continuation: a call that is held back until it is whole may be another one after the break", async () => {
-  for (const after of [4, 6, 8]) {
+Deno.test("continuation: calls that are held back until the answer is whole may be others after the break", async () => {
+  for (const after of [4, 6, 8, 9, 10, 12]) {
     let call = 0;
-    const first = engine({ says: [{ text: "Let me look." }, CALL], pieces: [4], breaks: [{ after, how: "reset" }] });
+    const first = engine({
+      says: [{ text: "Let me look." }, CALL, CALL],
+      pieces: [4],
+      breaks: [{ after, how: "reset" }],
+    });
     const other = engine({ says: [{ text: "Let me look." }, { call: "find", input: "{}" }], breaks: [] });
     const engines = [continuingEngine(first), continuingEngine(other)];
     const upstream = fakeUpstream((asked) => engines[call++]!(asked));

@@ -23,6 +23,7 @@ interface Client {
 }
 
 export interface ClientOptions {
+  prompt?: string;
   tools?: readonly string[];
   maxTokens?: number;
 }
@@ -37,10 +38,10 @@ type Loose = any;
 export const CLIENTS: Record<string, Client> = {
   chat: {
     path: "/oss/v1/chat/completions",
-    body: ({ tools, maxTokens }) => ({
+    body: ({ prompt = "Hello", tools, maxTokens }) => ({
       model: "model",
       stream: true,
-      messages: [{ role: "user", content: "Hello" }],
+      messages: [{ role: "user", content: prompt }],
       max_tokens: maxTokens,
       ...(tools && { tools: functions(tools) }),
       stream_options: { include_usage: true },
@@ -61,10 +62,10 @@ export const CLIENTS: Record<string, Client> = {
   },
   messages: {
     path: "/oss/v1/messages",
-    body: ({ tools = [], maxTokens = 1_000 }) => ({
+    body: ({ prompt = "Hello", tools = [], maxTokens = 1_000 }) => ({
       model: "model",
       stream: true,
-      messages: [{ role: "user", content: "Hello" }],
+      messages: [{ role: "user", content: prompt }],
       max_tokens: maxTokens,
       ...(tools.length > 0 && { tools: tools.map((name) => ({ name, input_schema: SCHEMA })) }),
     }),
@@ -87,11 +88,11 @@ export const CLIENTS: Record<string, Client> = {
   },
   responses: {
     path: "/oss/v1/responses",
-    body: ({ tools = [], maxTokens }) => ({
+    body: ({ prompt = "Hello", tools = [], maxTokens }) => ({
       model: "model",
       stream: true,
       store: false,
-      input: "Hello",
+      input: prompt,
       max_output_tokens: maxTokens,
       ...(tools.length > 0 && { tools: tools.map((name) => ({ type: "function", name, parameters: SCHEMA })) }),
     }),
@@ -113,8 +114,8 @@ export const CLIENTS: Record<string, Client> = {
   },
   gemini: {
     path: "/oss/v1beta/models/model:streamGenerateContent?alt=sse",
-    body: ({ tools = [], maxTokens }) => ({
-      contents: [{ role: "user", parts: [{ text: "Hello" }] }],
+    body: ({ prompt = "Hello", tools = [], maxTokens }) => ({
+      contents: [{ role: "user", parts: [{ text: prompt }] }],
       generationConfig: { maxOutputTokens: maxTokens, thinkingConfig: { includeThoughts: true } },
       ...(tools.length > 0 &&
         { tools: [{ functionDeclarations: tools.map((name) => ({ name, parameters: SCHEMA })) }] }),
@@ -135,9 +136,9 @@ export const CLIENTS: Record<string, Client> = {
   },
   ollama: {
     path: "/oss/api/chat",
-    body: ({ tools, maxTokens }) => ({
+    body: ({ prompt = "Hello", tools, maxTokens }) => ({
       model: "model",
-      messages: [{ role: "user", content: "Hello" }],
+      messages: [{ role: "user", content: prompt }],
       ...(maxTokens !== undefined && { options: { num_predict: maxTokens } }),
       ...(tools && { tools: functions(tools) }),
     }),
