@@ -135,7 +135,7 @@ function HealthPage() {
       actions=${actions}
     >
       ${value && html`<${Figures} ...${value} />`}
-      <${Verdict} isOff=${value?.why !== undefined} />
+      <${Verdict} />
       ${value && html`<${Part} title="While it serves" about="what this process has met by itself" result=${{
         findings: findingsNow(value),
         isOver: true,
@@ -168,8 +168,8 @@ function Off({ why }) {
   `;
 }
 
-/** All in one sentence, which a screen reader hears once it changes. @param {{ isOff: boolean }} props */
-function Verdict({ isOff }) {
+/** All in one sentence, which a screen reader hears once it changes. It says nothing before anything was checked. */
+function Verdict() {
   const all = [
     ...Object.values(results.value).flatMap(({ findings }) => findings),
     ...facts.value ? findingsNow(facts.value) : [],
@@ -180,7 +180,7 @@ function Verdict({ isOff }) {
   const words = isRunning
     ? "Checking …"
     : problems + warnings === 0
-    ? isOff ? "" : "No problem was found."
+    ? Object.keys(results.value).length > 0 ? "No problem was found." : ""
     : `${inNumbers(problems, "problem")}, ${inNumbers(warnings, "warning")}.`;
   const level = problems > 0 ? "error" : warnings > 0 ? "warning" : "ok";
   return html`
