@@ -7,7 +7,7 @@ import { assertMessagesStream } from "../support/messages_grammar.ts";
 import { assertResponsesStream } from "../support/responses_grammar.ts";
 import { gotOf, type Received } from "./client.ts";
 import type { Call, Network } from "./network.ts";
-import { type Ask, BEFORE, type Fault, type Schedule } from "./schedule.ts";
+import { type Ask, BEFORE, type Fault, type Schedule, TIMEOUTS } from "./schedule.ts";
 
 /** Something that does not hold: which law, and what was seen. */
 export class Violation extends Error {
@@ -253,8 +253,10 @@ function framesIn(text: string): { event?: string; data?: string }[] {
 
 /** Why the client has to get its answer, if it has to. */
 function mustBeAnswered(story: Story, facts: Facts): string | undefined {
-  const { received: { ask }, calls } = story;
+  const { received: { ask, beganAt, endedAt = beganAt }, calls } = story;
   const { schedule: { upstreams, settings }, isTroubled } = facts;
+  // A client that reads slowly holds its answer up for longer than one may take.
+  if (endedAt - beganAt >= TIMEOUTS.totalMs) return undefined;
   const { budget = 50, requestsPerMinute, isLongest } = settings;
   if (isTroubled || budget < 50 || isLongest || requestsPerMinute !== undefined || isBesideOthers(story, facts)) {
     return undefined;
