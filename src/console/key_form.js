@@ -15,7 +15,13 @@ const QUOTAS = [
 ];
 const PERIODS = ["day", "week", "month", "total"];
 const UNPRICED = ["refuse", "allow"];
-const CONTINUATION = ["", "off", "same", "any"];
+/** @type {readonly [value: string, words: string][]} */
+const CONTINUATION = [
+  ["", "as the model says"],
+  ["off", "nowhere"],
+  ["same", "at the same model"],
+  ["any", "at any target"],
+];
 
 /**
  * @param {{ known: { lanes: string[], teams: string[] }, own?: Key, onSubmit(facts: Key): Promise<void>, onCancel(): void }} props
@@ -65,7 +71,7 @@ export function KeyForm({ known, own, onSubmit, onCancel }) {
         html`<${Input} key=${name} label=${label} name=${name} ...${number} defaultValue=${own?.quota?.[name]} />`
       )}
       <${BudgetFields} budget=${own?.budget} />
-      <${Select} label="Where answers that break off go on" name="continuation" values=${CONTINUATION} chosen=${own
+      <${Select} label="Where broken answers go on" name="continuation" values=${CONTINUATION} chosen=${own
         ?.continuation ?? ""} />
       <label class="check">
         <input type="checkbox" name="operator" defaultChecked=${own?.operator} />Operator: full access to this console
@@ -113,11 +119,12 @@ export function Input({ label, ...rest }) {
     html`<input autocomplete="off" ...${rest} ...${own} />`}<//>`;
 }
 
-/** @param {{ label: string, name: string, values: readonly string[], chosen: string }} props */
+/** @param {{ label: string, name: string, values: readonly (string | readonly [value: string, words: string])[], chosen: string }} props */
 function Select({ label, name, values, chosen }) {
-  const options = values.map((value) =>
-    html`<option key=${value} value=${value} selected=${value === chosen}>${value || "none"}</option>`
-  );
+  const options = values.map((one) => {
+    const [value, words] = typeof one === "string" ? [one, one || "none"] : one;
+    return html`<option key=${value} value=${value} selected=${value === chosen}>${words}</option>`;
+  });
   return html`<${Field} label=${label}>${(/** @type {any} */ own) =>
     html`<select name=${name} ...${own}>${options}</select>`}<//>`;
 }

@@ -43,6 +43,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByLabel("Budget period").selectOption("week");
   await page.getByLabel("Models without a price").selectOption("allow");
   await page.getByLabel("Team", { exact: true }).selectOption("blue");
+  await page.getByLabel("Where broken answers go on").selectOption("at any target");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
   const key = await page.getByLabel("copy it now").inputValue();
@@ -59,6 +60,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await row.getByRole("button", { name: /^Edit/ }).click();
   assertEquals(await page.getByLabel("Budget in dollars").inputValue(), "2.5");
   assertEquals(await page.getByLabel("Models without a price").inputValue(), "allow");
+  assertEquals(await page.getByLabel("Where broken answers go on").inputValue(), "any");
   await page.getByLabel("oss").uncheck();
   await page.getByLabel("Models, by name or with *").fill("other, another*");
   await page.getByRole("button", { name: "Save" }).click();
