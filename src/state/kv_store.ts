@@ -268,8 +268,9 @@ export function shareOpening<Database extends { close(): void }>({ open, isGone,
   }
 
   async function database(): Promise<Database> {
-    if (closed) throw new Error("Cannot use the store: it is closed");
     await look();
+    // It may have been closed meanwhile, and must not be opened again.
+    if (closed) throw new Error("Cannot use the store: it is closed");
     return opened ?? await (opening ??= openOnce());
   }
 

@@ -186,12 +186,36 @@ Deno.test("kv store: can be closed before it is open", () =>
     createKvStore({ open: () => Promise.reject(new Error("Nobody asked")), now }).close();
 
     const opening = Promise.withResolvers<Deno.Kv>();
-    const store = createKvStore({ open: () => opening.promise, now });
+    const begun = Promise.withResolvers<void>();
+    const open = () => {
+      begun.resolve();
+      return opening.promise;
+    };
+    const store = createKvStore({ open, now });
     const refused = assertRejects(() => store.get(["a"]), Error, "Cannot use the store: it is closed");
+    await begun.promise;
     store.close();
     store.close();
     const kv = await openKvFile(`${folder}/store.sqlite3`);
     opening.resolve(kv);
     await refused;
     await assertRejects(() => kv.get(["a"]), Deno.errors.BadResource);
+  }));
+
+Deno.test("kv store: is not opened again if it is closed while its file is looked for", () =>
+  withFolder(async (folder) => {
+    const looked = Promise.withResolvers<boolean>();
+    let opened = 0;
+    const open = () => {
+      opened++;
+      return openKvFile(`${folder}/store.sqlite3`);
+    };
+    const store = createKvStore({ open, isGone: () => looked.promise, now });
+    const isStored = put(store, ["a"], 1, LATER);
+    looked.resolve(false);
+    await isStored;
+    const refused = assertRejects(() => store.get(["a"]), Error, "Cannot use the store: it is closed");
+    store.close();
+    await refused;
+    assertEquals(opened, 1);
   }));
