@@ -91,9 +91,19 @@ export class SocketMemoryWatch {
     return this.#ended !== undefined;
   }
 
-  /** Resolves once the memory of the sockets that were ended is free, or `FREE_MS` have passed. It may be short again then. */
-  async relieved(): Promise<void> {
+  /** Whether a caller that took no memory should wait before it opens a socket. */
+  mustWait(owner: string): boolean {
+    return this.isShort || msLeft(this.#resting, owner) > 0;
+  }
+
+  /**
+   * Resolves once the memory of the sockets that were ended is free, or `FREE_MS` have passed, and the caller has rested. Memory may
+   * be short again then.
+   */
+  async relieved(owner: string): Promise<void> {
     await this.#ended?.relief.promise;
+    const restMs = msLeft(this.#resting, owner);
+    if (restMs > 0) await new Promise<void>((resolve) => setTimeout(resolve, Math.ceil(restMs)));
   }
 
   /** How many seconds a caller that took the memory must wait before it may open sockets. */
@@ -201,9 +211,13 @@ export class SocketMemoryWatch {
 }
 
 function secondsLeft(times: BoundedMap<string, number>, owner: string): number {
+  return Math.ceil(msLeft(times, owner) / 1_000);
+}
+
+function msLeft(times: BoundedMap<string, number>, owner: string): number {
   const until = times.get(owner);
   if (until === undefined) return 0;
   const ms = until - performance.now();
   if (ms <= 0) times.delete(owner);
-  return Math.max(0, Math.ceil(ms / 1_000));
+  return Math.max(0, ms);
 }

@@ -15,8 +15,8 @@ export interface OpenSocket extends WatchedSocket {
 
 /** When to try again, in seconds. */
 const RETRY_AFTER = "5";
-/** How long an opening socket waits while memory is short, in milliseconds. */
-const PATIENCE_MS = 3_000;
+/** How long an opening socket waits while memory is short, in milliseconds. It is longer than the rest of a caller whose were closed. */
+const PATIENCE_MS = 5_000;
 /** How often a caller's refused messages leave a line in the log, in milliseconds. */
 const LOG_MS = 1_000;
 const MOST_LOGGED = 1_000;
@@ -41,16 +41,17 @@ export class Sockets {
   }
 
   /**
-   * Waits while memory is short. So a caller that took none is not refused, unless that lasts. No more sockets wait than may be
-   * open. Nothing is reserved: `checkRoom` must follow. Throws if the caller itself may open none.
+   * Waits while memory is short, and until a caller whose sockets were closed for it has rested. So a caller that took no memory is
+   * not refused, unless that lasts. No more sockets wait than may be open. Nothing is reserved: `checkRoom` must follow. Throws if
+   * the caller took the memory or has its share of sockets.
    */
   async relieved(owner: string, capacity: Capacity): Promise<void> {
     const givesUpAt = performance.now() + PATIENCE_MS;
-    while (this.#watch.isShort && performance.now() < givesUpAt) {
+    while (this.#watch.mustWait(owner) && performance.now() < givesUpAt) {
       this.#checkCaller(owner, capacity);
       refuseBeyond(this.#waiting, owner, capacity);
       this.#waiting.add(owner, 1);
-      await this.#watch.relieved();
+      await this.#watch.relieved(owner);
       this.#waiting.add(owner, -1);
     }
   }
@@ -61,6 +62,11 @@ export class Sockets {
    */
   checkRoom(owner: string, capacity: Capacity): void {
     this.#checkCaller(owner, capacity);
+    const restS = this.#watch.restingSeconds(owner);
+    if (restS > 0) {
+      const message = "The gateway was short of memory and closed your WebSockets: try again later, or use HTTP";
+      throw new GatewayError("unavailable", message, { retryAfter: String(restS) });
+    }
     if (this.#watch.isShort) throw tooMany();
   }
 
@@ -69,11 +75,6 @@ export class Sockets {
     if (waitS > 0) {
       const message = "Your WebSockets took too much memory with messages that were not complete: use HTTP";
       throw new GatewayError("rate_limit", message, { retryAfter: String(waitS) });
-    }
-    const restS = this.#watch.restingSeconds(owner);
-    if (restS > 0) {
-      const message = "The gateway was short of memory and closed your WebSockets: try again later, or use HTTP";
-      throw new GatewayError("unavailable", message, { retryAfter: String(restS) });
     }
     refuseBeyond(this.#shares, owner, capacity);
   }

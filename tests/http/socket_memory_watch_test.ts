@@ -166,21 +166,26 @@ test(
 );
 
 test(
-  "a caller that took nothing waits until the others' memory is free, and who was closed is refused at once",
+  "a caller that took nothing waits until the others' memory is free, one whose sockets were closed until it has rested",
   async (rig, pass) => {
     const many = rig.add("many", 5);
     const [one] = rig.add("one");
     one!.arrived = 500;
     await pass(100);
     assertEquals([dropped(many), rig.refusal("other")], [5, "unavailable"]);
-    await assertRejects(() => rig.sockets.relieved("many", CAPACITY), GatewayError, "closed your WebSockets");
-    let isRelieved = false;
-    const relieved = rig.sockets.relieved("other", CAPACITY).then(() => isRelieved = true);
+    const relieved: string[] = [];
+    const waiting = ["many", "other"].map(async (owner) => {
+      await rig.sockets.relieved(owner, CAPACITY);
+      relieved.push(owner);
+    });
     await pass(1);
-    assertEquals(isRelieved, false);
+    assertEquals(relieved, []);
     await pass(100);
-    await relieved;
-    assertEquals(rig.refusal("other"), undefined);
+    assertEquals(relieved, ["other"]);
+    await assertRejects(() => rig.sockets.relieved("one", CAPACITY), GatewayError, "took too much memory");
+    await pass(3_000);
+    await Promise.all(waiting);
+    assertEquals(["many", "other"].map((owner) => rig.refusal(owner)), [undefined, undefined]);
   },
 );
 
