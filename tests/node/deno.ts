@@ -54,9 +54,17 @@ export const Deno = {
   unrefTimer: (timer: NodeJS.Timeout) => timer.unref(),
 };
 
-/** Deno does not ask to be told that a stream is sent before an answer comes. */
+/** The requests that follow a signal, for as long as it lives. */
+const following = new WeakMap<AbortSignal, Request[]>();
+
+/**
+ * Deno does not ask to be told that a stream is sent before an answer comes. It aborts the signal of a request that nobody holds any
+ * more; Node (24) forgets such a signal with its request, although somebody listens to it.
+ */
 export class Request extends globalThis.Request {
   constructor(input: RequestInfo | URL, init?: RequestInit) {
     super(input, { duplex: "half", ...init } as RequestInit);
+    const followed = init?.signal ?? (input instanceof globalThis.Request ? input.signal : undefined);
+    if (followed) following.set(followed, [...following.get(followed) ?? [], this]);
   }
 }

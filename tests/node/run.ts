@@ -7,8 +7,6 @@ import { NODE_FOLDERS, runs } from "./folders.ts";
 import { withCopy } from "./program.ts";
 
 const PROCESSES = 2;
-/** They hang behind other files of their folder, for a reason that is not known. */
-const APART = ["tests/inference/background_test.ts"];
 /** A group that takes longer hangs. */
 const PATIENCE_MS = 30 * 60_000;
 const RUN = ["--import", "./tests/node/hooks.ts", "tests/node/group.ts"];
@@ -42,11 +40,10 @@ interface Group {
 function groupsOnNode(named: readonly string[]): Group[] {
   const isNamed = (file: string) => named.length === 0 || named.some((path) => `${file}/`.startsWith(`${path}/`));
   return Object.keys(NODE_FOLDERS)
-    .flatMap((name) => {
-      const files = testFiles(`tests/${name}`).filter((file) => runs(file) && isNamed(file));
-      const apart = files.filter((file) => APART.includes(file)).map((file) => ({ name: file, files: [file] }));
-      return [{ name: `tests/${name}`, files: files.filter((file) => !APART.includes(file)) }, ...apart];
-    })
+    .map((name) => ({
+      name: `tests/${name}`,
+      files: testFiles(`tests/${name}`).filter((file) => runs(file) && isNamed(file)),
+    }))
     .filter(({ files }) => files.length > 0);
 }
 
