@@ -168,6 +168,8 @@ Deno.test({
       await step("a client that leaves while it waits for its turn", testLeavingInLine);
       await step("a client that reads nothing stops the answer, and its leaving ends it", testSlowReader);
       await step("500 answers at once are whole", testMany);
+      // The last one: nothing is read from its connection any more, so the server does not see it end.
+      await step("requests without end behind a running one are not read", testEndlessLine);
     });
   },
 });
@@ -231,6 +233,25 @@ async function testManyTurns({ port }: Setting): Promise<void> {
   assertEquals(text.match(/"text":" *\d+"/g)!.map((found) => Number(found.replace(/\D/g, ""))), [
     ...Array(count).keys(),
   ]);
+}
+
+async function testEndlessLine({ port }: Setting): Promise<void> {
+  const arrived = async () => Number(await (await fetch(`http://127.0.0.1:${port}/arrived`)).text());
+  const first = await arrived();
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const bytes = new TextEncoder().encode(get("/silent") + get("/ignore").repeat(100_000));
+  const sending = (async () => {
+    for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  })().catch(() => {});
+  let count = 0;
+  for (let last = -1; count < 100 || count > last + 1;) {
+    last = count;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    count = await arrived() - first; // with the question itself
+  }
+  connection.close();
+  await sending;
+  assert(count < 10_000, `${count} requests were read while the first one was running`);
 }
 
 async function testUnreadBody({ port }: Setting): Promise<void> {
