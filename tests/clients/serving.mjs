@@ -26,6 +26,8 @@ function pieces(count, name) {
 
 const ANSWERS = {
   "/arrived": () => new Response(String(arrived)),
+  "/open": () =>
+    new Response(String(process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length)),
   "/echo": async (request) => {
     const text = await request.text().catch((error) => say({ broken: String(error) }));
     return Response.json({ text: String(text) });
