@@ -14,6 +14,7 @@ export interface LocalServing {
   onError?(): Response;
 }
 
+/** For code that more than one runtime runs, and that has no platform. */
 export function isNode(): boolean {
   return navigator.userAgent.startsWith("Node.js");
 }

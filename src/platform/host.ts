@@ -13,7 +13,6 @@ export interface Host {
   readonly stdout: { isTerminal(): boolean };
   readonly stderr: { isTerminal(): boolean; writeSync(bytes: Uint8Array): number };
   readonly permissions: { querySync(permission: { name: "net"; host: string }): { readonly state: string } };
-  readonly Command: new (program: string | URL, options?: CommandOptions) => Command;
   cwd(): string;
   execPath(): string;
   exit(code?: number): never;
@@ -87,6 +86,7 @@ export interface NodeHost extends Host {
   readonly main: string;
   /** The beginning of a command line that starts the gateway. */
   readonly command: string;
+  program(program: string, options?: CommandOptions): Command;
   module(run: ModuleRun): Command;
 }
 
@@ -107,7 +107,7 @@ export function host(): Host {
 }
 
 export function command(program: string, options?: CommandOptions): Command {
-  return new (host().Command)(program, options);
+  return substitute ? substitute.program(program, options) : new Deno.Command(program, options);
 }
 
 export function moduleCommand(run: ModuleRun): Command {

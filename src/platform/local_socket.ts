@@ -1,5 +1,6 @@
 /** Connections among processes of one machine over a Unix socket. A process that may open its file may connect. */
 import { builtin } from "../util/builtin.ts";
+import { isNode } from "./here.ts";
 import type { Connection } from "./host.ts";
 
 /** `read` fills the beginning of a buffer. It resolves to the number of bytes, or to `null` at the end. */
@@ -26,10 +27,6 @@ export function listenLocal(path: string): LocalListener {
     },
     close: () => listener.close(),
   };
-}
-
-function isNode(): boolean {
-  return navigator.userAgent.startsWith("Node.js");
 }
 
 /** Ends once the listener is closed. */

@@ -7,7 +7,7 @@ const STDIO = { piped: "pipe", inherit: "inherit", null: "ignore" } as const;
 
 /** `onSpawn`: takes the process, which then has a channel for messages. */
 export function createCommand(
-  program: string | URL,
+  program: string,
   options: CommandOptions = {},
   onSpawn?: (process: Process) => void,
 ): Command {
@@ -26,7 +26,7 @@ export function createCommand(
 }
 
 function start(
-  program: string | URL,
+  program: string,
   { args = [], env = {}, clearEnv = false, detached = false, cwd, signal, ...streams }: CommandOptions,
   onSpawn?: (process: Process) => void,
 ): ChildProcess {
@@ -40,17 +40,17 @@ function start(
     stdio,
     serialization: "advanced",
   } as const;
-  const child = spawn(String(program), args, options);
+  const child = spawn(program, args, options);
   onSpawn?.(child);
   const status = new Promise<Deno.CommandStatus>((resolve, reject) => {
-    // A process that the signal has ended ends as any other.
+    // Node reports an abort by the signal as an error, too. The exit that follows counts.
     child.on("error", (error) => error.name === "AbortError" || reject(error));
     child.once("exit", (code, signal) => {
       resolve({ success: code === 0, code: code ?? 1, signal: signal as Deno.Signal | null });
     });
   });
   status.catch(() => {}); // whoever waits for it sees it
-  const self = {
+  const self: ChildProcess = {
     get pid() {
       return child.pid ?? 0;
     },
@@ -60,14 +60,19 @@ function start(
       return keep(self, "stdin", Writable.toWeb(child.stdin!));
     },
     get stdout() {
-      return keep(self, "stdout", Readable.toWeb(child.stdout!));
+      return keep(self, "stdout", readableOf(child.stdout!));
     },
     get stderr() {
-      return keep(self, "stderr", Readable.toWeb(child.stderr!));
+      return keep(self, "stderr", readableOf(child.stderr!));
     },
     kill: (signal: Deno.Signal = "SIGTERM") => void child.kill(signal as NodeJS.Signals),
   };
-  return self as unknown as ChildProcess;
+  return self;
+}
+
+/** Node has a type of its own for the same streams. */
+function readableOf(stream: Readable): ChildProcess["stdout"] {
+  return Readable.toWeb(stream) as ChildProcess["stdout"];
 }
 
 function keep<T>(object: object, name: string, value: T): T {

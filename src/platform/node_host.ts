@@ -26,7 +26,6 @@ const host: Host = {
   stderr: { ...stream(2), writeSync: (bytes) => writeSync(2, bytes) },
   // The launcher itself is not confined.
   permissions: { querySync: () => ({ state: "granted" }) },
-  Command: createCommand as unknown as Host["Command"],
   cwd: () => process.cwd(),
   execPath: () => process.execPath,
   exit: (code) => process.exit(code),
@@ -41,5 +40,5 @@ const host: Host = {
 /** `main`: the program's entry file. */
 export function nodeHost(main: string): NodeHost {
   const command = process.env.LANEWAY_COMMAND || "node src/node.ts";
-  return { ...host, main, command, module: (run) => moduleOnNode(run, main) };
+  return { ...host, main, command, program: createCommand, module: (run) => moduleOnNode(run, main) };
 }

@@ -21,7 +21,7 @@ if (process.permission) {
 
 function lockSqlite(): void {
   // Without it, Node was told to have none.
-  const sqlite = process.getBuiltinModule("node:sqlite") as unknown as Record<string, unknown> | undefined;
+  const sqlite = process.getBuiltinModule("node:sqlite") as Record<string, unknown> | undefined;
   if (!sqlite) return;
   const Whole = sqlite.DatabaseSync as new (...args: unknown[]) => Database;
   const authorize = Whole.prototype.setAuthorizer;

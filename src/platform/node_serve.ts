@@ -114,7 +114,7 @@ async function upgrade(
   const outgoing = new ServerResponse(incoming);
   outgoing.assignSocket(socket);
   outgoing.shouldKeepAlive = false;
-  outgoing.once("finish", () => socket.end());
+  outgoing.once("finish", () => socket.destroySoon()); // the client may never end its side
   await send(response, incoming, outgoing, left.signal);
 }
 

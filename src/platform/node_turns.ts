@@ -20,7 +20,10 @@ export function inTurn(socket: Socket, outgoing: ServerResponse, answer: () => v
   if (!waiting) {
     lines.set(socket, []);
     begin();
-  } else if (waiting.push(begin) === MOST_WAITING) socket.pause();
+  } else if (waiting.push(begin) === MOST_WAITING) {
+    // Node resumes at the end of each request that it has read already.
+    process.nextTick(() => waiting.length >= MOST_WAITING && socket.pause());
+  }
 }
 
 /** Whether a request on the connection is being answered. */

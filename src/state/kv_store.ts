@@ -28,7 +28,7 @@ const POSITIONS_PER_READ = 500;
 const READS_AT_ONCE = 16;
 /** The most keys in one read of the database. */
 const KEYS_PER_READ = 10;
-/** How long a write that meets other processes' writes is retried, and the longest pause between two tries, in milliseconds. */
+/** How long an operation that finds the database locked is retried, and the longest pause between two tries, in milliseconds. */
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
 
@@ -215,8 +215,8 @@ async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
 }
 
 /**
- * Runs an operation of the database. If another process writes meanwhile, the database fails at once, as if it stayed locked.
- * The same operation succeeds a moment later.
+ * Runs an operation of the database, and tries again while the database is locked. It does not wait itself: an operation fails as soon
+ * as it meets a write of another process.
  */
 export async function retryLocked<T>(run: () => T | Promise<T>): Promise<T> {
   const start = performance.now();

@@ -34,7 +34,7 @@ const STATEMENTS = {
 type Statements = Record<keyof typeof STATEMENTS, StatementSync>;
 
 interface Opened extends Statements {
-  exec(sql: string): void;
+  transact<T>(work: () => T): T;
   close(): void;
 }
 
@@ -92,7 +92,8 @@ class SqliteStore implements Store {
     const values = entries.map(([key, value]) => [key, this.#form.toBytes(value)] as const);
     return await this.#write((db) => {
       for (const key of renewal?.keys ?? []) {
-        db.renew.run(renewal!.expiresAt, ...placeOf(key), this.#now(), renewal!.expiresAt);
+        const expires = expiryOf(renewal!.expiresAt);
+        db.renew.run(expires, ...placeOf(key), this.#now(), expires);
       }
       if (values.some(([key]) => this.#isThere(db, key))) return false;
       for (const [key, value] of values) put(db, key, value, expiresAt);
@@ -123,21 +124,14 @@ class SqliteStore implements Store {
     });
   }
 
-  /** Runs `work` as one transaction that sees and keeps off all other writes. */
   async #write<T>(work: (db: Opened) => T): Promise<T> {
     const db = await this.#database();
-    return await retryLocked(() => {
-      db.exec("BEGIN IMMEDIATE");
-      try {
+    return await retryLocked(() =>
+      db.transact(() => {
         db.removeExpired.run(this.#now());
-        const result = work(db);
-        db.exec("COMMIT");
-        return result;
-      } catch (error) {
-        db.exec("ROLLBACK");
-        throw error;
-      }
-    });
+        return work(db);
+      })
+    );
   }
 
   #isThere(db: Opened, key: StoreKey): boolean {
@@ -155,7 +149,26 @@ class SqliteStore implements Store {
 }
 
 function put(db: Opened, key: StoreKey, value: Uint8Array, expiresAt: number): void {
-  db.put.run(...placeOf(key), value, Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER));
+  db.put.run(...placeOf(key), value, expiryOf(expiresAt));
+}
+
+/** The column takes whole numbers alone. */
+function expiryOf(expiresAt: number): number {
+  return Math.min(Math.ceil(expiresAt), Number.MAX_SAFE_INTEGER);
+}
+
+/** Calls `work` as one transaction that sees and keeps off all other writes. */
+function transact<T>(db: DatabaseSync, work: () => T): T {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.exec("COMMIT");
+    return result;
+  } catch (error) {
+    // After a failure such as a full disk, SQLite has ended the transaction itself.
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
 }
 
 /** The columns that name a key. JSON tells all keys apart, those with unpaired surrogates and zero bytes, too. */
@@ -179,7 +192,7 @@ async function openSqlite(file: string): Promise<Opened> {
     const statements = Object.entries(STATEMENTS).map(([name, sql]) => [name, db.prepare(sql)]);
     return {
       ...Object.fromEntries(statements) as Statements,
-      exec: (sql) => db.exec(sql),
+      transact: (work) => transact(db, work),
       close: () => db.close(),
     };
   } catch (error) {
@@ -192,20 +205,14 @@ async function openSqlite(file: string): Promise<Opened> {
 function readFormat(db: DatabaseSync, file: string): void {
   const formatOf = () => db.prepare("PRAGMA application_id").get()?.application_id;
   if (formatOf() === FORMAT) return;
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  transact(db, () => {
     // Another process may have made it meanwhile.
-    if (formatOf() !== FORMAT) {
-      if (db.prepare("SELECT name FROM sqlite_schema LIMIT 1").get()) {
-        throw new Error(
-          `${file} is a database of another program or of the gateway on another runtime: set "store.path"`,
-        );
-      }
-      db.exec(SCHEMA);
+    if (formatOf() === FORMAT) return;
+    if (db.prepare("SELECT name FROM sqlite_schema LIMIT 1").get()) {
+      throw new Error(
+        `${file} is a database of another program or of the gateway on another runtime: set "store.path"`,
+      );
     }
-    db.exec("COMMIT");
-  } catch (error) {
-    db.exec("ROLLBACK");
-    throw error;
-  }
+    db.exec(SCHEMA);
+  });
 }

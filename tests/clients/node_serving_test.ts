@@ -158,6 +158,7 @@ Deno.test({
       await step("what follows the last answer of a connection is not run", testNothingAfterTheLast);
       await step("an upgrade behind a running request ends the connection, and is not run", testUpgradeInLine);
       await step("a thousand pipelined requests are answered in order", testManyTurns);
+      await step("a refused WebSocket ends for a client that stays, too", testRefusedWebSocket);
       await step("a body that nobody reads does not harm the next request", testUnreadBody);
       await step("a client that waits to send its body is asked for it only if it is read", testContinue);
       await step("a large body that nobody reads ends with the answer", testLargeUnreadBody);
@@ -168,6 +169,8 @@ Deno.test({
       await step("a client that leaves while it waits for its turn", testLeavingInLine);
       await step("a client that reads nothing stops the answer, and its leaving ends it", testSlowReader);
       await step("500 answers at once are whole", testMany);
+      // The last one: nothing is read from its connection any more, so the server does not see it end.
+      await step("requests without end behind a running one are not read", testEndlessLine);
     });
   },
 });
@@ -231,6 +234,41 @@ async function testManyTurns({ port }: Setting): Promise<void> {
   assertEquals(text.match(/"text":" *\d+"/g)!.map((found) => Number(found.replace(/\D/g, ""))), [
     ...Array(count).keys(),
   ]);
+}
+
+async function testEndlessLine({ port }: Setting): Promise<void> {
+  const arrived = async () => Number(await (await fetch(`http://127.0.0.1:${port}/arrived`)).text());
+  const first = await arrived();
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const bytes = new TextEncoder().encode(get("/silent") + get("/ignore").repeat(100_000));
+  const sending = (async () => {
+    for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  })().catch(() => {});
+  let count = 0;
+  for (let last = -1; count < 100 || count > last + 1;) {
+    last = count;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    count = await arrived() - first; // with the question itself
+  }
+  connection.close();
+  await sending;
+  assert(count < 10_000, `${count} requests were read while the first one was running`);
+}
+
+async function testRefusedWebSocket({ port }: Setting): Promise<void> {
+  const open = async () => Number(await (await fetch(`http://127.0.0.1:${port}/open`)).text());
+  const before = await open();
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  const head = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n";
+  await connection.write(new TextEncoder().encode(get("/refuse", HOST + head)));
+  const buffer = new Uint8Array(65_536);
+  let answer = "";
+  for (let count = 0; count !== null; count = (await connection.read(buffer))!) {
+    answer += new TextDecoder().decode(buffer.subarray(0, count));
+  }
+  assertEquals(answer.slice(0, 12), "HTTP/1.1 413");
+  await until(async () => await open() <= before);
+  connection.close();
 }
 
 async function testUnreadBody({ port }: Setting): Promise<void> {

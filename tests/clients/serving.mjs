@@ -1,5 +1,11 @@
 /** Serves as the gateway does on Node, by the module in its argument. Prints what it notices, one JSON text per line. */
+import { subscribe } from "node:diagnostics_channel";
+
 const { serve } = await import(process.argv[2]);
+
+/** The requests that Node has read, those that wait for their turn, too. */
+let arrived = 0;
+subscribe("http.server.request.start", () => arrived++);
 
 const say = (event) => process.stdout.write(`${JSON.stringify(event)}\n`);
 const piece = new Uint8Array(65_536).fill(90);
@@ -19,6 +25,9 @@ function pieces(count, name) {
 }
 
 const ANSWERS = {
+  "/arrived": () => new Response(String(arrived)),
+  "/open": () =>
+    new Response(String(process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length)),
   "/echo": async (request) => {
     const text = await request.text().catch((error) => say({ broken: String(error) }));
     return Response.json({ text: String(text) });

@@ -1,4 +1,5 @@
 /** Stores in a file that several processes use, and that processes die with. */
+import { DatabaseSync } from "node:sqlite";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Store } from "../../src/state/store.ts";
 import { FILE_STORES } from "./file_stores.ts";
@@ -87,6 +88,37 @@ Deno.test("sqlite store: what has expired is removed by later writes", () =>
     time = 10;
     for (let index = 0; index < 3; index++) await put(store, ["lasting", index], index, LATER);
     assertEquals(await FILE_STORES.sqlite!.count(`${folder}/store.sqlite3`), 3);
+    store.close();
+  }));
+
+Deno.test("sqlite store: a full disk is named by the write that it fails, and what was there stays", () =>
+  withFolder(async (folder) => {
+    const { prototype } = DatabaseSync;
+    const { prepare } = prototype;
+    // Each connection has a limit of its own, and the store has no setting for it.
+    prototype.prepare = function (sql) {
+      this.exec("PRAGMA max_page_count = 20");
+      return prepare.call(this, sql);
+    };
+    const store = FILE_STORES.sqlite!.open(`${folder}/store.sqlite3`, { now: () => 0 });
+    try {
+      await put(store, ["small"], 1, LATER);
+      await assertRejects(() => put(store, ["large"], "x".repeat(1_000_000), LATER), Error, "database or disk is full");
+      assertEquals([await store.get(["small"]), await store.get(["large"])], [1, undefined]);
+    } finally {
+      store.close();
+      prototype.prepare = prepare;
+    }
+  }));
+
+Deno.test("sqlite store: a time between two milliseconds renews as it adds", () =>
+  withFolder(async (folder) => {
+    let time = 0;
+    const store = FILE_STORES.sqlite!.open(`${folder}/store.sqlite3`, { now: () => time });
+    await store.add([[["old"], 1]], 10);
+    await store.add([[["new"], 2]], 20.5, { keys: [["old"]], expiresAt: 20.5 });
+    time = 20;
+    assertEquals([await store.get(["old"]), await store.get(["new"])], [1, 2]);
     store.close();
   }));
 
