@@ -54,7 +54,8 @@ async function ask(url: string): Promise<string> {
   return JSON.stringify((await response.json()).output);
 }
 
-const imageReason = reasonFor("npm", "dpkg-deb", "unshare", "chroot", "tar") ||
+const denoReason = reasonFor("npm") || await missingRuntime([ARCHITECTURE], denoFor);
+const imageReason = reasonFor("dpkg-deb", "unshare", "chroot", "tar") || denoReason ||
   await missingRuntime(ARCHITECTURES, denoFor, librariesFor);
 
 Deno.test({
@@ -112,8 +113,7 @@ async function unpacked(image: string, folder: string) {
   return { root, config: (await read(pathTo(config))).config };
 }
 
-const debReason = reasonFor("npm", "dpkg", "systemd-sysusers", "systemctl") ||
-  await missingRuntime([ARCHITECTURE], denoFor);
+const debReason = reasonFor("dpkg", "systemd-sysusers", "systemctl") || denoReason;
 
 Deno.test({
   name: `package for Debian: dpkg installs, upgrades, removes and purges it, and its service serves${debReason}`,

@@ -22,6 +22,6 @@ export async function run(
   const { success, stdout, stderr } = await new Deno.Command(program, options).output();
   const text = new TextDecoder().decode(stdout);
   if (signal.aborted) throw new Error(`${program} ${args[0]} did not end in ${LONGEST_MS / 60_000} minutes`);
-  if (!success && !mayFail) throw new Error(`${program} ${args[0]}: ${text}${new TextDecoder().decode(stderr)}`);
+  if (!success && !mayFail) throw new Error(`${program} ${args[0]}: ${new TextDecoder().decode(stderr)}${text}`);
   return text;
 }
