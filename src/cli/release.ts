@@ -1,6 +1,6 @@
 /**
- * Makes what is released: `deno task release [--out folder] [--binaries] [--npm] [target...]`. Without a kind it makes all of them,
- * and without a target executables for all six.
+ * Makes what is released: `deno task release [--out folder] [kind...] [target...]`. Without a kind it makes all of them, and without
+ * a target executables for all six.
  */
 import { parseArgs } from "node:util";
 import { binaries, TARGETS } from "./release/binaries.ts";

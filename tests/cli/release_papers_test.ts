@@ -24,6 +24,7 @@ import { NPM_FILES, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
 import { RARELY } from "../reliability/scale.ts";
 import { withFolder } from "../support/process.ts";
+import { streamsTo } from "../support/streams.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const program = () => Promise.reject(new Error("These files need no program"));
@@ -224,13 +225,7 @@ Deno.test(TWICE + notHere, { ignore: noCommit !== "" || RARELY.ignore }, async (
 /** The result of `verify` for a package in a folder. */
 async function verdictOn(installed: string, release: string): Promise<string> {
   let printed = "";
-  const streams = {
-    print: (text: string) => void (printed += text),
-    say() {},
-    log() {},
-    warn() {},
-    flush: () => Promise.resolve(),
-  };
+  const streams = streamsTo((text) => printed += text);
   await verify([release, "--json"], { platform: deno, plugins: {}, streams }, `${installed}/`);
   return JSON.parse(printed).result;
 }

@@ -75,10 +75,15 @@ async function runs(program: string): Promise<boolean> {
   return await failureOf(program, ["--version"]) === undefined;
 }
 
+/** Longer than an installation takes. npm would ask a registry that does not answer for half an hour. */
+const LONGEST_MS = 10 * 60_000;
+
 /** What the program said as it failed; nothing where it did not. */
 async function failureOf(program: string, args: string[]): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(LONGEST_MS);
   try {
-    const { success, stderr } = await new Deno.Command(program, { args, stdin: "null" }).output();
+    const { success, stderr } = await new Deno.Command(program, { args, stdin: "null", signal }).output();
+    if (signal.aborted) return `${program} did not end in ${LONGEST_MS / 60_000} minutes`;
     return success ? undefined : new TextDecoder().decode(stderr).trim();
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

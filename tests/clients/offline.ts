@@ -2,15 +2,13 @@
  * Runs inside a network namespace without a route: an upstream on this machine, and a gateway before it, which is started by the
  * command line in the arguments, in the current folder. Prints the result as JSON.
  */
-import { until } from "../support/wait.ts";
+import { serving } from "../support/serving.ts";
 
 export interface OfflineResult {
   /** Whether another machine can be reached, which the namespace prevents. */
   isOnline: boolean;
-  /** The model's answer. Absent if the gateway did not start. */
-  answer?: string;
-  /** What the gateway said as it started. */
-  said: string;
+  /** The model's answer, or the gateway's error. */
+  answer: string;
 }
 
 async function isOnline(): Promise<boolean> {
@@ -41,6 +39,7 @@ async function ask(url: string): Promise<string> {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "local", messages: [{ role: "user", content: "Hello" }] }),
+    signal: AbortSignal.timeout(60_000),
   });
   const text = await response.text();
   return response.ok ? JSON.parse(text).choices[0].message.content : text;
@@ -55,22 +54,13 @@ async function serveOffline(program: string, args: string[]): Promise<OfflineRes
     lanes: { oss: { models: { local: { task: "chat", targets: [{ upstream: "here", model: "m" }] } } } },
   };
   await Deno.writeTextFile("gateway.json", JSON.stringify(config));
-  const options = { stdin: "null", stdout: "null", stderr: "piped" } as const;
-  const child = new Deno.Command(program, { args, ...options }).spawn();
-  let said = "";
-  let isOver = false;
-  const reading = (async () => {
-    for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) said += piece;
-    isOver = true;
-  })();
+  let result: OfflineResult | undefined;
   try {
-    await until(() => isOver || /serves http\S+/.test(said));
-    const [, url] = /serves (http\S+)/.exec(said) ?? [];
-    return { isOnline: await isOnline(), said, ...(url !== undefined && { answer: await ask(url) }) };
+    await serving(program, { args }, async (url) => {
+      result = { isOnline: await isOnline(), answer: await ask(url) };
+    });
+    return result!;
   } finally {
-    if (!isOver) child.kill("SIGTERM");
-    await child.status;
-    await reading;
     await server.shutdown();
   }
 }

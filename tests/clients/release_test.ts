@@ -6,14 +6,14 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import manifest from "../../deno.json" with { type: "json" };
 import { buildDeb } from "../../src/cli/release/deb.ts";
 import { filesBelow } from "../../src/cli/release/files.ts";
-import { ARCHITECTURES, librariesFor } from "../../src/cli/release/runtime.ts";
+import { type Architecture, ARCHITECTURES, denoFor, librariesFor } from "../../src/cli/release/runtime.ts";
 import { writeProgram } from "../../src/cli/release/program.ts";
 import { withFolder } from "../support/process.ts";
 import { needs, printed } from "../support/programs.ts";
-import { until, within } from "../support/wait.ts";
+import { serving } from "../support/serving.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const ARCHITECTURE = Deno.build.arch === "x86_64" ? "amd64" : "arm64";
+const ARCHITECTURE: Architecture = Deno.build.arch === "x86_64" ? "amd64" : "arm64";
 const isRoot = Deno.build.os === "linux" && Deno.uid() === 0;
 
 /** Why the test is skipped, or nothing. */
@@ -22,10 +22,13 @@ function reasonFor(...programs: readonly string[]): string {
   return ignore ? why : isRoot ? "" : " (skipped: only root may change its root folder)";
 }
 
-/** Why there is no runtime for the image here. Registries may be out of reach, and mirrors drop old versions. */
-async function missingRuntime(): Promise<string> {
+/** Why there is no runtime here. Registries may be out of reach, and mirrors drop old versions. */
+async function missingRuntime(
+  architectures: readonly Architecture[],
+  ...sources: ((architecture: Architecture) => Promise<unknown>)[]
+): Promise<string> {
   try {
-    for (const architecture of ARCHITECTURES) await librariesFor(architecture);
+    for (const source of sources) for (const architecture of architectures) await source(architecture);
     return "";
   } catch (error) {
     return ` (skipped: ${(error as Error).message.trim().split("\n")[0]})`;
@@ -35,29 +38,6 @@ async function missingRuntime(): Promise<string> {
 async function release(folder: string, ...kinds: string[]): Promise<string> {
   await printed(Deno.execPath(), ["task", "release", "--out", folder, ...kinds], { cwd: ROOT });
   return await Deno.readTextFile(`${folder}/SHA256SUMS`);
-}
-
-/** Calls `use` with a gateway that was started, and ends it by SIGTERM. */
-async function serving(command: Deno.Command, use: (url: string) => Promise<void>): Promise<void> {
-  const child = command.spawn();
-  let said = "";
-  let hasEnded = false;
-  const reading = (async () => {
-    for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) said += text;
-    hasEnded = true;
-  })();
-  const url = () => /serves (http\S+)/.exec(said)?.[1];
-  try {
-    await until(() => url() !== undefined || hasEnded);
-    assert(url(), said);
-    await use(url()!);
-  } finally {
-    if (!hasEnded) child.kill("SIGTERM");
-    await within(Promise.all([child.status, reading])).catch((error) => {
-      child.kill("SIGKILL");
-      throw new Error(`${error.message} to stop. It said: ${said}`);
-    });
-  }
 }
 
 async function checkHealth(url: string): Promise<void> {
@@ -74,7 +54,9 @@ async function ask(url: string): Promise<string> {
   return JSON.stringify((await response.json()).output);
 }
 
-const imageReason = reasonFor("npm", "dpkg-deb", "unshare", "chroot", "tar") || await missingRuntime();
+const denoReason = reasonFor("npm") || await missingRuntime([ARCHITECTURE], denoFor);
+const imageReason = reasonFor("dpkg-deb", "unshare", "chroot", "tar") || denoReason ||
+  await missingRuntime(ARCHITECTURES, denoFor, librariesFor);
 
 Deno.test({
   name: `image: it is the same each time, and serves from its layers as a user without rights${imageReason}`,
@@ -88,22 +70,18 @@ Deno.test({
       assertMatch(User, /^[1-9]\d*:[1-9]\d*$/);
       assertEquals(Healthcheck.Test, ["CMD", ...Entrypoint, "health"]);
       const environment = Object.fromEntries(Env.map((line: string) => line.split(/=(.*)/s).slice(0, 2)));
-      const inside = (args: string[], port: string) =>
-        new Deno.Command("unshare", {
-          args: [
-            ...["--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root],
-            ...[`--userspec=${User}`, root, ...Entrypoint, ...args, "--port", port],
-          ],
-          clearEnv: true,
-          env: { ...environment, PATH: Deno.env.get("PATH")!, LANEWAY_KEY: "a-key-for-this-test" },
-          stdin: "null",
-          stdout: "null",
-          stderr: "piped",
-        });
-      await serving(inside(["--hostname", "127.0.0.1"], "0"), async (url) => {
+      const inside = (args: string[], port: string) => ({
+        args: [
+          ...["--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$@"', root],
+          ...[`--userspec=${User}`, root, ...Entrypoint, ...args, "--port", port],
+        ],
+        clearEnv: true,
+        env: { ...environment, PATH: Deno.env.get("PATH")!, LANEWAY_KEY: "a-key-for-this-test" },
+      });
+      await serving("unshare", inside(["--hostname", "127.0.0.1"], "0"), async (url) => {
         assertStringIncludes(await ask(url), "Hello");
         await checkHealth(url);
-        const health = await inside(["health"], new URL(url).port).output();
+        const health = await new Deno.Command("unshare", inside(["health"], new URL(url).port)).output();
         assertEquals(health.code, 0, new TextDecoder().decode(health.stderr));
         assert((await Deno.stat(`${root}/var/lib/laneway`)).uid === Number(User.split(":")[0]));
         const stored = [...Deno.readDirSync(`${root}/var/lib/laneway`)].map(({ name }) => name);
@@ -135,7 +113,7 @@ async function unpacked(image: string, folder: string) {
   return { root, config: (await read(pathTo(config))).config };
 }
 
-const debReason = reasonFor("npm", "dpkg", "systemd-sysusers", "systemctl");
+const debReason = reasonFor("dpkg", "systemd-sysusers", "systemctl") || denoReason;
 
 Deno.test({
   name: `package for Debian: dpkg installs, upgrades, removes and purges it, and its service serves${debReason}`,
@@ -158,13 +136,14 @@ Deno.test({
       await dpkg("--install", old);
       assertMatch(await Deno.readTextFile(`${root}/etc/passwd`), /^laneway:x:\d+:\d+:[^\n]*\/nologin$/m);
       assertEquals((await Deno.stat(`${root}/etc/laneway/secrets`)).mode! & 0o777, 0o700);
-      assert((await Deno.lstat(`${root}/etc/systemd/system/multi-user.target.wants/laneway.service`)).isSymlink);
+      const enabled = `${root}/etc/systemd/system/multi-user.target.wants/laneway.service`;
+      assert((await Deno.lstat(enabled)).isSymlink);
       assertEquals(await printed("dpkg", [`--root=${root}`, "--verify", "laneway"]), "");
 
       const config = `${root}/etc/laneway/gateway.json`;
       const own = JSON.stringify({ extends: "default", listen: { port: 0 } });
       await Deno.writeTextFile(config, own);
-      await serving(await service(root), async (url) => assertStringIncludes(await ask(url), "Hello"));
+      await serving("/bin/sh", await service(root), async (url) => assertStringIncludes(await ask(url), "Hello"));
       await Deno.writeTextFile(`${root}/laneway`, moved(await Deno.readTextFile(`${root}/usr/bin/laneway`), root));
       const help = await printed("sh", [`${root}/laneway`, "keys", "--help"], { env: { HOME: folder } });
       assertStringIncludes(help, "Usage: laneway keys");
@@ -172,14 +151,15 @@ Deno.test({
       await dpkg("--install", next);
       assertEquals(await Deno.readTextFile(config), own);
       assertStringIncludes(await printed("dpkg", [`--root=${root}`, "--status", "laneway"]), "\nVersion: 0.1.0\n");
-      await serving(await service(root), async (url) => {
-        await checkHealth(url);
-      });
+      await serving("/bin/sh", await service(root), checkHealth);
       assert((await Deno.stat(`${root}/var/lib/laneway/store.sqlite3`)).isFile);
 
       await dpkg("--remove", "laneway");
       assertEquals(await Deno.readTextFile(config), own);
       assertEquals(filesIn(root).filter((path) => path.startsWith("usr/")), []);
+      await dpkg("--install", next);
+      assert((await Deno.lstat(enabled)).isSymlink);
+      await dpkg("--remove", "laneway");
       await dpkg("--purge", "laneway");
       assertEquals(filesIn(root), before);
       for (const name of ["passwd", "group", "shadow", "gshadow"]) {
@@ -210,13 +190,13 @@ function moved(script: string, root: string): string {
   return script.replaceAll(/(?<=[ =])\/(usr\/lib\/laneway|etc\/laneway)/g, `${root}/$1`);
 }
 
-/** What the installed unit starts, with the folders of the root in place of the machine's. */
-async function service(root: string): Promise<Deno.Command> {
+/** How the installed unit starts its shell, with the folders of the root in place of the machine's. */
+async function service(root: string): Promise<Deno.CommandOptions> {
   const unit = await Deno.readTextFile(`${root}/usr/lib/systemd/system/laneway.service`);
   const [, script = ""] = /^ExecStart=\/bin\/sh -euc '(.*)'$/m.exec(unit) ?? [];
   const serve = `${root}/usr/lib/laneway/serve`;
   await Deno.writeTextFile(serve, moved(await Deno.readTextFile(serve), root));
-  return new Deno.Command("/bin/sh", {
+  return {
     args: ["-euc", moved(script.replaceAll("$$", "$"), root)],
     cwd: root,
     clearEnv: true,
@@ -226,8 +206,5 @@ async function service(root: string): Promise<Deno.Command> {
       DENO_DIR: `${root}/var/cache/laneway`,
       NO_COLOR: "1",
     },
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  });
+  };
 }

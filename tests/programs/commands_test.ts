@@ -8,6 +8,7 @@ import { CHECK, commands } from "../../src/programs/commands/mod.ts";
 import { type Program, UsageError } from "../../src/programs/program.ts";
 import { gatewayArgs } from "../support/gateway_process.ts";
 import { withFolder } from "../support/process.ts";
+import { streamsTo } from "../support/streams.ts";
 
 interface Ran {
   code: number;
@@ -18,13 +19,7 @@ interface Ran {
 /** Runs a command line in this process; `serve` gets what a start of the gateway would. */
 async function run(args: string[], serve = (..._: unknown[]) => Promise.resolve(0)): Promise<Ran> {
   const ran = { code: 0, stdout: "", stderr: "" };
-  const streams = {
-    print: (text: string) => void (ran.stdout += `${text}\n`),
-    say: (text: string) => void (ran.stderr += `${text}\n`),
-    log() {},
-    warn() {},
-    flush: () => Promise.resolve(),
-  };
+  const streams = streamsTo((text) => ran.stdout += `${text}\n`, (text) => ran.stderr += `${text}\n`);
   const program: Program = { platform: { ...deno, args, isTerminal: () => false }, plugins: {}, streams };
   try {
     const code = await dispatch(program, serve);

@@ -9,6 +9,7 @@ import { readStatement, readSums } from "../../src/programs/verify/listed.ts";
 import { verify } from "../../src/programs/verify/mod.ts";
 import { NPM_FILES, STATEMENT, SUMS } from "../../src/programs/verify/names.ts";
 import { withFolder } from "../support/process.ts";
+import { streamsTo } from "../support/streams.ts";
 
 const A = "a".repeat(64);
 const B = "b".repeat(64);
@@ -18,13 +19,7 @@ const SOURCE = { commit: "c".repeat(40), epoch: 1, isModified: false };
 /** Runs the command in this process, as the executable or as the package in the folder `program`. */
 async function run(args: string[], as: { executable?: string; program?: string } = {}) {
   const lines: string[] = [];
-  const streams = {
-    print: (text: string) => void lines.push(text),
-    say() {},
-    log() {},
-    warn() {},
-    flush: () => Promise.resolve(),
-  };
+  const streams = streamsTo((text) => lines.push(text));
   const platform = { ...deno, executable: as.executable, isTerminal: () => false };
   const folder = as.program === undefined ? undefined : `${as.program}/`;
   const code = await verify(args, { platform, plugins: {}, streams }, folder);

@@ -6,6 +6,7 @@ import { CommandError, UsageError } from "../../src/programs/program.ts";
 import { registryUrl } from "../../src/programs/version/registry.ts";
 import { version } from "../../src/programs/version/mod.ts";
 import { withFolder } from "../support/process.ts";
+import { streamsTo } from "../support/streams.ts";
 
 const OWN = manifest.version;
 const [NEWER, OLDER] = ["999.0.0", "0.0.9"];
@@ -24,13 +25,7 @@ async function run(args: string[], answer: Answer, { env = {}, patienceMs = 60_0
 } = {}) {
   let printed = "";
   const asked: string[] = [];
-  const streams = {
-    print: (text: string) => void (printed += text),
-    say() {},
-    log() {},
-    warn() {},
-    flush: () => Promise.resolve(),
-  };
+  const streams = streamsTo((text) => printed += text);
   const fetch = ((url: URL, options?: RequestInit) => {
     asked.push(url.href);
     return Promise.resolve(answer(new Request(url, options)));

@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto";
 import manifest from "../../../deno.json" with { type: "json" };
 import { ROOT } from "../compile.ts";
-import { filesBelow } from "./files.ts";
+import { DESCRIPTION } from "./description.ts";
 import { type Kind, make, type Release } from "./kind.ts";
 import { type Architecture, ARCHITECTURES, denoFor } from "./runtime.ts";
 import { readSource } from "./source.ts";
-import { bytesOf, type Entry, gzipped, tar, withFolders } from "./tar.ts";
+import { bytesOf, type Entry, file, folderEntries, gzipped, tar, withFolders } from "./tar.ts";
 
 export const deb: Kind = {
   name: "deb",
@@ -30,7 +30,7 @@ export async function buildDeb(
   const files = contentOf(await program(), await denoFor(architecture));
   const name = `laneway_${version}_${architecture}.deb`;
   const members = [
-    member("debian-binary", text("2.0\n"), epoch),
+    member("debian-binary", new TextEncoder().encode("2.0\n"), epoch),
     member("control.tar.gz", await archive(controlOf(files, version, architecture), epoch), epoch),
     member("data.tar.gz", await archive(files, epoch), epoch),
   ];
@@ -44,18 +44,15 @@ async function archive(entries: readonly Entry[], epoch: number): Promise<Uint8A
 }
 
 /** A member of an archive in the format of `ar`, in which each begins at an even place. */
-function member(name: string, data: Uint8Array<ArrayBuffer>, epoch: number): Uint8Array<ArrayBuffer>[] {
+function member(name: string, data: Uint8Array<ArrayBuffer>, epoch: number): BlobPart[] {
   const fields = [[name, 16], [epoch, 12], [0, 6], [0, 6], ["100644", 8], [data.length, 10]] as const;
   const head = fields.map(([value, length]) => String(value).padEnd(length)).join("");
-  return [text(`${head}\`\n`), data, new Uint8Array(data.length % 2).fill(10)];
+  return [`${head}\`\n`, data, new Uint8Array(data.length % 2).fill(10)];
 }
 
 const LIBRARY = "usr/lib/laneway";
 
 function contentOf(program: string, deno: Uint8Array<ArrayBuffer>): Entry[] {
-  const code = [...filesBelow(program)].sort().map((path) =>
-    file(`${LIBRARY}/program${path.slice(program.length)}`, Deno.readFileSync(path))
-  );
   const copyright = `${Deno.readTextFileSync(`${program}/LICENSE`)}\n${
     Deno.readTextFileSync(`${program}/LICENSES.txt`)
   }`;
@@ -65,10 +62,10 @@ function contentOf(program: string, deno: Uint8Array<ArrayBuffer>): Entry[] {
     file("usr/bin/laneway", deployed("debian/laneway"), 0o755),
     file(`${LIBRARY}/deno`, deno, 0o755),
     file(`${LIBRARY}/serve`, deployed("debian/serve"), 0o755),
-    ...code,
-    file("usr/lib/systemd/system/laneway.service", text(debianUnit())),
+    ...folderEntries(`${LIBRARY}/program`, program),
+    file("usr/lib/systemd/system/laneway.service", debianUnit()),
     file("usr/lib/sysusers.d/laneway.conf", deployed("debian/laneway.sysusers")),
-    file("usr/share/doc/laneway/copyright", text(copyright)),
+    file("usr/share/doc/laneway/copyright", copyright),
   ];
 }
 
@@ -100,28 +97,20 @@ function controlOf(files: readonly Entry[], version: string, architecture: Archi
     Depends: "libc6 (>= 2.27), libgcc-s1, passwd, systemd | systemd-standalone-sysusers",
     Section: "net",
     Priority: "optional",
-    Description: "gateway that lets every coding agent, editor and SDK use open models",
+    Description: DESCRIPTION,
   };
   const control = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`).join("");
   const sums = files.filter(({ data }) => data).map(({ path, data }) =>
     `${createHash("md5").update(data!).digest("hex")}  ${path}\n`
   );
   return [
-    file("control", text(control)),
-    file("conffiles", text("/etc/laneway/gateway.json\n")),
-    file("md5sums", text(sums.filter((line) => !line.includes("  etc/")).join(""))),
+    file("control", control),
+    file("conffiles", "/etc/laneway/gateway.json\n"),
+    file("md5sums", sums.filter((line) => !line.includes("  etc/")).join("")),
     ...["postinst", "prerm", "postrm"].map((name) => file(name, deployed(`debian/${name}`), 0o755)),
   ];
 }
 
 function deployed(path: string): Uint8Array<ArrayBuffer> {
   return Deno.readFileSync(new URL(`deploy/${path}`, ROOT));
-}
-
-function file(path: string, data: Uint8Array<ArrayBuffer>, mode = 0o644): Entry {
-  return { path, mode, data };
-}
-
-function text(value: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(value);
 }

@@ -1,7 +1,7 @@
 /** The formula by which Homebrew installs the executables. */
 import manifest from "../../../deno.json" with { type: "json" };
 import { PACKAGE } from "../../programs/version/registry.ts";
-import { DESCRIPTION } from "./about.ts";
+import { DESCRIPTION } from "./description.ts";
 import { type Download, downloadsIn } from "./downloads.ts";
 import { type Kind, make } from "./kind.ts";
 

@@ -4,11 +4,10 @@
  */
 import manifest from "../../../deno.json" with { type: "json" };
 import { ROOT } from "../compile.ts";
-import { filesBelow } from "./files.ts";
 import { type Kind, make, type Release } from "./kind.ts";
 import { type Architecture, ARCHITECTURES, denoFor, librariesFor } from "./runtime.ts";
 import { readSource } from "./source.ts";
-import { bytesOf, type Entry, gzipped, tar, withFolders } from "./tar.ts";
+import { bytesOf, type Entry, file, folderEntries, gzipped, tar, withFolders } from "./tar.ts";
 
 /** The user in the container, and its group. */
 const USER = 65532;
@@ -66,14 +65,10 @@ class Layout {
   }
 
   entries(index: object): Entry[] {
-    const blobs = [...this.#blobs].map(([digest, data]): Entry => ({
-      path: `blobs/${digest.replace(":", "/")}`,
-      mode: 0o644,
-      data,
-    }));
+    const blobs = [...this.#blobs].map(([digest, data]) => file(`blobs/${digest.replace(":", "/")}`, data));
     return withFolders([
-      { path: "oci-layout", mode: 0o644, data: json({ imageLayoutVersion: "1.0.0" }) },
-      { path: "index.json", mode: 0o644, data: json(index) },
+      file("oci-layout", json({ imageLayoutVersion: "1.0.0" })),
+      file("index.json", json(index)),
       ...blobs.toSorted((one, other) => one.path < other.path ? -1 : 1),
     ]);
   }
@@ -94,10 +89,10 @@ async function layerOf(entries: readonly Entry[], epoch: number, layout: Layout)
 /** Deno, its libraries at Debian's places, and names that files and DNS resolve in that order. */
 async function runtimeEntries(architecture: Architecture): Promise<Entry[]> {
   return [
-    { path: "bin/deno", mode: 0o755, data: await denoFor(architecture) },
-    { path: "etc/nsswitch.conf", mode: 0o644, data: text("hosts: files dns\n") },
-    { path: "etc/passwd", mode: 0o644, data: text(`laneway:x:${USER}:${USER}::/${STATE}:/\n`) },
-    { path: "etc/group", mode: 0o644, data: text(`laneway:x:${USER}:\n`) },
+    file("bin/deno", await denoFor(architecture), 0o755),
+    file("etc/nsswitch.conf", "hosts: files dns\n"),
+    file("etc/passwd", `laneway:x:${USER}:${USER}::/${STATE}:/\n`),
+    file("etc/group", `laneway:x:${USER}:\n`),
     { path: "lib", mode: 0o777, link: "usr/lib" },
     { path: "lib64", mode: 0o777, link: "usr/lib64" },
     { path: "tmp", mode: 0o1777 },
@@ -107,15 +102,9 @@ async function runtimeEntries(architecture: Architecture): Promise<Entry[]> {
 
 /** The program, its configuration, and its store. A new volume belongs to whom the folder belongs to. */
 function programEntries(program: string): Entry[] {
-  const files = [...filesBelow(program)].sort().map((path): Entry => ({
-    path: `app${path.slice(program.length)}`,
-    mode: 0o644,
-    data: Deno.readFileSync(path),
-  }));
-  const config = Deno.readFileSync(new URL("deploy/container/gateway.json", ROOT));
   return [
-    ...files,
-    { path: "etc/laneway/gateway.json", mode: 0o644, data: config },
+    ...folderEntries("app", program),
+    file("etc/laneway/gateway.json", Deno.readFileSync(new URL("deploy/container/gateway.json", ROOT))),
     { path: "var", mode: 0o755 },
     { path: "var/lib", mode: 0o755 },
     { path: STATE, mode: 0o700, owner: USER },
@@ -176,9 +165,5 @@ async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 }
 
 function json(value: object): Uint8Array<ArrayBuffer> {
-  return text(JSON.stringify(value));
-}
-
-function text(value: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(value);
+  return new TextEncoder().encode(JSON.stringify(value));
 }

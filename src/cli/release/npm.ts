@@ -5,6 +5,7 @@
 import manifest from "../../../deno.json" with { type: "json" };
 import { OF_NODE } from "../write_package.ts";
 import { ROOT } from "../compile.ts";
+import { DESCRIPTION } from "./description.ts";
 import { bundle, LAUNCHED, type Part } from "./bundle.ts";
 import { type Kind, make } from "./kind.ts";
 import { PACKAGE } from "../../programs/version/registry.ts";
@@ -90,7 +91,7 @@ async function packageText(): Promise<string> {
   const content = {
     name: PACKAGE,
     version: manifest.version,
-    description: "A gateway that lets every coding agent, editor and SDK use open models",
+    description: DESCRIPTION,
     ...(repository && { repository: { type: "git", url: `git+${repository}.git` } }),
     keywords: ["llm", "gateway", "proxy", ...Object.keys(providers)],
     license: "MIT",
@@ -111,7 +112,15 @@ async function declare(place: string): Promise<void> {
   const sources = `${place}/sources`;
   await Deno.mkdir(sources);
   await run("cp", ["-r", ...["src", "plugins", "package.json", "deno.json", "gateway.default.json"], sources]);
-  await run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", ...COMPILER], {
+  await run("npm", [
+    "install",
+    "--prefer-offline",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--no-save",
+    ...COMPILER,
+  ], {
     cwd: sources,
   });
   const options = {

@@ -1,6 +1,9 @@
 /** Programs that a release is made with. */
 import { ROOT } from "../compile.ts";
 
+/** How long a program may run, in milliseconds. npm alone would ask a registry that does not answer for half an hour. */
+const LONGEST_MS = 10 * 60_000;
+
 export interface RunOptions {
   cwd?: string | URL;
   env?: Record<string, string>;
@@ -14,9 +17,11 @@ export async function run(
   args: readonly string[],
   { cwd = ROOT, env, mayFail = false }: RunOptions = {},
 ): Promise<string> {
-  const options = { args: [...args], cwd, env, stdin: "null" } satisfies Deno.CommandOptions;
+  const signal = AbortSignal.timeout(LONGEST_MS);
+  const options = { args: [...args], cwd, env, stdin: "null", signal } satisfies Deno.CommandOptions;
   const { success, stdout, stderr } = await new Deno.Command(program, options).output();
   const text = new TextDecoder().decode(stdout);
-  if (!success && !mayFail) throw new Error(`${program} ${args[0]}: ${text}${new TextDecoder().decode(stderr)}`);
+  if (signal.aborted) throw new Error(`${program} ${args[0]} did not end in ${LONGEST_MS / 60_000} minutes`);
+  if (!success && !mayFail) throw new Error(`${program} ${args[0]}: ${new TextDecoder().decode(stderr)}${text}`);
   return text;
 }

@@ -1,4 +1,5 @@
 /** Archives in the format of tar (POSIX ustar), whose bytes depend on nothing but the given entries. */
+import { filesBelow } from "./files.ts";
 
 export interface Entry {
   /** A relative path, without a slash at the end. */
@@ -10,6 +11,18 @@ export interface Entry {
   readonly link?: string;
   /** The number of the user and group that own it: root's by default. */
   readonly owner?: number;
+}
+
+/** The entry of a file. */
+export function file(path: string, content: string | Uint8Array<ArrayBuffer>, mode = 0o644): Entry {
+  return { path, mode, data: typeof content === "string" ? new TextEncoder().encode(content) : content };
+}
+
+/** The entries of all files below a folder, which is at `path` in the archive. */
+export function folderEntries(path: string, folder: string): Entry[] {
+  return [...filesBelow(folder)].sort().map((name) =>
+    file(`${path}${name.slice(folder.length)}`, Deno.readFileSync(name))
+  );
 }
 
 const BLOCK = 512;

@@ -1,7 +1,7 @@
 /** The manifest by which winget installs the executables: three files, as its repository takes them. */
 import manifest from "../../../deno.json" with { type: "json" };
 import { PACKAGE } from "../../programs/version/registry.ts";
-import { DESCRIPTION } from "./about.ts";
+import { DESCRIPTION } from "./description.ts";
 import { type Download, downloadsIn } from "./downloads.ts";
 import { type Kind, type Made, make } from "./kind.ts";
 

@@ -2,7 +2,8 @@
 import { assert, assertEquals } from "@std/assert";
 import type { ConfigInput } from "../../support/app.ts";
 import { GATEWAY_ENV } from "../../support/gateway_process.ts";
-import { until, within } from "../../support/wait.ts";
+import { serving } from "../../support/serving.ts";
+import { until } from "../../support/wait.ts";
 
 /** Ten years, the most that can be configured: until then a fixture can be read. */
 const DAYS = 3650;
@@ -68,28 +69,11 @@ export async function withProgram(
     assert(text, said);
     return JSON.parse(text!);
   };
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...args, "--config", file, "--port", "0"],
-    ...options,
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  let said = "";
-  let isOver = false;
-  const reading = (async () => {
-    for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) said += piece;
-    isOver = true;
-  })();
-  try {
-    await until(() => isOver || said.includes("Keys: "));
-    const [url] = /http:\/\/[\d.:]+/.exec(said) ?? [];
-    assert(url, said);
-    await use({ command, call: callAt(url) });
-  } finally {
-    if (!isOver) child.kill("SIGTERM");
-    await within(child.status);
-    await reading;
-  }
+  await serving(
+    Deno.execPath(),
+    { ...options, args: [...args, "--config", file, "--port", "0"] },
+    (url) => use({ command, call: callAt(url) }),
+  );
 }
 
 function callAt(url: string): Json {
@@ -98,6 +82,7 @@ function callAt(url: string): Json {
       method,
       headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
       body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(60_000),
     });
     return {
       status: response.status,
