@@ -137,8 +137,7 @@ function keysOf({ config, keep, store, clocks: { now, monotonic }, pace, ...sour
 
 function createGuards(world: World, ledger: Ledger, keys: Keys): Guards {
   const { config, keep, env, process: { shared, workers, areDescriptorsScarce }, clocks, platform } = world;
-  const mostUploads = () => uploadBytesOf(config.limits, loadShedder.limitBytes(config.limits));
-  const texts = keep("kept texts", config.limits, () => new KeptTexts(mostUploads));
+  const texts = keep("kept texts", null, () => new KeptTexts());
   const loadShedder = keep("load", null, () =>
     createLoadShedder({
       memory: () => platform.memory(),

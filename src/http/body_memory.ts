@@ -146,15 +146,10 @@ export interface KeptText {
 /** The texts of requests that are being answered. They have room of their own, and the oldest ones make way. */
 export class KeptTexts {
   readonly #kept = new Set<KeptText>();
-  readonly #mostBytes: () => number;
   #length = 0;
 
-  constructor(mostBytes: () => number) {
-    this.#mostBytes = mostBytes;
-  }
-
-  keep(text: string): KeptText {
-    const mostBytes = this.#mostBytes();
+  /** `mostBytes`: the room for all texts. */
+  keep(text: string, mostBytes: number): KeptText {
     const kept: KeptText = { text };
     this.#kept.add(kept);
     this.#length += text.length;

@@ -7,7 +7,7 @@ import { replayAtOnce } from "../canonical/replay.ts";
 import type { PlannedTarget } from "../contract/planned_target.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
-import type { KeptText } from "../http/body_memory.ts";
+import { type KeptText, uploadBytesOf } from "../http/body_memory.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, opening, sourceOf, type Steps } from "../util/event_source.ts";
@@ -157,7 +157,8 @@ export class ContinuableAnswer implements BrokenAnswer {
     if (!this.#input || requestLog.isLarge || !isContinued(target, this.asking)) this.#input = undefined;
     // An outer stage that may ask again holds the request anyway.
     if (!this.#input || asksAgain) return;
-    this.#kept = guards.kept.keep(JSON.stringify(this.#input));
+    const { kept, limits, loadShedder } = guards;
+    this.#kept = kept.keep(JSON.stringify(this.#input), uploadBytesOf(limits, loadShedder.limitBytes(limits)));
     this.#input = undefined;
   }
 

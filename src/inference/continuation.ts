@@ -3,7 +3,7 @@ import type { GenerateEvent, GenerateRequest, OutputPart } from "../canonical/ge
 import type { Usage } from "../canonical/usage.ts";
 import type { Prefill, Target } from "../contract/driver.ts";
 import { type PlannedTarget, targetName } from "../contract/planned_target.ts";
-import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import { isFailure, toGatewayError } from "../errors.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import { transformed } from "../transforms/apply.ts";
 import { JoinedRest } from "../transforms/continuation.ts";
@@ -24,11 +24,13 @@ import { CHARACTERS_PER_TOKEN } from "./counting.ts";
 import { withTurnsOf } from "./facts.ts";
 import type { BrokenAnswer } from "./inference.ts";
 
-/** How often the answer to one request goes on. */
+/** The most continuations of one request. */
 const MOST = 2;
 
 /** How an answer goes on, and where. */
 interface GoingOn {
+  /** For an answer that is as much shorter as was seen. */
+  request: GenerateRequest;
   continuing: Continuing;
   ways: readonly Way[];
 }
@@ -44,8 +46,10 @@ function goingOnFrom(answer: BrokenAnswer, request: GenerateRequest): GoingOn | 
   if (typeof continuing === "string") return continuing;
   // A complete call may be running already.
   if (continuing.calls.length > 0 && answer.asking.hosted) return "the gateway runs a tool of it";
-  const ways = waysOf(answer, request, continuing);
-  return ways.length === 0 ? "no target continues answers" : { continuing, ways };
+  const rest = shortened(request, shown);
+  if (!rest) return "it has as many tokens as it may";
+  const ways = waysOf(answer, rest, continuing);
+  return ways.length === 0 ? "no target continues answers" : { request: rest, continuing, ways };
 }
 
 /** Whether the answer could go on if it broke off now. */
@@ -71,11 +75,12 @@ export async function continueAnswer(
       break;
     }
     try {
-      const rest = await begin(answer, request, goingOn, thrown);
+      const rest = await begin(answer, goingOn, thrown);
       count("continued");
       return rest;
     } catch (again) {
-      count("failed");
+      // An answer whose client left has not failed.
+      if (!signal.aborted) count("failed");
       failure = again;
     }
   }
@@ -85,7 +90,6 @@ export async function continueAnswer(
 /** Asks for the rest, and waits for its first new event. */
 async function begin(
   answer: BrokenAnswer,
-  request: GenerateRequest,
   goingOn: GoingOn,
   thrown: unknown,
 ): Promise<EventSource<GenerateEvent>> {
@@ -93,7 +97,7 @@ async function begin(
   const before = requestLog.attempt;
   requestLog.continued++;
   requestLog.capture?.event("broke off", targetName(served), toGatewayError(thrown).code);
-  const rest = restFrom(answer, request, goingOn);
+  const rest = restFrom(answer, goingOn);
   try {
     const first = await rest.next();
     const target = requestLog.attempt?.target;
@@ -122,10 +126,10 @@ function wordsFor(thrown: unknown): string {
 /** How a target is asked to go on: with the turn of the assistant, or in words. Absent if it is asked anew. */
 type Way = { target: PlannedTarget; prefill?: Prefill; inWords?: true };
 
-/** A server of which only the configuration says that it continues a turn. */
+/** For a server that continues a turn according to the configuration alone. */
 const UNKNOWN: Prefill = { repeats: "perhaps" };
 
-/** The targets that may go on, in the order in which they are tried: the same one first, but not the second time. */
+/** The targets that may go on, in the order in which they are tried. The one that broke off is first, but last the second time. */
 function waysOf({ asking, served }: BrokenAnswer, request: GenerateRequest, { turn }: Continuing): Way[] {
   const { plan, lane, context: { gateway: { upstreams, drivers }, requestLog, caller } } = asking;
   const setting = caller.continuation ?? plan.continuation ?? lane.continuing.continuation;
@@ -150,16 +154,12 @@ function refusesTurns(upstream: Upstream, target: Target & Pick<PlannedTarget, "
   return refusals.names(placeOf({ upstream: own, target }), key).includes(UNFINISHED);
 }
 
-function restFrom(
-  answer: BrokenAnswer,
-  request: GenerateRequest,
-  { continuing, ways }: GoingOn,
-): EventSource<GenerateEvent> {
+function restFrom(answer: BrokenAnswer, { request, continuing, ways }: GoingOn): EventSource<GenerateEvent> {
   const { asking, shown, served } = answer;
   return firstStream(answer.planFor(ways.map(({ target }) => target)), (target, signal) => {
     const way = ways.find((one) => one.target === target)!;
     const from = target === served ? continuing : forOtherTarget(continuing);
-    const input = inputFor(way, from, shortened(request, shown));
+    const input = inputFor(way, from, request);
     const inference = {
       ...asking,
       input,
@@ -182,13 +182,12 @@ function joinedRest(way: Way, continuing: Continuing, shown: Shown): JoinedRest 
   });
 }
 
-/** The request for an answer that is as much shorter as was seen. Throws if nothing is left. */
-function shortened(request: GenerateRequest, { content }: Shown): GenerateRequest {
+/** The request for an answer that is as much shorter as was seen. `undefined` if nothing is left. */
+function shortened(request: GenerateRequest, { content }: Shown): GenerateRequest | undefined {
   const { maxOutputTokens } = request;
   if (maxOutputTokens === undefined) return request;
   const left = maxOutputTokens - tokensOf(content);
-  if (left > 0) return { ...request, maxOutputTokens: left };
-  throw new GatewayError("upstream_error", "The answer broke off at its limit of tokens", { own: true });
+  return left > 0 ? { ...request, maxOutputTokens: left } : undefined;
 }
 
 function inputFor({ prefill, inWords }: Way, continuing: Continuing, request: GenerateRequest): GenerateRequest {

@@ -48,8 +48,12 @@ export class DirectSeam implements Seam {
     if (this.#isOver) return text;
     this.#held += text;
     const start = this.#held.startsWith(this.#space) ? this.#space.length : this.#held.search(/\S/);
-    if (start < 0 || (this.#half !== "" && start === this.#held.length)) return "";
-    return this.#rest(start);
+    if (start < 0) {
+      // A model may write blank space for ever. The first of it tells as much as all of it.
+      this.#held = this.#held.slice(0, this.#space.length);
+      return "";
+    }
+    return this.#half !== "" && start === this.#held.length ? "" : this.#rest(start);
   }
 
   end(): string {
@@ -80,7 +84,8 @@ const [ALL_ON_PURPOSE, SOME_ON_PURPOSE] = [4, 16];
 export class RepeatedSeam implements Seam {
   readonly #sent: string;
   readonly #after: DirectSeam;
-  #held = "";
+  /** How much of the text that was sent has come again. */
+  #repeated = 0;
   #isOver: boolean;
 
   constructor({ sent, again }: CutText, isUnsure: boolean) {
@@ -91,22 +96,26 @@ export class RepeatedSeam implements Seam {
 
   take(text: string): string {
     if (this.#isOver) return this.#after.take(text);
-    this.#held += text;
-    if (this.#held.length < this.#sent.length && this.#sent.startsWith(this.#held)) return "";
-    return this.#after.take(this.#new());
+    const end = this.#repeated + text.length;
+    if (end >= this.#sent.length || !this.#sent.startsWith(text, this.#repeated)) {
+      return this.#after.take(this.#new(text));
+    }
+    this.#repeated = end;
+    return "";
   }
 
   end(): string {
-    if (this.#isOver) return this.#after.end();
-    const rest = this.#held === "" ? "" : this.#after.take(this.#new());
+    const rest = this.#isOver || this.#repeated === 0 ? "" : this.#after.take(this.#new(""));
     return rest + this.#after.end();
   }
 
-  #new(): string {
+  /** What is new of the answer, whose last piece is `text`. */
+  #new(text: string): string {
     this.#isOver = true;
-    if (this.#held.startsWith(this.#sent)) return this.#held.slice(this.#sent.length);
-    if (commonStart(this.#held, this.#sent) >= SOME_ON_PURPOSE) throw misfit();
-    return this.#held;
+    const left = this.#sent.slice(this.#repeated);
+    if (text.startsWith(left)) return text.slice(left.length);
+    if (this.#repeated + commonStart(text, left) >= SOME_ON_PURPOSE) throw misfit();
+    return this.#sent.slice(0, this.#repeated) + text;
   }
 }
 
@@ -123,7 +132,7 @@ const SHORTEST_OVERLAP = 8;
 
 /** The last words of the text, which the model is asked to repeat first. */
 export function quoteOf(shown: string): string {
-  const { sent } = cutText(shown);
+  const sent = cutText(shown).sent.trimStart();
   const tail = sent.slice(-LONGEST_QUOTE);
   const start = tail.length === sent.length ? 0 : tail.search(/\s\S/) + 1;
   const quote = tail.slice(start);
@@ -176,18 +185,26 @@ export class QuotedSeam implements Seam {
   }
 }
 
-/** The length of the longest beginning of `text` with which `shown` ends. */
+/** The length of the longest beginning of `text` with which `shown` ends, in linear time (Knuth, Morris and Pratt). */
 export function overlapOf(shown: string, text: string): number {
-  for (let length = Math.min(shown.length, text.length); length > 0; length--) {
-    if (shown.endsWith(text.slice(0, length))) return length;
-  }
-  return 0;
+  const most = Math.min(shown.length, text.length);
+  /** For each beginning of `text`: the length of the longest shorter one with which it ends. */
+  const within = new Uint32Array(most);
+  const next = (length: number, character: string) => {
+    let shorter = length;
+    while (shorter > 0 && text[shorter] !== character) shorter = within[shorter - 1]!;
+    return text[shorter] === character ? shorter + 1 : 0;
+  };
+  for (let at = 1; at < most; at++) within[at] = next(within[at - 1]!, text[at]!);
+  let length = 0;
+  for (let at = shown.length - most; at < shown.length; at++) length = next(length, shown[at]!);
+  return length;
 }
 
 const OPENING = /^[\s"'`“”‘’…]*/;
 const QUOTES: Readonly<Record<string, string>> = { "“": '"', "”": '"', "‘": "'", "’": "'" };
 
-/** Where the quote ends at the head of the text, whatever spaces and quotation marks it was written with. */
+/** The index at which the quote ends if the text begins with it. Its spaces and quotation marks may be others. */
 function endOfQuote(text: string, quote: string): number | undefined {
   const opening = OPENING.exec(text)![0].length;
   for (let start = 0; start <= opening; start++) {
@@ -216,10 +233,12 @@ function plain(character: string | undefined): string | undefined {
 
 /** A model that begins anew begins a paragraph. Amid a sentence that is a space. */
 function inFlow(shown: string, rest: string): string {
-  const isAmid = /[\p{L}\p{N},;]$/u.test(shown) && !isInFence(shown);
-  return isAmid ? rest.replace(/^\s*\n\s*(?=\S)/, " ") : rest;
+  const space = /^\s*/.exec(rest)![0];
+  const isParagraph = space.includes("\n") && space.length < rest.length;
+  const isAmid = isParagraph && /[\p{L}\p{N},;]$/u.test(shown) && !isInFence(shown);
+  return isAmid ? ` ${rest.slice(space.length)}` : rest;
 }
 
 function isInFence(text: string): boolean {
-  return (text.match(/^\s*(```|~~~)/gm) ?? []).length % 2 === 1;
+  return (text.match(/^[ \t]*(```|~~~)/gm) ?? []).length % 2 === 1;
 }

@@ -1,6 +1,6 @@
 /** How an answer that broke off goes on: from which beginning, and as which request. */
 import type { GenerateRequest, Message, OutputPart, ToolCallPart } from "../canonical/generate.ts";
-import { quoteOf } from "./seam.ts";
+import { cutText, quoteOf } from "./seam.ts";
 
 /** The part of an answer that a client has seen. */
 export interface Shown {
@@ -13,7 +13,7 @@ export interface Shown {
 export interface Continuing {
   /** The beginning of the assistant's turn, for the model. Empty if the model is asked anew. */
   turn: OutputPart[];
-  /** The text of that turn. */
+  /** The text that was seen. It is blank if the model is asked anew. */
   text: string;
   /** The calls that were seen after that turn. The model has to write them again as they are. */
   calls: readonly ToolCallPart[];
@@ -42,7 +42,8 @@ export function continuingOf(
   if (broken && broken.text !== "" && !isHidden) return "its reasoning broke off";
   if (content.some((part) => part.type === "text" && part.annotations?.length)) return "it has citations";
   const hidesReasoning = content.some((part) => part !== broken && part.type === "reasoning" && part.text !== "");
-  if (text === "") return { turn: [], text, calls, hidesReasoning };
+  // Servers refuse a turn without words.
+  if (cutText(text).sent === "") return { turn: [], text, calls, hidesReasoning };
   if (request.outputSchema) return "its JSON broke off";
   if (forcesCall(request)) return "it had to call a tool";
   const turn = before.filter((part) => part !== broken && "text" in part && (part.text !== "" || hasOpaque(part)));

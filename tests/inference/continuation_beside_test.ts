@@ -1,7 +1,8 @@
 /** Answers that go on beside the gateway's other features: redaction, budgets, concurrency limits, clients that leave, and what is no break. */
 import { assertEquals } from "@std/assert";
+import { deno } from "../../src/platform/deno.ts";
 import { CHAT, chatBody, type ConfigInput, ENV, newApp } from "../support/app.ts";
-import { answerStream, ENDING, frame, word } from "../support/chat.ts";
+import { answerStream, answerWhole, ENDING, frame, word } from "../support/chat.ts";
 import { answerFor } from "../support/continued_answers.ts";
 import { continuingEngine } from "../support/continuing_engine.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
@@ -105,6 +106,36 @@ Deno.test("continuation: a client that leaves while the rest is asked for ends t
   await reading;
   await until(() => app.logs.length === 1);
   assertEquals([signals.length, app.logs[0]!.status], [2, 499]);
+  await app.close();
+});
+
+Deno.test("continuation: requests are let go of when memory is short, also after a change of the limits", async () => {
+  let [bytes, now] = [0, 0];
+  let breakOff = () => {};
+  const upstream = fakeUpstream(({ body }) => {
+    if (JSON.parse(body).stream !== true) return answerWhole("Hello");
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(word("One answer, ")));
+        breakOff = () => controller.error(new TypeError("connection reset"));
+      },
+    });
+    return new Response(stream, { headers: { "content-type": "text/event-stream" } });
+  });
+  const platform = { ...deno, memory: () => bytes };
+  const world = { fetch: upstream.fetch, now: () => now, platform };
+  const first = newApp({ ...world, config: configWith({ limits: { memoryBytes: 1_000 } }) });
+  const app = newApp({ ...world, config: configWith({ limits: { memoryBytes: 1_000, tools: 9 } }), after: first });
+  const reader = (await app.post(CHAT, chatBody({ stream: true }))).body!.getReader();
+  await reader.read();
+  [bytes, now] = [900, 1_000];
+  assertEquals((await app.post(CHAT, chatBody())).status, 200);
+  breakOff();
+  let text = "";
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    text += new TextDecoder().decode(read.value);
+  }
+  assertEquals([text.includes('"error"'), upstream.asked.length], [true, 2]);
   await app.close();
 });
 

@@ -6,24 +6,46 @@ import { answerFor, CLIENTS } from "../support/continued_answers.ts";
 import { continuingEngine, type Engine, type Said } from "../support/continuing_engine.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
 
-type Model = NonNullable<NonNullable<ConfigInput["lanes"]>[string]["models"]>[string];
+type Lane = NonNullable<ConfigInput["lanes"]>[string];
+type Model = NonNullable<Lane["models"]>[string];
 type UpstreamInput = NonNullable<ConfigInput["upstreams"]>[string];
 
 const TEXT = "One answer, whatever breaks: it goes on as if nothing had happened.";
 
-/** A gateway before two servers. The first one's answers break off. */
+/** A gateway before one server. */
+function gatewayBefore(
+  answer: (asked: Asked) => Response | Promise<Response>,
+  { upstream = { prefill: "turn" }, lane = {}, config = {} }: {
+    upstream?: Partial<UpstreamInput>;
+    lane?: Partial<Lane>;
+    config?: ConfigInput;
+  } = {},
+) {
+  const { fetch, asked } = fakeUpstream(answer);
+  const app = newApp({
+    config: {
+      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", ...upstream } },
+      lanes: { oss: { ...lane, models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+      ...config,
+    },
+    fetch,
+  });
+  return { app, asked };
+}
+
+/** A gateway before two servers. The first one's answers break off. `answer`: what the first one answers instead. */
 function gateway(
-  { first, second = { ...first, breaks: [] }, model = {}, upstream = {}, other = {}, config = {} }: {
+  { first, second = { ...first, breaks: [] }, answer, model = {}, upstream = {}, config = {} }: {
     first: Engine;
     second?: Engine;
+    answer?(asked: Asked): Response;
     model?: Partial<Model>;
     upstream?: Partial<UpstreamInput>;
-    other?: Partial<UpstreamInput>;
     config?: ConfigInput;
   },
 ) {
-  const engines: Record<string, (asked: Asked) => Response | Promise<Response>> = {
-    "first.test": continuingEngine(first),
+  const engines: Record<string, (asked: Asked) => Response> = {
+    "first.test": answer ?? continuingEngine(first),
     "second.test": continuingEngine(second),
   };
   const upstreams = fakeUpstream((asked) => engines[asked.url.hostname]!(asked));
@@ -32,7 +54,7 @@ function gateway(
     config: {
       upstreams: {
         first: { driver: "chat", baseUrl: "http://first.test/v1", ...of(first), ...upstream },
-        second: { driver: "chat", baseUrl: "http://second.test/v1", ...of(second), ...other },
+        second: { driver: "chat", baseUrl: "http://second.test/v1", ...of(second) },
       },
       lanes: {
         oss: {
@@ -97,29 +119,10 @@ Deno.test("continuation: an alias, or else its lane, says where", async () => {
 Deno.test("continuation: with any, the next target goes on where the same one fails", async () => {
   const first = continuingEngine(engine());
   let calls = 0;
-  const upstreams = fakeUpstream((asked) => {
-    if (asked.url.hostname === "second.test") return continuingEngine(engine({ breaks: [] }))(asked);
-    return calls++ === 0 ? first(asked) : new Response("busy", { status: 503 });
-  });
-  const app = newApp({
-    config: {
-      upstreams: {
-        first: { driver: "chat", baseUrl: "http://first.test/v1", prefill: "turn" },
-        second: { driver: "chat", baseUrl: "http://second.test/v1", prefill: "turn" },
-      },
-      lanes: {
-        oss: {
-          models: {
-            model: {
-              task: "chat",
-              targets: [{ upstream: "first", model: "m" }, { upstream: "second", model: "n" }],
-              continuation: "any",
-            },
-          },
-        },
-      },
-    },
-    fetch: upstreams.fetch,
+  const { app } = gateway({
+    first: engine(),
+    answer: (asked) => calls++ === 0 ? first(asked) : new Response("busy", { status: 503 }),
+    model: { continuation: "any" },
   });
   const got = await answerFor(app, "chat");
   assertEquals(outcome(got), WHOLE);
@@ -130,24 +133,15 @@ Deno.test("continuation: with any, the next target goes on where the same one fa
 
 Deno.test("continuation: a server that refuses unfinished turns is asked once", async () => {
   const engines = continuingEngine(engine({ breaks: Array(9).fill({ after: 4, how: "closed" }) }));
-  const upstream = fakeUpstream((asked) => {
+  const { app, asked } = gatewayBefore((asked) => {
     const { messages } = JSON.parse(asked.body);
     if (messages.at(-1).role === "user") return engines(asked);
     const message = "continue_final_message is not supported";
     return Response.json({ error: { message, type: "invalid_request_error" } }, { status: 400 });
-  });
-  const app = newApp({
-    config: {
-      upstreams: {
-        fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "continue-final-message" },
-      },
-      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-    },
-    fetch: upstream.fetch,
-  });
+  }, { upstream: { prefill: "continue-final-message" } });
   for (const calls of [2, 3, 4]) {
     assertEquals(outcome(await answerFor(app, "chat")), { text: TEXT.slice(0, 20), ends: 0, errors: 1 });
-    assertEquals(upstream.asked.length, calls);
+    assertEquals(asked.length, calls);
   }
 });
 
@@ -161,7 +155,7 @@ Deno.test("continuation: by an instruction, the rest begins after the words that
     ]
   ) {
     let call = 0;
-    const upstream = fakeUpstream(({ body }) => {
+    const { app } = gatewayBefore(({ body }) => {
       if (call++ === 0) return answerStream([word("One answer, whatever "), word("breaks: it go")]);
       const { messages } = JSON.parse(body);
       assertEquals(messages.map(({ role }: { role: string }) => role), ["user", "assistant", "user"]);
@@ -170,14 +164,7 @@ Deno.test("continuation: by an instruction, the rest begins after the words that
       assert(messages[1].content.endsWith(quote));
       const rest = `${begin(quote)}es on as if nothing had happened.`;
       return answerStream([...rest.match(/.{1,7}/gs)!.map(word), frame({ delta: {}, finish_reason: "stop" })]);
-    });
-    const app = newApp({
-      config: {
-        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", continuation: "instruction" } },
-        lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-      },
-      fetch: upstream.fetch,
-    });
+    }, { upstream: { continuation: "instruction" } });
     assertEquals(outcome(await answerFor(app, "chat")), WHOLE, begin("QUOTE"));
   }
 });
@@ -187,18 +174,13 @@ Deno.test("continuation: a server that is not known to continue and begins anew 
   for (const [begun, whole] of [[begins[0]!, true], [begins[1]!, false]] as const) {
     let call = 0;
     const says = TEXT.replace("One answer, whatever", begun);
-    const upstream = fakeUpstream(() =>
-      call++ === 0
-        ? answerStream([word(TEXT.slice(0, 26))])
-        : answerStream([...says.match(/.{1,7}/gs)!.map(word), frame({ delta: {}, finish_reason: "stop" })])
+    const { app } = gatewayBefore(
+      () =>
+        call++ === 0
+          ? answerStream([word(TEXT.slice(0, 26))])
+          : answerStream([...says.match(/.{1,7}/gs)!.map(word), frame({ delta: {}, finish_reason: "stop" })]),
+      { upstream: { continuation: "prefill" } },
     );
-    const app = newApp({
-      config: {
-        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", continuation: "prefill" } },
-        lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-      },
-      fetch: upstream.fetch,
-    });
     const got = outcome(await answerFor(app, "chat"));
     assertEquals(got, whole ? WHOLE : { text: TEXT.slice(0, 26), ends: 0, errors: 1 });
   }
@@ -206,18 +188,13 @@ Deno.test("continuation: a server that is not known to continue and begins anew 
 
 Deno.test("continuation: by an instruction, an answer of which nothing fits is not shown", async () => {
   let call = 0;
-  const upstream = fakeUpstream(() =>
-    call++ === 0
-      ? answerStream([word("One answer, whatever breaks: ")])
-      : answerStream([word("I am afraid that I cannot. ".repeat(20)), frame({ delta: {}, finish_reason: "stop" })])
+  const { app } = gatewayBefore(
+    () =>
+      call++ === 0
+        ? answerStream([word("One answer, whatever breaks: ")])
+        : answerStream([word("I am afraid that I cannot. ".repeat(20)), frame({ delta: {}, finish_reason: "stop" })]),
+    { upstream: { continuation: "instruction" } },
   );
-  const app = newApp({
-    config: {
-      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", continuation: "instruction" } },
-      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-    },
-    fetch: upstream.fetch,
-  });
   assertEquals(outcome(await answerFor(app, "chat")), { text: "One answer, whatever breaks: ", ends: 0, errors: 1 });
 });
 
@@ -247,18 +224,11 @@ Deno.test("continuation: a call that the model writes in another way ends in the
     let call = 0;
     const first = continuingEngine(engine({ says, pieces: [4], breaks: [{ after: 7, how: "reset" }] }));
     const second = continuingEngine(engine({ says: [{ text: "Let me look." }, other], breaks: [] }));
-    const upstream = fakeUpstream((asked) => call++ === 0 ? first(asked) : second(asked));
-    const app = newApp({
-      config: {
-        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
-        lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-      },
-      fetch: upstream.fetch,
-    });
+    const { app, asked } = gatewayBefore((asked) => call++ === 0 ? first(asked) : second(asked));
     const got = await answerFor(app, "chat", { tools: ["look", "find"] });
     assertEquals(got.calls, [{ name: "look", input: '{"place":"he' }]);
     assertEquals([got.text, got.ends, got.errors], ["Let me look.", 0, 1]);
-    assertEquals(upstream.asked.length, 2);
+    assertEquals(asked.length, 2);
   }
 });
 
@@ -307,16 +277,28 @@ Deno.test("continuation: the client is told its own prompt, and the output of al
   assertEquals(app.logs[0]!.usage?.outputTokens, 15);
 });
 
+Deno.test("continuation: an answer of which only blank space was seen is asked for anew", async () => {
+  const { app, bodies } = gateway({
+    first: engine({ says: [{ text: `\n\n${TEXT}` }], pieces: [2], breaks: [{ after: 1, how: "reset" }] }),
+  });
+  assertEquals(outcome(await answerFor(app, "chat")), { ...WHOLE, text: `\n\n${TEXT}` });
+  assertEquals(bodies().map(({ messages }) => messages.length), [1, 1]);
+});
+
 Deno.test("continuation: the limit of the answer is lowered by what was seen", async () => {
   const { app, bodies } = gateway({ first: engine() });
   await answerFor(app, "chat", { maxTokens: 100 });
   assertEquals(bodies().map(({ max_tokens }) => max_tokens), [100, 95]);
-  const spent = gateway({ first: engine() });
-  assertEquals(outcome(await answerFor(spent.app, "chat", { maxTokens: 5 })), {
-    text: TEXT.slice(0, 20),
-    ends: 0,
-    errors: 1,
-  });
+});
+
+Deno.test("continuation: an answer that has all the tokens that it may have is not asked for again", async () => {
+  const { app } = gateway({ first: engine() });
+  const got = outcome(await answerFor(app, "chat", { maxTokens: 5 }));
+  assertEquals(got, { text: TEXT.slice(0, 20), ends: 0, errors: 1 });
+  const page = await (await app.get("/metrics")).text();
+  assertStringIncludes(page, 'laneway_continuations_total{reason="upstream_error",outcome="refused"} 1');
+  assert(!page.includes('reason="continuation"'), page);
+  await app.close();
 });
 
 Deno.test("continuation: each call is billed by its own target", async () => {
@@ -331,29 +313,17 @@ Deno.test("continuation: each call is billed by its own target", async () => {
 Deno.test("continuation: after a silence of stallContinueMs, the answer goes on", async () => {
   let call = 0;
   const rest = continuingEngine(engine({ breaks: [] }));
-  const upstream = fakeUpstream((asked) => {
+  const { app, asked } = gatewayBefore((asked) => {
     if (call++ > 0) return rest(asked);
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new TextEncoder().encode(word("One answer, "))),
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  });
-  const app = newApp({
-    config: {
-      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
-      lanes: {
-        oss: {
-          stallContinueMs: 5,
-          models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } },
-        },
-      },
-    },
-    fetch: upstream.fetch,
-  });
+  }, { lane: { stallContinueMs: 5 } });
   const got = await answerFor(app, "chat");
   assertEquals(outcome(got), WHOLE);
   assertStringIncludes(got.notes, "after 12 characters: no further event");
-  assertEquals(upstream.asked.map(({ signal }) => signal.aborted), [true, false]);
+  assertEquals(asked.map(({ signal }) => signal.aborted), [true, false]);
 });
 
 Deno.test("continuation: each is counted with its reason and its outcome", async () => {
@@ -368,7 +338,7 @@ Deno.test("continuation: each is counted with its reason and its outcome", async
 Deno.test("continuation: requests are kept within the memory for bodies, and the oldest makes way", async () => {
   const breaking: (() => void)[] = [];
   const rest = continuingEngine(engine({ breaks: [] }));
-  const upstream = fakeUpstream((asked) => {
+  const { app, asked } = gatewayBefore((asked) => {
     if (JSON.parse(asked.body).messages.at(-1).role === "assistant") return rest(asked);
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -377,15 +347,7 @@ Deno.test("continuation: requests are kept within the memory for bodies, and the
       },
     });
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
-  });
-  const app = newApp({
-    config: {
-      upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
-      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
-      limits: { bodyBytes: 30_000, uploadBytes: 30_000 },
-    },
-    fetch: upstream.fetch,
-  });
+  }, { config: { limits: { bodyBytes: 30_000, uploadBytes: 30_000 } } });
   const messages = [{ role: "user", content: "long ".repeat(2_000) }];
   const open = async () => {
     const reader = (await app.post(CHAT, chatBody({ stream: true, messages }))).body!.getReader();
@@ -402,7 +364,7 @@ Deno.test("continuation: requests are kept within the memory for bodies, and the
     return text;
   }));
   assertEquals(texts.map((text) => text.includes("[DONE]")), [false, true]);
-  assertEquals(upstream.asked.length, 3);
+  assertEquals(asked.length, 3);
 });
 
 Deno.test("continuation: reasoning that the client does not see begins again", async () => {
@@ -437,19 +399,7 @@ Deno.test("continuation: calls that are held back until the answer is whole may 
     });
     const other = engine({ says: [{ text: "Let me look." }, { call: "find", input: "{}" }], breaks: [] });
     const engines = [continuingEngine(first), continuingEngine(other)];
-    const upstream = fakeUpstream((asked) => engines[call++]!(asked));
-    const app = newApp({
-      config: {
-        upstreams: { fake: { driver: "chat", baseUrl: "http://upstream.test/v1", prefill: "turn" } },
-        lanes: {
-          oss: {
-            toolCalls: "whole",
-            models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } },
-          },
-        },
-      },
-      fetch: upstream.fetch,
-    });
+    const { app } = gatewayBefore((asked) => engines[call++]!(asked), { lane: { toolCalls: "whole" } });
     const got = await answerFor(app, "chat", { tools: ["look", "find"] });
     assertEquals(outcome(got), { text: "Let me look.", ends: 1, errors: 0 });
     assertEquals(got.calls, [{ name: "find", input: "{}" }]);

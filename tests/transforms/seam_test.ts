@@ -102,6 +102,20 @@ Deno.test("seam: a paragraph that a model begins amid a sentence is a space, but
   assertEquals(passed(new QuotedSeam(code), `${quoteOf(code)}\n\nconst two`), "\n\nconst two");
 });
 
+Deno.test("seam: a model that writes the same for ever costs no more than its length", () => {
+  // Quadratic time would be minutes.
+  const long = 500_000;
+  const inPieces = (text: string) => text.match(/.{1,50}/gs)!;
+  const [newlines, spaces, words] = ["\n".repeat(long), " ".repeat(long), "ha ".repeat(long)];
+  assertEquals(passed(new QuotedSeam("It goes on and"), `It goes on and${newlines}`), newlines);
+  assertEquals(passed(new QuotedSeam(`A${newlines}It goes on and`), "It goes on and\n\nends."), " ends.");
+  assertThrows(() => passed(new QuotedSeam("\n\nHi"), spaces), GatewayError);
+  assertEquals(overlapOf(`${words}b`, words), 0);
+  assertEquals(overlapOf(`b${words}`, `${words}b`), words.length);
+  assertEquals(passed(new DirectSeam("\n"), ...inPieces(spaces)), "");
+  assertEquals(passed(new RepeatedSeam(cutText(words), true), ...inPieces(`${words}and ends.`)), "and ends.");
+});
+
 law(
   "seam: the overlap is the longest one",
   fc.record({ shown: fc.stringMatching(/^[ab ]{0,12}$/), text: fc.stringMatching(/^[ab ]{0,12}$/) }),
