@@ -23,7 +23,8 @@ export interface Guards {
   uploads: Uploads;
   /** Keeps requests as text until their answers are complete, if these may go on. */
   kept: {
-    keep(text: string): KeptText;
+    /** `mostBytes`: the room for the texts of all requests. */
+    keep(text: string, mostBytes: number): KeptText;
     release(kept: KeptText): void;
   };
   limits: Limits;

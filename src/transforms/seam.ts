@@ -109,7 +109,7 @@ export class RepeatedSeam implements Seam {
     return rest + this.#after.end();
   }
 
-  /** What is new of the answer, whose last piece is `text`. */
+  /** The new part of the answer. `text`: its last piece. */
   #new(text: string): string {
     this.#isOver = true;
     const left = this.#sent.slice(this.#repeated);
