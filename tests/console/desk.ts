@@ -81,9 +81,10 @@ export async function openPage(page: Page, name: string): Promise<void> {
 export async function faultsOf(page: Page): Promise<string[]> {
   // As a debugger, because the page itself lets no script run but its own.
   const session = await page.context().newCDPSession(page);
-  // A dialog that is still fading in has no contrast yet. A spinner never ends.
-  await page.evaluate(`Promise.all(document.getAnimations()
-    .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity).map(({ finished }) => finished))`);
+  // A dialog that is still fading in has no contrast yet; its animation begins with the next frame. A spinner never ends.
+  await page.evaluate(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+    .then(() => Promise.all(document.getAnimations()
+      .filter(({ effect }) => effect.getComputedTiming().endTime < Infinity).map(({ finished }) => finished)))`);
   await session.send("Runtime.evaluate", { expression: axe.source });
   const { result } = await session.send("Runtime.evaluate", {
     expression:

@@ -74,7 +74,7 @@ async function failuresOf(name: string, run: Run): Promise<string[]> {
     },
   };
   try {
-    await inTime(() => run(context));
+    await unlessItHangs(() => run(context));
   } catch (thrown) {
     failures.push(textOf(thrown));
   }
@@ -86,18 +86,29 @@ function textOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.stack ?? String(thrown) : String(thrown);
 }
 
-/** What takes longer hangs: the tests themselves wait for a minute at most. */
-const PATIENCE_MS = 120_000;
+/** How long a test may do nothing, in milliseconds: the tests themselves wait for a minute at most. */
+const IDLE_MS = 120_000;
+const LOOK_MS = 5_000;
+/** A test that takes less of the processor than this fraction does nothing. */
+const BUSY = 1 / 100;
 
 /** The real ones: a test may replace them. */
-const { setTimeout, clearTimeout } = globalThis;
+const { setInterval, clearInterval } = globalThis;
 
-async function inTime(run: () => unknown): Promise<void> {
+/** Throws if the test hangs. A busy machine, or many random inputs, may take any time. */
+async function unlessItHangs(run: () => unknown): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error("It hangs")), PATIENCE_MS);
+  let idleMs = 0;
+  let before = process.cpuUsage();
+  const timer = setInterval(() => {
+    const { user, system } = process.cpuUsage(before);
+    before = process.cpuUsage();
+    idleMs = user + system > LOOK_MS * 1_000 * BUSY ? 0 : idleMs + LOOK_MS;
+    if (idleMs >= IDLE_MS) reject(new Error("It hangs"));
+  }, LOOK_MS);
   try {
     await Promise.race([run(), promise]);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
