@@ -19,31 +19,21 @@ export interface Conversation {
   cuts: readonly [number, number | undefined];
 }
 
-const WORDS = [
-  "The ",
-  "cafés ",
-  "of ",
-  "世界 ",
-  "are ",
-  "“open” ",
-  "🌍 ",
-  "now.",
-  "\n\n",
-  "```ts\n",
-  "const a",
-  " = 1;\n",
-  "12",
-  "-",
+const TEXT = [
+  "The cafés of Zürich are “open” late; 世界 🌍 is not.\n\n",
+  "Take three steps, and then one more:\n\n1. Read what it says.\n2. Write less than that.\n\n",
+  "```ts\nfunction add(a: number, b: number) {\n  if (a > b) {\n    return a + b;\n  }\n  return 'none';\n}\n```\n\n",
+  "That is all that there is to say about it, so far, and it is enough for now.\n\n",
 ];
+/** As models' vocabularies have it: a space belongs to the word after it. */
+const WORD = /\n+| +(?= )| ?[^ \n]+/g;
 const WORD_MS = 4;
 
 /** One in `1 / again` continuations breaks off, too. */
 export function conversationOf(seed: number, name: string, how: Break, again: number): Conversation {
   const random = new Random(seed, name, how);
-  const words = Array.from(
-    { length: random.int(20, 50) },
-    (_, at) => random.chance(0.2) ? `${at} ` : random.pick(WORDS),
-  );
+  const paragraphs = Array.from({ length: 3 }, () => random.pick(TEXT));
+  const words = [...`${name}. ${paragraphs.join("")}`.trimEnd().matchAll(WORD)].map(([word]) => word);
   const first = random.int(2, words.length - 4);
   const second = random.chance(again) ? random.int(first + 2, words.length - 1) : undefined;
   return { words, how, cuts: [first, second] };

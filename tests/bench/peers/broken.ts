@@ -37,20 +37,15 @@ const conversations = new Map<string, Conversation>(
   ),
 );
 
-/** What is set for each: a file that its program finds in its folder, and what is added to it. */
-// deno-lint-ignore no-explicit-any -- configurations of other programs
-type Setting = { file: string; set(config: any, upstream: string): void };
-const SETTINGS: Partial<Record<string, Setting>> = {
-  Laneway: {
-    file: "gateway.json",
-    set(config) {
+/** What is set for each, once its program's files are in its folder. */
+const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Promise<void>>> = {
+  Laneway: (folder) =>
+    edit(`${folder}/gateway.json`, (config) => {
       config.upstreams.fake.prefill = "continue-final-message";
       config.lanes.oss.stallContinueMs = STALL_MS;
-    },
-  },
-  LiteLLM: {
-    file: "config.yaml",
-    set(config) {
+    }),
+  LiteLLM: (folder) =>
+    edit(`${folder}/config.yaml`, (config) => {
       const [{ litellm_params }] = config.model_list;
       litellm_params.stream_timeout = STALL_MS / 1_000;
       config.model_list = ["bench", "second", "third"].map((model_name) => ({
@@ -63,15 +58,24 @@ const SETTINGS: Partial<Record<string, Setting>> = {
         fallbacks: [{ bench: ["second", "third"] }, { second: ["third"] }],
         disable_cooldowns: true,
       };
-    },
-  },
-  "CCR 3": {
-    file: ".claude-code-router/config.json",
-    set(config) {
+    }),
+  "CCR 3": (folder) =>
+    edit(`${folder}/.claude-code-router/config.json`, (config) => {
       config.Router.fallback = { mode: "retry", retryCount: 2 };
-    },
+    }),
+  Portkey: (_, { wires }) => {
+    const config = { retry: { attempts: 2 }, request_timeout: STALL_MS };
+    wires.chat!.headers!["x-portkey-config"] = JSON.stringify(config);
+    return Promise.resolve();
   },
 };
+
+// deno-lint-ignore no-explicit-any -- configurations of other programs
+async function edit(file: string, change: (config: any) => void): Promise<void> {
+  const config = JSON.parse(await Deno.readTextFile(file));
+  change(config);
+  await Deno.writeTextFile(file, JSON.stringify(config));
+}
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => void stopPrograms().then(() => Deno.exit(1)));
@@ -82,7 +86,7 @@ const rows: [string, ...string[]][] = [];
 const failures: string[] = [];
 for (const name of ["Laneway", ...PEER_NAMES].filter((name) => options.only?.split(",").includes(name) ?? true)) {
   try {
-    const gateway = configured(await gatewayOf(name), SETTINGS[name]);
+    const gateway = configured(await gatewayOf(name));
     for (const [wire, cells] of Object.entries(await measure(gateway))) {
       rows.push([`${name}, ${wire}`, ...BREAKS.map((how) => cellOf(cells[how]!))]);
     }
@@ -107,16 +111,12 @@ function packagesOf(name: string): Packages | undefined {
   return (newest as Record<string, Packages>)[name];
 }
 
-function configured(gateway: Gateway, setting: Setting | undefined): Gateway {
-  if (!setting) return gateway;
+function configured(gateway: Gateway): Gateway {
   return {
     ...gateway,
     async program(upstream, port, folder) {
       const program = await gateway.program(upstream, port, folder);
-      const file = `${folder}/${setting.file}`;
-      const config = JSON.parse(await Deno.readTextFile(file));
-      setting.set(config, upstream);
-      await Deno.writeTextFile(file, JSON.stringify(config));
+      await SETTINGS[gateway.name]?.(folder, gateway);
       return program;
     },
   };

@@ -39,6 +39,11 @@ export async function outcomeOf(
   return isComplete ? "truncated" : "error";
 }
 
+/** A gateway may read the key in the place of the other wire, too. */
+function keyIn(headers: Endpoint["headers"] = {}): string {
+  return headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", "") ?? "none";
+}
+
 type Read = (
   origin: string,
   endpoint: Endpoint,
@@ -50,7 +55,7 @@ type Read = (
 const READ: Record<AskedWire, Read> = {
   async chat(origin, { path, model, headers }, content, signal, into) {
     const baseURL = origin + path.replace("/chat/completions", "");
-    const client = new OpenAI({ baseURL, apiKey: "k", maxRetries: 0, defaultHeaders: headers });
+    const client = new OpenAI({ baseURL, apiKey: keyIn(headers), maxRetries: 0, defaultHeaders: headers });
     const stream = await client.chat.completions.create({
       model,
       messages: [{ role: "user", content }],
@@ -63,7 +68,7 @@ const READ: Record<AskedWire, Read> = {
   },
   async messages(origin, { path, model, headers }, content, signal, into) {
     const baseURL = origin + path.replace("/v1/messages", "");
-    const client = new Anthropic({ baseURL, apiKey: "k", maxRetries: 0, defaultHeaders: headers });
+    const client = new Anthropic({ baseURL, apiKey: keyIn(headers), maxRetries: 0, defaultHeaders: headers });
     const stream = await client.messages.create({
       model,
       max_tokens: 4_096,
