@@ -17,9 +17,9 @@ import newest from "./newest.json" with { type: "json" };
 
 const PAGE = new URL("../../../docs/operation.md", import.meta.url);
 /** All of them, hanging, take half a minute. */
-const AT_ONCE = 20;
+const AT_ONCE = 40;
 /** How long a gateway that can tell waits for the next word. */
-const STALL_MS = 5_000;
+const STALL_MS = 8_000;
 
 const { values: options } = parseArgs({
   options: {
@@ -61,6 +61,7 @@ const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Pro
     }),
   "CCR 3": (folder) =>
     edit(`${folder}/.claude-code-router/config.json`, (config) => {
+      config.API_TIMEOUT_MS = STALL_MS;
       config.Router.fallback = { mode: "retry", retryCount: 2 };
     }),
   Portkey: (_, { wires }) => {
