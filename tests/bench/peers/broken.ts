@@ -62,7 +62,6 @@ const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Pro
   "CCR 3": (folder) =>
     edit(`${folder}/.claude-code-router/config.json`, (config) => {
       config.API_TIMEOUT_MS = STALL_MS;
-      config.Router.fallback = { mode: "retry", retryCount: 2 };
     }),
   Portkey: (_, { wires }) => {
     const config = { retry: { attempts: 2 }, request_timeout: STALL_MS };

@@ -55,7 +55,13 @@ type Read = (
 const READ: Record<AskedWire, Read> = {
   async chat(origin, { path, model, headers }, content, signal, into) {
     const baseURL = origin + path.replace("/chat/completions", "");
-    const client = new OpenAI({ baseURL, apiKey: keyIn(headers), maxRetries: 0, defaultHeaders: headers });
+    const client = new OpenAI({
+      baseURL,
+      apiKey: keyIn(headers),
+      maxRetries: 0,
+      logLevel: "off",
+      defaultHeaders: headers,
+    });
     const stream = await client.chat.completions.create({
       model,
       messages: [{ role: "user", content }],
@@ -68,7 +74,13 @@ const READ: Record<AskedWire, Read> = {
   },
   async messages(origin, { path, model, headers }, content, signal, into) {
     const baseURL = origin + path.replace("/v1/messages", "");
-    const client = new Anthropic({ baseURL, apiKey: keyIn(headers), maxRetries: 0, defaultHeaders: headers });
+    const client = new Anthropic({
+      baseURL,
+      apiKey: keyIn(headers),
+      maxRetries: 0,
+      logLevel: "off",
+      defaultHeaders: headers,
+    });
     const stream = await client.messages.create({
       model,
       max_tokens: 4_096,
