@@ -37,6 +37,9 @@ const conversations = new Map<string, Conversation>(
   ),
 );
 
+/** LiteLLM reads streams by other code where the upstream is said to be OpenAI's, not vLLM's. */
+const BY_OPENAI = "LiteLLM openai/";
+
 /** What is set for each, once its program's files are in its folder. */
 const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Promise<void>>> = {
   Laneway: (folder) =>
@@ -44,20 +47,12 @@ const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Pro
       config.upstreams.fake.prefill = "continue-final-message";
       config.lanes.oss.stallContinueMs = STALL_MS;
     }),
-  LiteLLM: (folder) =>
+  LiteLLM: (folder) => edit(`${folder}/config.yaml`, continueInLiteLLM),
+  [BY_OPENAI]: (folder) =>
     edit(`${folder}/config.yaml`, (config) => {
-      const [{ litellm_params }] = config.model_list;
-      litellm_params.stream_timeout = STALL_MS / 1_000;
-      config.model_list = ["bench", "second", "third"].map((model_name) => ({
-        model_name,
-        litellm_params,
-        model_info: { supports_assistant_prefill: true },
-      }));
-      config.router_settings = {
-        enable_mid_stream_fallback_continuation: true,
-        fallbacks: [{ bench: ["second", "third"] }, { second: ["third"] }],
-        disable_cooldowns: true,
-      };
+      config.model_list[0].litellm_params.model = "openai/bench";
+      config.litellm_settings.use_chat_completions_url_for_anthropic_messages = true;
+      continueInLiteLLM(config);
     }),
   "CCR 3": (folder) =>
     edit(`${folder}/.claude-code-router/config.json`, (config) => {
@@ -69,6 +64,22 @@ const SETTINGS: Partial<Record<string, (folder: string, gateway: Gateway) => Pro
     return Promise.resolve();
   },
 };
+
+// deno-lint-ignore no-explicit-any -- configuration of another program
+function continueInLiteLLM(config: any): void {
+  const [{ litellm_params }] = config.model_list;
+  litellm_params.stream_timeout = STALL_MS / 1_000;
+  config.model_list = ["bench", "second", "third"].map((model_name) => ({
+    model_name,
+    litellm_params,
+    model_info: { supports_assistant_prefill: true },
+  }));
+  config.router_settings = {
+    enable_mid_stream_fallback_continuation: true,
+    fallbacks: [{ bench: ["second", "third"] }, { second: ["third"] }],
+    disable_cooldowns: true,
+  };
+}
 
 // deno-lint-ignore no-explicit-any -- configurations of other programs
 async function edit(file: string, change: (config: any) => void): Promise<void> {
@@ -84,7 +95,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 type Cells = Record<string, Record<Outcome, number>>;
 const rows: [string, ...string[]][] = [];
 const failures: string[] = [];
-for (const name of ["Laneway", ...PEER_NAMES].filter((name) => options.only?.split(",").includes(name) ?? true)) {
+for (
+  const name of ["Laneway", ...PEER_NAMES, BY_OPENAI].filter((name) => options.only?.split(",").includes(name) ?? true)
+) {
   try {
     const gateway = configured(await gatewayOf(name));
     for (const [wire, cells] of Object.entries(await measure(gateway))) {
@@ -102,6 +115,7 @@ if (options.write) await writeBetweenMarks(PAGE, report);
 
 async function gatewayOf(name: string): Promise<Gateway> {
   if (name === "Laneway") return laneway(name, {}, "main.ts");
+  if (name === BY_OPENAI) return { ...await gatewayOf("LiteLLM"), name };
   say(`install ${name} ${versionOf(name as PeerName, packagesOf(name))}`);
   return await peer(name as PeerName, packagesOf(name));
 }
