@@ -7,7 +7,7 @@ import versions from "./versions.json" with { type: "json" };
 export type PeerName = keyof typeof versions;
 export const PEER_NAMES = Object.keys(versions) as PeerName[];
 
-interface Packages {
+export interface Packages {
   npm?: string[];
   /** Unpacked as it is: one of its packages is on no registry, and it runs without. */
   tarball?: string;
@@ -15,14 +15,12 @@ interface Packages {
 }
 
 /** What is installed, as a report names it. */
-export function versionOf(name: PeerName): string {
-  const { tarball, pip, npm }: Packages = versions[name];
+export function versionOf(name: PeerName, { tarball, pip, npm }: Packages = versions[name]): string {
   return (tarball ?? pip?.[0] ?? npm![0]!).replace(/^.*?(@|==)(?=\d)/, "");
 }
 
 /** The folder of a peer. Throws with what the installer prints where it cannot be installed. */
-export async function install(name: PeerName): Promise<string> {
-  const packages: Packages = versions[name];
+export async function install(name: PeerName, packages: Packages = versions[name]): Promise<string> {
   const hash = new Uint8Array(
     await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(packages))),
   );

@@ -12,13 +12,13 @@ import { type Figure, formatTable, Results, rotate } from "../table.ts";
 import { CHUNKS, FULL, type Measure, MEASURES, QUICK, warmUp } from "../traffic.ts";
 import type { Wire } from "../bodies.ts";
 import { PEER_NAMES, versionOf } from "./install.ts";
+import { writeBetweenMarks } from "./marks.ts";
 import { peer } from "./peers.ts";
 import { standings } from "./standings.ts";
 import { type Measured, summarize } from "./summary.ts";
 
 const PAGE = new URL("../../../docs/performance.md", import.meta.url);
 const RECORD = new URL("measured.md", import.meta.url);
-const [BEGIN, END] = ["<!-- measured: begin -->", "<!-- measured: end -->"];
 /** A measure that hangs is ended with its servers. */
 const DEADLINE_MS = 25 * 60_000;
 
@@ -80,14 +80,6 @@ if (options.write) {
   const summary = summarize(tables, names);
   await writeBetweenMarks(PAGE, `${circumstances}\n\n${summary}\n\n${standings(summary)}`);
   await writeBetweenMarks(RECORD, report);
-}
-
-async function writeBetweenMarks(file: URL, content: string): Promise<void> {
-  const text = await Deno.readTextFile(file);
-  const [before, after] = [text.split(BEGIN)[0], text.split(END)[1]];
-  if (after === undefined) throw new Error(`${file.pathname} has no "${BEGIN}" and "${END}"`);
-  await Deno.writeTextFile(file, `${before}${BEGIN}\n\n${content}\n\n${END}${after}`);
-  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", file.pathname] }).output();
 }
 
 async function installed(): Promise<Gateway[]> {

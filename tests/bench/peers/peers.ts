@@ -1,7 +1,7 @@
 /** The peers, each in front of the one fake upstream that speaks chat, with its own defaults but for logs. */
 import type { Gateway } from "../gateways.ts";
 import { freePort } from "../program.ts";
-import { install, type PeerName } from "./install.ts";
+import { install, type Packages, type PeerName } from "./install.ts";
 
 const KEY = `sk-${crypto.randomUUID()}`;
 const PATHS = { chat: "/v1/chat/completions", messages: "/v1/messages" };
@@ -17,8 +17,8 @@ type Made = Omit<Gateway, "name" | "program"> & {
 };
 
 /** Installs a peer. */
-export async function peer(name: PeerName): Promise<Gateway> {
-  const folder = await install(name);
+export async function peer(name: PeerName, packages?: Packages): Promise<Gateway> {
+  const folder = await install(name, packages);
   const { program, ...made } = MADE[name];
   return { name, ...made, program: (upstream, port, home) => program(folder, upstream, port, home) };
 }
