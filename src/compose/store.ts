@@ -29,7 +29,7 @@ export function describePlace(place: StorePlace): string {
 }
 
 type Env = Platform["env"];
-type Runtime = Pick<Platform, "os" | "database" | "readText" | "memoryLimit">;
+type Runtime = Pick<Platform, "os" | "database" | "readText" | "memoryLimit" | "storeClient">;
 
 interface StoreOptions {
   /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
