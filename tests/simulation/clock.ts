@@ -77,6 +77,7 @@ export class SimulatedTime {
       random.bytes(bytes);
       return bytes;
     });
+    replace(cryptography, "randomUUID", () => random.uuid());
     replace(timers, "setTimeout", (run: () => void, ms?: number) => {
       const id = this.#add(ms ?? 0, run, { isOwn: true });
       return { id, unref() {}, ref() {} };
@@ -110,6 +111,9 @@ export class SimulatedTime {
   // deno-lint-ignore no-explicit-any -- as the platform's own takes them
   readonly after = (run: (...args: any[]) => void, ms = 0, ...args: unknown[]): number =>
     this.#add(ms, args.length === 0 ? () => run() : () => run(...args), {});
+
+  /** A timer that nobody has to clear. */
+  readonly afterOwn = (run: () => void, ms: number): number => this.#add(ms, run, { isOwn: true });
 
   readonly clear = (id: number | undefined): void => {
     if (id !== undefined) this.#live.delete(id);

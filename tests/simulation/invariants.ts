@@ -38,29 +38,40 @@ export interface Facts {
   calls: readonly Call[];
 }
 
-/** Holds at every moment. `isAlone`: whether there is one process at each place, and has always been. */
-export function checkMoment(
-  { upstreams, gateways, settings, steps }: Schedule,
-  network: Network,
-  isAlone: boolean,
-): void {
+/** The processes of a world. */
+export interface Processes {
+  /** Whether there is one at each place, and has always been. */
+  isAlone: boolean;
+  /** How many there have been. */
+  processes: number;
+  isTroubled: boolean;
+}
+
+/** Holds at every moment. */
+export function checkMoment({ upstreams, settings, steps, gateways }: Schedule, network: Network, at: Processes): void {
+  const isShared = settings.store === "redis";
+  // Gateways that share no server count by themselves.
+  if (!isShared && !at.isAlone) return;
+  const most = (limit: number) => isShared ? mostTogether(limit, at) : limit * gateways;
   for (const [at, { running }] of upstreams.entries()) {
-    if (running === undefined || !isAlone) continue;
+    if (running === undefined) continue;
     const count = network.running(at);
-    // Gateways that share no server count by themselves.
-    if (count > running * gateways) {
+    if (count > most(running)) {
       throw new Violation("concurrency", `up${at} gets ${count} calls at once, not ${running}`);
     }
   }
   const { concurrentRequests } = settings;
-  if (concurrentRequests === undefined || !isAlone) return;
+  if (concurrentRequests === undefined) return;
   for (const key of ["anna", "bert"]) {
     const own = new Set(steps.flatMap((step) => step.type === "ask" && step.key === key ? [step.id] : []));
     const asks = new Set(network.open().map(({ ask }) => ask).filter((ask) => own.has(ask)));
-    if (asks.size > concurrentRequests * gateways) {
-      throw new Violation("quota", `${key} runs ${asks.size} requests at once`);
-    }
+    if (asks.size > most(concurrentRequests)) throw new Violation("quota", `${key} runs ${asks.size} requests at once`);
   }
+}
+
+/** How many may run on all gateways together. While their server is silent, each counts alone, and takes a share of its own. */
+function mostTogether(limit: number, { processes, isTroubled }: Processes): number {
+  return isTroubled ? limit * (processes + 1) : limit;
 }
 
 /** Holds for a request that is over. */

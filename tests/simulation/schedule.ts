@@ -119,6 +119,8 @@ export interface Settings {
   /** Of each key. */
   requestsPerMinute?: number;
   concurrentRequests?: number;
+  /** Where the gateways store. If absent, in a database that they share, while each counts for itself. */
+  store?: "redis" | "memory";
 }
 
 const WORDS = [
@@ -149,7 +151,6 @@ export function scheduleFor(seed: number): Schedule {
     { length: random.pick([1, 2, 2, 3]) },
     (_, at) => upstreamFor(new Random(seed, "upstream", at)),
   );
-  const settings = settingsFor(new Random(seed, "settings"));
   const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
   const gateways = random.pick([1, 1, 1, 2, 3]);
@@ -165,7 +166,11 @@ export function scheduleFor(seed: number): Schedule {
     searches: random.chance(0.25),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
-  const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
+  const isLasting = events.some((event) => event !== "reload") || gateways > 1;
+  const settings = { ...settingsFor(new Random(seed, "settings")), ...storeFor(new Random(seed, "store"), isLasting) };
+  const troubles = random.chance(settings.store === "redis" ? 0.5 : 0.25)
+    ? random.some(TROUBLES, random.int(1, 4))
+    : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
@@ -213,6 +218,12 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
   };
+}
+
+/** `isLasting`: whether what is stored has to outlive its process. */
+function storeFor(random: Random, isLasting: boolean): Settings {
+  if (random.chance(0.3)) return { store: "redis" };
+  return !isLasting && random.chance(0.1) ? { store: "memory" } : {};
 }
 
 interface Traits {
@@ -345,7 +356,7 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
     },
     ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
     hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
-    store: { kind: "memory" },
+    store: settings.store === "redis" ? { kind: "redis", url: { env: "STORE" } } : { kind: "memory" },
     ...(gateways > 1 && { replicas: gateways }),
     console: false,
   };
@@ -355,4 +366,5 @@ export const SECRETS: Readonly<Record<string, string>> = {
   ANNA: "anna-secret-0a1b2c3d4e5f",
   BERT: "bert-secret-0a1b2c3d4e5f",
   OPERATOR: "operator-secret-0a1b2c3d",
+  STORE: "redis://store.test:6379",
 };

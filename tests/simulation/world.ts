@@ -8,6 +8,8 @@ import { parseConfiguration } from "../support/app.ts";
 import { type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
 import { Database } from "./database.ts";
+import { Random } from "./random.ts";
+import { Redis } from "./redis.ts";
 import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
 import { Network } from "./network.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
@@ -65,6 +67,7 @@ class World {
   readonly #time: SimulatedTime;
   readonly #network: Network;
   readonly #database: Database;
+  readonly #redis: Redis;
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
   /** The process that serves at each place. */
@@ -79,6 +82,7 @@ class World {
     this.#time = time;
     this.#network = new Network(schedule, time, this.#tell);
     this.#database = new Database(time, this.#tell);
+    this.#redis = new Redis(time, this.#tell, new Random(schedule.seed, "redis"));
     this.#serving = Array.from({ length: schedule.gateways }, (_, at) => this.#start(at));
   }
 
@@ -104,8 +108,10 @@ class World {
       memory: () => MEMORY,
       unmanagedMemory: () => 0,
       after: (ms, run) => void after(run, ms),
+      storeClient: this.#redis.clientFor(isGone),
     };
-    const store = this.#database.storeFor(isGone);
+    const isOwn = this.#schedule.settings.store !== undefined;
+    const store = isOwn ? undefined : this.#database.storeFor(isGone);
     return (isReloaded: boolean, earlier?: App) =>
       createApp({
         config: parseConfiguration(configFor(this.#schedule, this.#name, isReloaded)),
@@ -115,7 +121,7 @@ class World {
         now: date,
         monotonic: now,
         newId,
-        store,
+        ...(store && { store }),
         log: (entry) => {
           if (isGone()) return;
           this.#entries.push(entry);
@@ -131,6 +137,7 @@ class World {
     for (const step of steps) this.#time.after(() => this.#begin(step), step.at);
     await this.#until(() => this.#begun === steps.length && this.#isQuiet());
     this.#database.calm();
+    this.#redis.calm();
     // Some things are written a moment later.
     await this.#until(() => false, 30_000);
     this.#check();
@@ -143,7 +150,9 @@ class World {
     this.#begun++;
     if (step.type === "disturb") {
       this.#tell(`the database's next ${step.calls} calls are ${step.trouble}, ${step.ms} ms`);
-      this.#database.disturb(step.trouble, step.calls, step.ms);
+      const { store } = this.#schedule.settings;
+      if (store === "redis") this.#redis.disturb(step.trouble, step.calls, step.ms);
+      else if (store === undefined) this.#database.disturb(step.trouble, step.calls, step.ms);
     } else if (isAsk(step)) this.#ask(step);
     else this.#change(step);
   }
@@ -225,7 +234,11 @@ class World {
     const until = this.#time.now() + ms;
     for (;;) {
       await this.#time.settle();
-      checkMoment(this.#schedule, this.#network, this.#serving.length === this.#all.length);
+      checkMoment(this.#schedule, this.#network, {
+        isAlone: this.#serving.length === this.#all.length,
+        processes: this.#all.length,
+        isTroubled: this.#isTroubled,
+      });
       if (isThen()) return;
       if (!this.#time.step(until)) break;
     }
@@ -247,10 +260,14 @@ class World {
     return answer!;
   }
 
+  get #isTroubled(): boolean {
+    return this.#database.wasTroubled || this.#redis.wasTroubled;
+  }
+
   get #facts(): Facts {
     return {
       schedule: this.#schedule,
-      isTroubled: this.#database.wasTroubled,
+      isTroubled: this.#isTroubled,
       hasCrashed: this.#hasCrashed,
       received: [...this.#received.values()],
       entries: this.#entries,
