@@ -1,5 +1,6 @@
 /** Time and chance of a simulated world: while it runs, all timers, clocks and random numbers of this thread are its own. */
 import { queues } from "../../src/util/time_limit.ts";
+import { Listeners } from "./listeners.ts";
 import { Random } from "./random.ts";
 
 /** The time at the beginning, in milliseconds since the epoch: some seconds before a day ends, so that worlds see its end. */
@@ -30,6 +31,7 @@ export class SimulatedTime {
   readonly #heap: Timer[] = [];
   readonly #live = new Map<number, Timer>();
   readonly #random: Random;
+  readonly listeners = new Listeners();
   #restore: (() => void) | undefined;
   /** How many threads are waited for. */
   #outside = 0;
@@ -67,6 +69,8 @@ export class SimulatedTime {
       this.#add(ms, () => controller.abort(new DOMException("Signal timed out.", "TimeoutError")), { isOwn: true });
       return controller.signal;
     });
+    replace(AbortSignal.prototype, "addEventListener", this.listeners.add);
+    replace(AbortSignal.prototype, "removeEventListener", this.listeners.remove);
     replace(performance, "now", this.now);
     replace(Date, "now", this.date);
     replace(Math, "random", random.next);

@@ -74,6 +74,27 @@ function mostTogether(limit: number, { processes, isTroubled }: Processes): numb
   return isTroubled ? limit * (processes + 1) : limit;
 }
 
+/** Each key is served as many requests in any time as its limit for a minute allows, on all gateways together if they count so. */
+export function checkRates({ schedule, isTroubled, received, calls }: Facts, processes: number): void {
+  const { requestsPerMinute, store } = schedule.settings;
+  if (requestsPerMinute === undefined) return;
+  const times = store !== "redis" ? processes : isTroubled ? processes + 1 : 1;
+  const limit = requestsPerMinute * times;
+  for (const key of ["anna", "bert"]) {
+    const admitted = received.flatMap(({ ask, beganAt }) => {
+      const until = calls.find((call) => call.ask === ask.id)?.at;
+      return ask.key === key && until !== undefined ? [{ beganAt, until }] : [];
+    });
+    for (const { beganAt: from } of admitted) {
+      for (const { until } of admitted) {
+        const count = admitted.filter((one) => one.beganAt >= from && one.until <= until).length;
+        const allowed = limit * (1 + Math.max(0, until - from) / 60_000);
+        if (count > allowed + 0.001) throw new Violation("rate", `${key} began ${count} from ${from} to ${until}`);
+      }
+    }
+  }
+}
+
 /** Holds for a request that is over. */
 export function checkStory(story: Story, facts: Facts): void {
   const { received, entries } = story;

@@ -222,7 +222,13 @@ function settingsFor(random: Random): Settings {
 
 /** `isLasting`: whether what is stored has to outlive its process. */
 function storeFor(random: Random, isLasting: boolean): Settings {
-  if (random.chance(0.3)) return { store: "redis" };
+  if (random.chance(0.3)) {
+    return {
+      store: "redis",
+      ...(random.chance(0.3) && { requestsPerMinute: random.int(1, 12) }),
+      ...(random.chance(0.3) && { concurrentRequests: random.int(1, 3) }),
+    };
+  }
   return !isLasting && random.chance(0.1) ? { store: "memory" } : {};
 }
 

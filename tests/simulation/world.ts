@@ -10,7 +10,7 @@ import { SimulatedTime } from "./clock.ts";
 import { Database } from "./database.ts";
 import { Random } from "./random.ts";
 import { Redis } from "./redis.ts";
-import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
+import { checkBudget, checkMoment, checkRates, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
 import { Network } from "./network.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
@@ -18,6 +18,8 @@ import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type St
 const PATIENCE_MS = 3_600_000;
 /** How long a gateway that stops lets requests end, and how long it then takes at most, in milliseconds. */
 const [DRAIN_MS, END_MS] = [25_000, 30_000];
+/** How many listeners a signal may have: those of one request, with twelve calls of upstreams, or one that outlives its requests. */
+const MOST_LISTENERS = 14;
 /** In bytes: the real one would not be the same twice. */
 const MEMORY = 100 * 2 ** 20;
 
@@ -141,6 +143,8 @@ class World {
     // Some things are written a moment later.
     await this.#until(() => false, 30_000);
     this.#check();
+    checkRates(this.#facts, this.#all.length);
+    this.#checkLeft();
     await this.#checkStored();
     await this.#checkBudget();
     await this.#close();
@@ -291,6 +295,14 @@ class World {
         throw thrown;
       }
     }
+  }
+
+  /** What is over is gone: places, here and on the server, and listeners. */
+  #checkLeft(): void {
+    const leases = this.#redis.leases();
+    if (leases.length > 0) throw new Violation("leak", `requests that are over have leases: ${leases.join(" ")}`);
+    const listeners = this.#time.listeners.most();
+    if (listeners > MOST_LISTENERS) throw new Violation("leak", `a signal has ${listeners} listeners`);
   }
 
   /** What was promised to be stored is found by its owner, at any gateway, and by nobody else. */
