@@ -15,5 +15,4 @@ function* modulesBelow(folder: string): Generator<string> {
 }
 
 const modules = [...modulesBelow("src/"), ...modulesBelow("plugins/")].filter((path) => !OTHERS.test(path)).sort();
-await import("redis-client");
 await Promise.all(modules.map((path) => import(new URL(path, ROOT).href)));

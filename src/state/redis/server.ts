@@ -7,7 +7,7 @@ import { readRisks } from "./risks.ts";
 import { type LoadClient, loadClient } from "./wire.ts";
 
 export const redisServerKind: StoreServerKind = {
-  loadClient,
+  loadClient: ({ storeClient = loadClient }) => storeClient(),
   at({ url = {}, ca, sentinel, cluster }, { readText, storeClient }, env) {
     const source = { env, readText };
     const address = parseRedisUrl(secretAt(url, source) ?? "");
