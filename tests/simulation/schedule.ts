@@ -153,7 +153,9 @@ export function scheduleFor(seed: number): Schedule {
   );
   const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
-  const gateways = random.pick([1, 1, 1, 2, 3]);
+  const stored = new Random(seed, "store");
+  const isTogether = stored.chance(0.3);
+  const gateways = random.pick(isTogether ? [1, 2, 2, 3] : [1, 1, 1, 2, 3]);
   const traits: Traits = {
     faulty: random.pick([0, 0.2, 0.5, 0.9]),
     thinks: random.chance(0.3),
@@ -166,11 +168,13 @@ export function scheduleFor(seed: number): Schedule {
     searches: random.chance(0.25),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
-  const isLasting = events.some((event) => event !== "reload") || gateways > 1;
-  const settings = { ...settingsFor(new Random(seed, "settings")), ...storeFor(new Random(seed, "store"), isLasting) };
-  const troubles = random.chance(settings.store === "redis" ? 0.5 : 0.25)
-    ? random.some(TROUBLES, random.int(1, 4))
-    : [];
+  // What is in the memory of a process ends with it.
+  const isInMemory = gateways === 1 && events.every((event) => event === "reload") && stored.chance(0.1);
+  const settings: Settings = {
+    ...settingsFor(new Random(seed, "settings")),
+    ...(isTogether ? limitsTogether(stored) : isInMemory && { store: "memory" as const }),
+  };
+  const troubles = random.chance(isTogether ? 0.5 : 0.3) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
@@ -220,16 +224,13 @@ function settingsFor(random: Random): Settings {
   };
 }
 
-/** `isLasting`: whether what is stored has to outlive its process. */
-function storeFor(random: Random, isLasting: boolean): Settings {
-  if (random.chance(0.3)) {
-    return {
-      store: "redis",
-      ...(random.chance(0.3) && { requestsPerMinute: random.int(1, 12) }),
-      ...(random.chance(0.3) && { concurrentRequests: random.int(1, 3) }),
-    };
-  }
-  return !isLasting && random.chance(0.1) ? { store: "memory" } : {};
+/** What gateways on one server count together. */
+function limitsTogether(random: Random): Settings {
+  return {
+    store: "redis",
+    ...(random.chance(0.3) && { requestsPerMinute: random.int(1, 12) }),
+    ...(random.chance(0.3) && { concurrentRequests: random.int(1, 3) }),
+  };
 }
 
 interface Traits {
