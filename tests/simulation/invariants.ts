@@ -45,6 +45,8 @@ export interface Processes {
   /** How many there have been. */
   processes: number;
   isTroubled: boolean;
+  /** Whether each knew how many there are before their server was silent. */
+  knowsOthers: boolean;
 }
 
 /** Holds at every moment. */
@@ -52,7 +54,7 @@ export function checkMoment({ upstreams, settings, steps, gateways }: Schedule, 
   const isShared = settings.store === "redis";
   // Gateways that share no server count by themselves.
   if (!isShared && !at.isAlone) return;
-  const most = (limit: number) => isShared ? mostTogether(limit, at) : limit * gateways;
+  const most = (limit: number) => isShared ? mostTogether(limit, gateways, at) : limit * gateways;
   for (const [at, { running }] of upstreams.entries()) {
     if (running === undefined) continue;
     const count = network.running(at);
@@ -70,8 +72,9 @@ export function checkMoment({ upstreams, settings, steps, gateways }: Schedule, 
 }
 
 /** How many may run on all gateways together. While their server is silent, each counts alone, and takes a share of its own. */
-function mostTogether(limit: number, { processes, isTroubled }: Processes): number {
-  return isTroubled ? limit * (processes + 1) : limit;
+function mostTogether(limit: number, gateways: number, { processes, isTroubled, knowsOthers }: Processes): number {
+  if (!isTroubled) return limit;
+  return limit + processes * (knowsOthers ? Math.max(1, Math.floor(limit / gateways)) : limit);
 }
 
 /** Each key is served as many requests in any time as its limit for a minute allows, on all gateways together if they count so. */

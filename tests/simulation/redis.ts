@@ -27,7 +27,8 @@ export class Redis {
   readonly #connections = new Set<Connection>();
   #trouble: Pending | undefined;
   #awayUntil = -Infinity;
-  wasTroubled = false;
+  /** When anything went wrong first, in milliseconds since the beginning. */
+  troubledAt = Infinity;
 
   constructor(time: SimulatedTime, trace: (line: string) => void, random: Random) {
     this.#time = time;
@@ -37,7 +38,7 @@ export class Redis {
   }
 
   disturb(trouble: Trouble, calls: number, ms: number): void {
-    this.wasTroubled = true;
+    this.troubledAt = Math.min(this.troubledAt, this.#time.now());
     if (trouble === "away") this.#leave(ms);
     else this.#trouble = { trouble, calls, ms };
   }

@@ -20,6 +20,8 @@ const PATIENCE_MS = 3_600_000;
 const [DRAIN_MS, END_MS] = [25_000, 30_000];
 /** How many listeners a signal may have: those of one request, with twelve calls of upstreams, or one that outlives its requests. */
 const MOST_LISTENERS = 14;
+/** After how many milliseconds gateways that begin together know of each other. */
+const MEETING_MS = 2_000;
 /** In bytes: the real one would not be the same twice. */
 const MEMORY = 100 * 2 ** 20;
 
@@ -242,6 +244,7 @@ class World {
         isAlone: this.#serving.length === this.#all.length,
         processes: this.#all.length,
         isTroubled: this.#isTroubled,
+        knowsOthers: this.#redis.troubledAt > MEETING_MS,
       });
       if (isThen()) return;
       if (!this.#time.step(until)) break;
@@ -265,7 +268,7 @@ class World {
   }
 
   get #isTroubled(): boolean {
-    return this.#database.wasTroubled || this.#redis.wasTroubled;
+    return this.#database.wasTroubled || this.#redis.troubledAt < Infinity;
   }
 
   get #facts(): Facts {
