@@ -78,11 +78,15 @@ function mostTogether(limit: number, gateways: number, { processes, isTroubled, 
 }
 
 /** Each key is served as many requests in any time as its limit for a minute allows, on all gateways together if they count so. */
-export function checkRates({ schedule, isTroubled, received, calls }: Facts, processes: number): void {
-  const { requestsPerMinute, store } = schedule.settings;
+export function checkRates(
+  { schedule, received, calls }: Facts,
+  { processes, isTroubled, knowsOthers }: Processes,
+): void {
+  const { settings: { requestsPerMinute, store }, gateways } = schedule;
   if (requestsPerMinute === undefined) return;
-  const times = store !== "redis" ? processes : isTroubled ? processes + 1 : 1;
-  const limit = requestsPerMinute * times;
+  // While their server is silent, each assumes that the others take as many as it does.
+  const alone = isTroubled ? processes / (knowsOthers ? gateways : 1) : 0;
+  const limit = requestsPerMinute * (store === "redis" ? 1 + alone : processes);
   for (const key of ["anna", "bert"]) {
     const admitted = received.flatMap(({ ask, beganAt }) => {
       const until = calls.find((call) => call.ask === ask.id)?.at;

@@ -180,13 +180,15 @@ export function scheduleFor(seed: number): Schedule {
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
     if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
     if (troubles.length > 0 && own.chance(0.2)) {
+      const trouble = own.pick(troubles);
       return {
         id,
         at,
         type: "disturb",
-        trouble: own.pick(troubles),
+        trouble,
         calls: own.pick([1, 1, 3, 20]),
-        ms: own.pick([0, 10, 1_000, 8_000]),
+        // A lease ends while a server is away for so long.
+        ms: own.pick(trouble === "away" ? [300, 1_000, 8_000, 30_000] : [0, 10, 1_000, 8_000]),
       };
     }
     return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };

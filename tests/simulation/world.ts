@@ -10,7 +10,16 @@ import { SimulatedTime } from "./clock.ts";
 import { Database } from "./database.ts";
 import { Random } from "./random.ts";
 import { Redis } from "./redis.ts";
-import { checkBudget, checkMoment, checkRates, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
+import {
+  checkBudget,
+  checkMoment,
+  checkRates,
+  checkStory,
+  type Facts,
+  type Processes,
+  type Story,
+  Violation,
+} from "./invariants.ts";
 import { Network } from "./network.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
@@ -145,7 +154,7 @@ class World {
     // Some things are written a moment later.
     await this.#until(() => false, 30_000);
     this.#check();
-    checkRates(this.#facts, this.#all.length);
+    checkRates(this.#facts, this.#processes);
     this.#checkLeft();
     await this.#checkStored();
     await this.#checkBudget();
@@ -240,12 +249,7 @@ class World {
     const until = this.#time.now() + ms;
     for (;;) {
       await this.#time.settle();
-      checkMoment(this.#schedule, this.#network, {
-        isAlone: this.#serving.length === this.#all.length,
-        processes: this.#all.length,
-        isTroubled: this.#isTroubled,
-        knowsOthers: this.#redis.troubledAt > MEETING_MS,
-      });
+      checkMoment(this.#schedule, this.#network, this.#processes);
       if (isThen()) return;
       if (!this.#time.step(until)) break;
     }
@@ -269,6 +273,15 @@ class World {
 
   get #isTroubled(): boolean {
     return this.#database.wasTroubled || this.#redis.troubledAt < Infinity;
+  }
+
+  get #processes(): Processes {
+    return {
+      isAlone: this.#serving.length === this.#all.length,
+      processes: this.#all.length,
+      isTroubled: this.#isTroubled,
+      knowsOthers: this.#redis.troubledAt > MEETING_MS,
+    };
   }
 
   get #facts(): Facts {
