@@ -125,4 +125,13 @@ export const MUTATIONS: readonly Mutation[] = [
       'else this.#signal.addEventListener("abort", () => controller.abort(this.#signal.reason));',
     ]],
   },
+  {
+    name: "a connection to the server that is lost is never opened again",
+    about: "limits",
+    file: "src/state/redis/link.ts",
+    changes: [[
+      "    this.#failure = error;\n    this.#next(RETRY_MS, () => void this.#connect().catch(() => {}));",
+      "    this.#failure = error;",
+    ]],
+  },
 ];

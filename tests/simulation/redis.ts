@@ -10,6 +10,9 @@ const CLOCKS = [0, 0, -700, 90_000];
 /** How long a command and a reply are under way, in milliseconds. */
 const WAYS = [0, 0, 1, 4];
 
+/** How long a silent gateway counts as living, in milliseconds. */
+const LIFE_MS = 30_000;
+
 interface Pending {
   trouble: Trouble;
   calls: number;
@@ -54,6 +57,12 @@ export class Redis {
     return [...this.data.rows.keys()].filter((key) => key.endsWith(":leases")).flatMap((key) =>
       this.data.members(key, this.data.now, Infinity).map(([id]): [string, string] => [key, id])
     );
+  }
+
+  /** How many gateways said within these milliseconds that they live. */
+  living(withinMs = Infinity): number {
+    this.#look();
+    return this.data.members("laneway:{gateways}:living", this.data.now + LIFE_MS - withinMs, Infinity).length;
   }
 
   /** The package of the client, for one gateway. `isGone`: whether that gateway has ended without warning. */

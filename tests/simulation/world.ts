@@ -29,6 +29,8 @@ const PATIENCE_MS = 3_600_000;
 const [DRAIN_MS, END_MS] = [25_000, 30_000];
 /** How many listeners a signal may have: those of one request, with twelve calls of upstreams, or one that outlives its requests. */
 const MOST_LISTENERS = 14;
+/** How often a gateway tells at the least that it lives, in milliseconds. */
+const LATELY_MS = 3_000;
 /** After how many milliseconds gateways that begin together know of each other. */
 const MEETING_MS = 2_000;
 /** In bytes: the real one would not be the same twice. */
@@ -155,7 +157,7 @@ class World {
     await this.#until(() => false, 30_000);
     this.#check();
     checkRates(this.#facts, this.#processes);
-    this.#checkLeft();
+    await this.#checkLeft();
     await this.#checkStored();
     await this.#checkBudget();
     await this.#close();
@@ -314,7 +316,18 @@ class World {
   }
 
   /** What is over is gone: places, here and on the server, and listeners. */
-  #checkLeft(): void {
+  async #checkLeft(): Promise<void> {
+    if (this.#schedule.settings.store === "redis") {
+      const living = this.#redis.living(LATELY_MS);
+      const asked = new Set(this.#network.calls.map(({ ask }) => ask));
+      const { length } = this.#serving.filter(({ received }) => received.some(({ ask }) => asked.has(ask.id)));
+      if (living < length) throw new Violation("ending", `${living} of ${length} gateways have told that they live`);
+    }
+    for (const { app, gateway } of this.#serving) {
+      const { status: { upstreams, streamsOpen } } = await app.report({ inherited: "" } as never);
+      const isLeft = streamsOpen > 0 || upstreams.some(({ running = 0, waiting = 0 }) => running + waiting > 0);
+      if (isLeft) throw new Violation("leak", `gateway ${gateway} is not at rest: ${JSON.stringify(upstreams)}`);
+    }
     const leases = this.#redis.leases();
     if (leases.length > 0) throw new Violation("leak", `requests that are over have leases: ${leases.join(" ")}`);
     const listeners = this.#time.listeners.most();
@@ -360,6 +373,8 @@ class World {
       if (!isClosed) throw new Violation("leak", `gateway ${gateway} does not end`);
     }
     await this.#until(() => false, 1);
+    const isUndisturbed = !this.#isTroubled && !this.#hasCrashed;
+    if (isUndisturbed && this.#redis.living() > 0) throw new Violation("leak", "a gateway that ended counts as living");
     const open = this.#network.calls.filter(({ state }) => state === "running");
     if (open.length > 0) throw new Violation("leak", `${open.length} calls of upstreams are still open`);
     if (this.#time.waiting > 0 && !this.#hasCrashed) {
