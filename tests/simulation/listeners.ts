@@ -4,26 +4,26 @@ type Add = AbortSignal["addEventListener"];
 type Listener = Parameters<Add>[1];
 
 export class Listeners {
-  readonly #heard = new Map<AbortSignal, Set<Listener>>();
+  readonly #added = new Map<AbortSignal, Set<Listener>>();
   readonly add: Add;
   readonly remove: Add;
 
   constructor() {
-    const heard = this.#heard;
+    const added = this.#added;
     const { addEventListener, removeEventListener } = AbortSignal.prototype;
     this.add = function (this: AbortSignal, ...args: Parameters<Add>) {
-      const all = heard.get(this) ?? new Set();
-      heard.set(this, all.add(args[1]));
+      const all = added.get(this) ?? new Set();
+      added.set(this, all.add(args[1]));
       addEventListener.apply(this, args);
     } as Add;
     this.remove = function (this: AbortSignal, ...args: Parameters<Add>) {
-      heard.get(this)?.delete(args[1]);
+      added.get(this)?.delete(args[1]);
       removeEventListener.apply(this, args);
     } as Add;
   }
 
   /** The most that a signal has which may still be aborted. */
   most(): number {
-    return Math.max(0, ...this.#heard.entries().map(([{ aborted }, { size }]) => aborted ? 0 : size));
+    return Math.max(0, ...this.#added.entries().map(([{ aborted }, { size }]) => aborted ? 0 : size));
   }
 }

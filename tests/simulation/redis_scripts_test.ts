@@ -127,9 +127,9 @@ Deno.test({
           const time = `{'${Math.floor(data.now / 1_000)}', '${data.now % 1_000 * 1_000}'}`;
           const text = script.text.replace("redis.call('TIME')", time);
           const reply = await wire.send(["EVAL", text, String(keys.length), ...keys, "1e18", ...args]);
-          const told = `run ${run}, step ${step}: ${JSON.stringify([script.text.slice(-60), keys, args.map(String)])}`;
-          assertEquals(plain(MEANINGS.get(script)!(data, keys, args)), plain(reply), told);
-          assertEquals(held(data), await stored(wire), told);
+          const place = `run ${run}, step ${step}: ${JSON.stringify([script.text.slice(-60), keys, args.map(String)])}`;
+          assertEquals(plain(MEANINGS.get(script)!(data, keys, args)), plain(reply), place);
+          assertEquals(held(data), await stored(wire), place);
           data.now += random.pick([0, 1, 400, 3_000]);
         }
       }
