@@ -45,8 +45,6 @@ export interface Processes {
   /** How many there have been. */
   processes: number;
   isTroubled: boolean;
-  /** Whether each knew how many there are before their server was silent. */
-  knowsOthers: boolean;
 }
 
 /** Holds at every moment. */
@@ -72,20 +70,19 @@ export function checkMoment({ upstreams, settings, steps, gateways }: Schedule, 
 }
 
 /** How many may run on all gateways together. While their server is silent, each counts alone, and takes a share of its own. */
-function mostTogether(limit: number, gateways: number, { processes, isTroubled, knowsOthers }: Processes): number {
-  if (!isTroubled) return limit;
-  return limit + processes * (knowsOthers ? Math.max(1, Math.floor(limit / gateways)) : limit);
+function mostTogether(limit: number, gateways: number, { processes, isTroubled }: Processes): number {
+  return isTroubled ? limit + processes * Math.max(1, Math.floor(limit / gateways)) : limit;
 }
 
 /** Each key is served as many requests in any time as its limit for a minute allows, on all gateways together if they count so. */
 export function checkRates(
   { schedule, received, calls }: Facts,
-  { processes, isTroubled, knowsOthers }: Processes,
+  { processes, isTroubled }: Processes,
 ): void {
   const { settings: { requestsPerMinute, store }, gateways } = schedule;
   if (requestsPerMinute === undefined) return;
   // While their server is silent, each assumes that the others take as many as it does.
-  const alone = isTroubled ? processes / (knowsOthers ? gateways : 1) : 0;
+  const alone = isTroubled ? processes / gateways : 0;
   const limit = requestsPerMinute * (store === "redis" ? 1 + alone : processes);
   for (const key of ["anna", "bert"]) {
     const admitted = received.flatMap(({ ask, beganAt }) => {

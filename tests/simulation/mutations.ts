@@ -134,4 +134,19 @@ export const MUTATIONS: readonly Mutation[] = [
       "    this.#failure = error;",
     ]],
   },
+  {
+    name: "a report of spending that meets another one in the database is lost",
+    about: "budgets",
+    file: "src/state/kv_store.ts",
+    changes: [["if (await commit(replacement)) return;", "return void await commit(replacement);"]],
+  },
+  {
+    name: "a report of spending that meets another one on the server is lost",
+    about: "budgets",
+    file: "src/state/redis/store.ts",
+    changes: [[
+      "if (await link.run(REPLACE, [name], [head, record]) === 1) return;",
+      "return void await link.run(REPLACE, [name], [head, record]);",
+    ]],
+  },
 ];

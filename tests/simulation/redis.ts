@@ -30,8 +30,8 @@ export class Redis {
   readonly #connections = new Set<Connection>();
   #trouble: Pending | undefined;
   #awayUntil = -Infinity;
-  /** When anything went wrong first, in milliseconds since the beginning. */
-  troubledAt = Infinity;
+  /** Whether anything went wrong so far. */
+  wasTroubled = false;
 
   constructor(time: SimulatedTime, trace: (line: string) => void, random: Random) {
     this.#time = time;
@@ -41,7 +41,7 @@ export class Redis {
   }
 
   disturb(trouble: Trouble, calls: number, ms: number): void {
-    this.troubledAt = Math.min(this.troubledAt, this.#time.now());
+    this.wasTroubled = true;
     if (trouble === "away") this.#leave(ms);
     else this.#trouble = { trouble, calls, ms };
   }

@@ -31,8 +31,6 @@ const [DRAIN_MS, END_MS] = [25_000, 30_000];
 const MOST_LISTENERS = 14;
 /** How often a gateway tells at the least that it lives, in milliseconds. */
 const LATELY_MS = 3_000;
-/** After how many milliseconds gateways that begin together know of each other. */
-const MEETING_MS = 2_000;
 /** In bytes: the real one would not be the same twice. */
 const MEMORY = 100 * 2 ** 20;
 
@@ -274,7 +272,7 @@ class World {
   }
 
   get #isTroubled(): boolean {
-    return this.#database.wasTroubled || this.#redis.troubledAt < Infinity;
+    return this.#database.wasTroubled || this.#redis.wasTroubled;
   }
 
   get #processes(): Processes {
@@ -282,7 +280,6 @@ class World {
       isAlone: this.#serving.length === this.#all.length,
       processes: this.#all.length,
       isTroubled: this.#isTroubled,
-      knowsOthers: this.#redis.troubledAt > MEETING_MS,
     };
   }
 
