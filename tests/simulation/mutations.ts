@@ -140,13 +140,4 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "src/state/kv_store.ts",
     changes: [["if (await commit(replacement)) return;", "return void await commit(replacement);"]],
   },
-  {
-    name: "a report of spending that meets another one on the server is lost",
-    about: "budgets",
-    file: "src/state/redis/store.ts",
-    changes: [[
-      "if (await link.run(REPLACE, [name], [head, record]) === 1) return;",
-      "return void await link.run(REPLACE, [name], [head, record]);",
-    ]],
-  },
 ];
