@@ -30,7 +30,7 @@ export async function settleIn(
 ): Promise<void> {
   const { streams: { say } } = program;
   if (storeKind(config.store.kind).isShared) {
-    await (await loadServerKind(config.store))?.loadClient();
+    await (await loadServerKind(config.store))?.loadClient(program.platform);
     if (!worker || worker.isFirst) void tellRisks(config, program);
   }
   await warmUp(program, idleWatch.begun).catch(() => {}); // the user's own lists of plugins may lack one that this needs

@@ -29,7 +29,7 @@ export function describePlace(place: StorePlace): string {
 }
 
 type Env = Platform["env"];
-type Runtime = Pick<Platform, "os" | "database" | "readText" | "memoryLimit">;
+type Runtime = Pick<Platform, "os" | "database" | "readText" | "memoryLimit" | "storeClient">;
 
 interface StoreOptions {
   /** The socket of the keeper, which opens the store for several workers. Not used if the store is on a server. */
@@ -57,7 +57,7 @@ export function createStore(
   if ("path" in place) return openFile(place.path, platform, { now, onLost: () => lost(place.path) });
   return loadedLater(async () => {
     const kind = (await loadServerKind(store))!;
-    await kind.loadClient(); // before its time limits begin
+    await kind.loadClient(platform); // before its time limits begin
     return kind.at(store, platform, env).openStore(now);
   });
 }
@@ -77,11 +77,11 @@ function openFile(path: string, { database }: Runtime, options: { now(): number;
 /** The settings by which the configured store may lose data. Throws if its server does not answer. */
 export async function risksOfStore(
   { store }: Config,
-  platform: Pick<Platform, "readText">,
+  platform: Pick<Platform, "readText" | "storeClient">,
   env: Env,
 ): Promise<StoreRisk[]> {
   const kind = await loadServerKind(store);
-  await kind?.loadClient();
+  await kind?.loadClient(platform);
   return await kind?.at(store, platform, env).readRisks() ?? [];
 }
 

@@ -57,6 +57,8 @@ export interface Platform {
    * connection of this platform. Absent if the runtime supports none.
    */
   upgrade?(request: Request): Upgraded;
+  /** Loads the client of the store's server, in place of its package. */
+  readonly storeClient?: () => Promise<unknown>;
   /** OpenTelemetry, if the process was started with it. */
   readonly telemetry?: Telemetry;
   /** Calls `run` in `ms` milliseconds. A process without other work waits for it. It cannot be cancelled. */

@@ -60,6 +60,8 @@ class CountedTogether implements CommonCounts {
   readonly #me = builtin("node:crypto").randomUUID();
   #lastId = 0;
   gateways: number;
+  /** Whether the last exchange was answered. After a pause, some gateways report sooner than others. */
+  #isMet = false;
   /** By account and id. */
   readonly #leases = new Map<string, Map<string, Lease>>();
   readonly #settlements: Settlements;
@@ -169,10 +171,12 @@ class CountedTogether implements CommonCounts {
     );
     try {
       const beat = await this.#run("beat", () => this.#options.counter.beat(this.#me, this.#pace.lifeMs, leftMs));
-      this.gateways = Math.max(1, beat.gateways);
+      this.gateways = Math.max(this.#isMet ? 1 : this.gateways, beat.gateways);
+      this.#isMet = true;
       if (this.#options.counter.isReady(this.#pace.answerMs)) this.#isReported = false;
       this.#learn(beat.resting, resting);
     } catch (error) {
+      this.#isMet = false;
       this.#resting = new Map([...resting, ...this.#resting]);
       throw error;
     }

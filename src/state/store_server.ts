@@ -16,9 +16,9 @@ export interface StoreServer {
 /** One kind of server. Its module is loaded only if such a store is configured. */
 export interface StoreServerKind {
   /** Loads the client library. A caller with a time limit calls this before the limit starts. */
-  loadClient(): Promise<unknown>;
+  loadClient(platform: Pick<Platform, "storeClient">): Promise<unknown>;
   /** Throws if the configuration's variable does not hold the URL of such a server. */
-  at(store: Config["store"], platform: Pick<Platform, "readText">, env: Platform["env"]): StoreServer;
+  at(store: Config["store"], platform: Pick<Platform, "readText" | "storeClient">, env: Platform["env"]): StoreServer;
 }
 
 export interface StoreRisk {

@@ -1,5 +1,6 @@
 /** Time and chance of a simulated world: while it runs, all timers, clocks and random numbers of this thread are its own. */
 import { queues } from "../../src/util/time_limit.ts";
+import { Listeners } from "./listeners.ts";
 import { Random } from "./random.ts";
 
 /** The time at the beginning, in milliseconds since the epoch: some seconds before a day ends, so that worlds see its end. */
@@ -30,6 +31,7 @@ export class SimulatedTime {
   readonly #heap: Timer[] = [];
   readonly #live = new Map<number, Timer>();
   readonly #random: Random;
+  readonly listeners = new Listeners();
   #restore: (() => void) | undefined;
   /** How many threads are waited for. */
   #outside = 0;
@@ -67,6 +69,8 @@ export class SimulatedTime {
       this.#add(ms, () => controller.abort(new DOMException("Signal timed out.", "TimeoutError")), { isOwn: true });
       return controller.signal;
     });
+    replace(AbortSignal.prototype, "addEventListener", this.listeners.add);
+    replace(AbortSignal.prototype, "removeEventListener", this.listeners.remove);
     replace(performance, "now", this.now);
     replace(Date, "now", this.date);
     replace(Math, "random", random.next);
@@ -77,6 +81,7 @@ export class SimulatedTime {
       random.bytes(bytes);
       return bytes;
     });
+    replace(cryptography, "randomUUID", () => random.uuid());
     replace(timers, "setTimeout", (run: () => void, ms?: number) => {
       const id = this.#add(ms ?? 0, run, { isOwn: true });
       return { id, unref() {}, ref() {} };
@@ -110,6 +115,9 @@ export class SimulatedTime {
   // deno-lint-ignore no-explicit-any -- as the platform's own takes them
   readonly after = (run: (...args: any[]) => void, ms = 0, ...args: unknown[]): number =>
     this.#add(ms, args.length === 0 ? () => run() : () => run(...args), {});
+
+  /** A timer that nobody has to clear. */
+  readonly afterOwn = (run: () => void, ms: number): number => this.#add(ms, run, { isOwn: true });
 
   readonly clear = (id: number | undefined): void => {
     if (id !== undefined) this.#live.delete(id);

@@ -3,8 +3,11 @@ import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import type { SimulatedTime } from "./clock.ts";
 
-/** How a call of the database goes wrong: late, without effect, or without an answer although it had its effect. */
-export const TROUBLES = ["late", "failed", "unconfirmed", "locked"] as const;
+/**
+ * How a call of the database goes wrong: late, without effect, without an answer although it had its effect, with a late answer,
+ * or beside a write of somebody else. `away`: all fail for a while.
+ */
+export const TROUBLES = ["late", "failed", "unconfirmed", "locked", "slow", "conflict", "away"] as const;
 export type Trouble = typeof TROUBLES[number];
 
 interface Row {
@@ -26,6 +29,8 @@ export class Database {
   readonly #trace: (line: string) => void;
   #version = 0;
   #trouble: Pending | undefined;
+  #awayUntil = -Infinity;
+  #isBesideAnother = false;
   /** Whether anything went wrong so far. */
   wasTroubled = false;
 
@@ -36,12 +41,14 @@ export class Database {
 
   /** The next so many calls go wrong. */
   disturb(trouble: Trouble, calls: number, ms: number): void {
-    this.#trouble = { trouble, calls, ms };
     this.wasTroubled = true;
+    if (trouble === "away") this.#awayUntil = this.#time.now() + ms;
+    else this.#trouble = { trouble, calls, ms };
   }
 
   calm(): void {
     this.#trouble = undefined;
+    this.#awayUntil = -Infinity;
   }
 
   /** The store of one gateway. `isGone`: whether that gateway has ended without warning. */
@@ -60,16 +67,34 @@ export class Database {
 
   async #call<T>(name: string, work: () => T, isGone: () => boolean): Promise<T> {
     if (isGone()) throw new Error("The process is gone");
+    if (this.#time.now() < this.#awayUntil) throw new Error("The database is away");
     const pending = this.#trouble;
     if (!pending) return work();
     if (--pending.calls <= 0) this.#trouble = undefined;
     this.#trace(`the database's ${name} is ${pending.trouble}`);
     if (pending.trouble === "locked" && name === "commit") throw new Error("database is locked");
+    if (pending.trouble === "conflict") return name === "commit" ? await this.#conflict(work) : work();
+    if (pending.trouble === "slow") return await this.#answerLate(work(), pending.ms);
     await new Promise<void>((resolve) => void this.#time.after(resolve, pending.ms));
     if (isGone()) throw new Error("The process is gone");
     if (pending.trouble === "failed") throw new Error("The database has failed");
     const result = work();
     if (pending.trouble === "unconfirmed") throw new Error("The connection to the database broke");
+    return result;
+  }
+
+  /** Somebody else writes before this commit does: what it checks has changed. */
+  #conflict<T>(work: () => T): T {
+    this.#isBesideAnother = true;
+    try {
+      return work();
+    } finally {
+      this.#isBesideAnother = false;
+    }
+  }
+
+  async #answerLate<T>(result: T, ms: number): Promise<T> {
+    await new Promise<void>((resolve) => void this.#time.after(resolve, ms));
     return result;
   }
 
@@ -96,6 +121,7 @@ export class Database {
   }
 
   #commit(checks: readonly Deno.AtomicCheck[], mutations: readonly Deno.KvMutation[]) {
+    if (this.#isBesideAnother && checks.length > 0) return { ok: false };
     if (checks.some(({ key, versionstamp }) => this.#read(key).versionstamp !== versionstamp)) return { ok: false };
     const versionstamp = String(++this.#version).padStart(20, "0");
     for (const mutation of mutations) {

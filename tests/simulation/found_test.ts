@@ -16,6 +16,9 @@ const ASK: Omit<Ask, "id"> = {
   readsEvery: 0,
 };
 
+/** Its answer takes two seconds. */
+const LONG: Omit<Ask, "id"> = { ...ASK, says: [{ text: "words ".repeat(34) }], pieces: [1] };
+
 const FOUND: Record<string, Schedule> = {
   "52806: a gateway that stops while the store refuses an answer in the background does not wait for that": {
     seed: 52806,
@@ -44,6 +47,20 @@ const FOUND: Record<string, Schedule> = {
     upstreams: [{ wire: "chat", prefill: "prefix", price: [1, 1], pace: [10, 10] }],
     settings: {},
     steps: [{ ...ASK, id: 1, search: "found", faults: [{ call: 1, kind: "closed", after: 2 }] }],
+  },
+  "28360: gateways whose server is silent a moment after they began share a limit by as many as are configured": {
+    seed: 28360,
+    gateways: 3,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10], running: 3 }],
+    settings: { store: "redis" },
+    steps: [
+      { ...ASK, id: 1, says: [{ text: "Short" }] },
+      { ...ASK, id: 2, at: 50, gateway: 1, says: [{ text: "Short" }] },
+      ...[3, 4, 5].map((id) => ({ ...LONG, id, at: 300, gateway: 2 })),
+      { id: 6, at: 400, type: "disturb", trouble: "away", calls: 1, ms: 8_000 },
+      ...[7, 8, 9].map((id) => ({ ...LONG, id, at: 500 })),
+      { ...LONG, id: 10, at: 500, gateway: 1 },
+    ],
   },
 };
 

@@ -38,27 +38,63 @@ export interface Facts {
   calls: readonly Call[];
 }
 
-/** Holds at every moment. `isAlone`: whether there is one process at each place, and has always been. */
-export function checkMoment(
-  { upstreams, gateways, settings, steps }: Schedule,
-  network: Network,
-  isAlone: boolean,
-): void {
+/** The processes of a world. */
+export interface Processes {
+  /** Whether there is one at each place, and has always been. */
+  isAlone: boolean;
+  /** How many there have been. */
+  processes: number;
+  isTroubled: boolean;
+}
+
+/** Holds at every moment. */
+export function checkMoment({ upstreams, settings, steps, gateways }: Schedule, network: Network, at: Processes): void {
+  const isShared = settings.store === "redis";
+  // Gateways that share no server count by themselves.
+  if (!isShared && !at.isAlone) return;
+  const most = (limit: number) => isShared ? mostTogether(limit, gateways, at) : limit * gateways;
   for (const [at, { running }] of upstreams.entries()) {
-    if (running === undefined || !isAlone) continue;
+    if (running === undefined) continue;
     const count = network.running(at);
-    // Gateways that share no server count by themselves.
-    if (count > running * gateways) {
+    if (count > most(running)) {
       throw new Violation("concurrency", `up${at} gets ${count} calls at once, not ${running}`);
     }
   }
   const { concurrentRequests } = settings;
-  if (concurrentRequests === undefined || !isAlone) return;
+  if (concurrentRequests === undefined) return;
   for (const key of ["anna", "bert"]) {
     const own = new Set(steps.flatMap((step) => step.type === "ask" && step.key === key ? [step.id] : []));
     const asks = new Set(network.open().map(({ ask }) => ask).filter((ask) => own.has(ask)));
-    if (asks.size > concurrentRequests * gateways) {
-      throw new Violation("quota", `${key} runs ${asks.size} requests at once`);
+    if (asks.size > most(concurrentRequests)) throw new Violation("quota", `${key} runs ${asks.size} requests at once`);
+  }
+}
+
+/** How many may run on all gateways together. While their server is silent, each counts alone, and takes a share of its own. */
+function mostTogether(limit: number, gateways: number, { processes, isTroubled }: Processes): number {
+  return isTroubled ? limit + processes * Math.max(1, Math.floor(limit / gateways)) : limit;
+}
+
+/** Each key is served as many requests in any time as its limit for a minute allows, on all gateways together if they count so. */
+export function checkRates(
+  { schedule, received, calls }: Facts,
+  { processes, isTroubled }: Processes,
+): void {
+  const { settings: { requestsPerMinute, store }, gateways } = schedule;
+  if (requestsPerMinute === undefined) return;
+  // While their server is silent, each assumes that the others take as many as it does.
+  const alone = isTroubled ? processes / gateways : 0;
+  const limit = requestsPerMinute * (store === "redis" ? 1 + alone : processes);
+  for (const key of ["anna", "bert"]) {
+    const admitted = received.flatMap(({ ask, beganAt }) => {
+      const until = calls.find((call) => call.ask === ask.id)?.at;
+      return ask.key === key && until !== undefined ? [{ beganAt, until }] : [];
+    });
+    for (const { beganAt: from } of admitted) {
+      for (const { until } of admitted) {
+        const count = admitted.filter((one) => one.beganAt >= from && one.until <= until).length;
+        const allowed = limit * (1 + Math.max(0, until - from) / 60_000);
+        if (count > allowed + 0.001) throw new Violation("rate", `${key} began ${count} from ${from} to ${until}`);
+      }
     }
   }
 }
@@ -155,7 +191,9 @@ export function checkBudget(
   const dearest = Math.max(...schedule.upstreams.map(({ price: [input] }) => input));
   const excess = BigInt(calls.length) * 10n * BigInt(Math.round(dearest * 1e6));
   if (billed > limit + excess && !hasCrashed) throw new Violation("budget", `${billed} were billed of ${limit}`);
-  if (isDaily || isTroubled || hasCrashed || received.some(({ isLost }) => isLost)) return;
+  if (isDaily || hasCrashed || received.some(({ isLost }) => isLost)) return;
+  // A gateway that stops does not wait for a store that has failed.
+  if (isTroubled && schedule.steps.some(({ type }) => type === "restart")) return;
   const spent = picoDollars(usage.budgets?.[0]?.spent ?? "")!;
   if (spent !== billed) throw new Violation("budget", `${spent} count as spent, but ${billed} were billed`);
 }

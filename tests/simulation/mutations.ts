@@ -3,7 +3,7 @@
 export interface Mutation {
   /** What is wrong then. */
   name: string;
-  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits";
+  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits" | "leaks";
   file: string;
   /** Each text, which is there once, and what takes its place. */
   changes: readonly (readonly [from: string, to: string])[];
@@ -91,5 +91,53 @@ export const MUTATIONS: readonly Mutation[] = [
     about: "limits",
     file: "src/routing/failover.ts",
     changes: [["      release?.();\n", ""]],
+  },
+  {
+    name: "a request that is over keeps its place on the server",
+    about: "limits",
+    file: "src/state/counts.ts",
+    changes: [["    leases?.delete(id);\n", ""]],
+  },
+  {
+    name: "each gateway counts the places of an upstream for itself",
+    about: "limits",
+    file: "src/routing/shared_concurrency.ts",
+    changes: [[
+      "if (!this.#counts.isUp()) return this.#takeAlone();",
+      "if (this.#running >= 0) return this.#takeAlone();",
+    ]],
+  },
+  {
+    name: "each gateway counts the requests of a minute for itself",
+    about: "limits",
+    file: "src/http/shared_quota.ts",
+    changes: [[
+      "return this.#counts.isUp() ? this.#ask(tokens, explain) : this.#admitAlone(tokens, explain);",
+      "return this.#mirror.admitNow(tokens);",
+    ]],
+  },
+  {
+    name: "a request that is over still listens for the end of its gateway",
+    about: "leaks",
+    file: "src/util/abort.ts",
+    changes: [[
+      "else this.#dependents.add(dependent);",
+      'else this.#signal.addEventListener("abort", () => controller.abort(this.#signal.reason));',
+    ]],
+  },
+  {
+    name: "a connection to the server that is lost is never opened again",
+    about: "limits",
+    file: "src/state/redis/link.ts",
+    changes: [[
+      "    this.#failure = error;\n    this.#next(RETRY_MS, () => void this.#connect().catch(() => {}));",
+      "    this.#failure = error;",
+    ]],
+  },
+  {
+    name: "a report of spending that meets another one in the database is lost",
+    about: "budgets",
+    file: "src/state/kv_store.ts",
+    changes: [["if (await commit(replacement)) return;", "return void await commit(replacement);"]],
   },
 ];

@@ -119,6 +119,8 @@ export interface Settings {
   /** Of each key. */
   requestsPerMinute?: number;
   concurrentRequests?: number;
+  /** Where the gateways store. If absent, in a database that they share, while each counts for itself. */
+  store?: "redis" | "memory";
 }
 
 const WORDS = [
@@ -149,10 +151,11 @@ export function scheduleFor(seed: number): Schedule {
     { length: random.pick([1, 2, 2, 3]) },
     (_, at) => upstreamFor(new Random(seed, "upstream", at)),
   );
-  const settings = settingsFor(new Random(seed, "settings"));
   const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
-  const gateways = random.pick([1, 1, 1, 2, 3]);
+  const stored = new Random(seed, "store");
+  const isTogether = stored.chance(0.3);
+  const gateways = random.pick(isTogether ? [1, 2, 2, 3] : [1, 1, 1, 2, 3]);
   const traits: Traits = {
     faulty: random.pick([0, 0.2, 0.5, 0.9]),
     thinks: random.chance(0.3),
@@ -165,19 +168,27 @@ export function scheduleFor(seed: number): Schedule {
     searches: random.chance(0.25),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
-  const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
+  // What is in the memory of a process ends with it.
+  const isInMemory = gateways === 1 && events.every((event) => event === "reload") && stored.chance(0.1);
+  const settings: Settings = {
+    ...settingsFor(new Random(seed, "settings")),
+    ...(isTogether ? limitsTogether(stored) : isInMemory && { store: "memory" as const }),
+  };
+  const troubles = random.chance(isTogether ? 0.5 : 0.3) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
     if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
     if (troubles.length > 0 && own.chance(0.2)) {
+      const trouble = own.pick(troubles);
       return {
         id,
         at,
         type: "disturb",
-        trouble: own.pick(troubles),
+        trouble,
         calls: own.pick([1, 1, 3, 20]),
-        ms: own.pick([0, 10, 1_000, 8_000]),
+        // A lease ends while a server is away for so long.
+        ms: own.pick(trouble === "away" ? [300, 1_000, 8_000, 30_000] : [0, 10, 1_000, 8_000]),
       };
     }
     return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };
@@ -212,6 +223,15 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.15) && { isLongest: true as const }),
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
+  };
+}
+
+/** What gateways on one server count together. */
+function limitsTogether(random: Random): Settings {
+  return {
+    store: "redis",
+    ...(random.chance(0.3) && { requestsPerMinute: random.int(1, 12) }),
+    ...(random.chance(0.3) && { concurrentRequests: random.int(1, 3) }),
   };
 }
 
@@ -345,7 +365,7 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
     },
     ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
     hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
-    store: { kind: "memory" },
+    store: settings.store === "redis" ? { kind: "redis", url: { env: "STORE" } } : { kind: "memory" },
     ...(gateways > 1 && { replicas: gateways }),
     console: false,
   };
@@ -355,4 +375,5 @@ export const SECRETS: Readonly<Record<string, string>> = {
   ANNA: "anna-secret-0a1b2c3d4e5f",
   BERT: "bert-secret-0a1b2c3d4e5f",
   OPERATOR: "operator-secret-0a1b2c3d",
+  STORE: "redis://store.test:6379",
 };

@@ -27,7 +27,7 @@ Deno.test("a seed is the same world each time, to the last byte that a client ge
 
 Deno.test("worlds differ by their seeds, and have something of everything", async () => {
   const traces: string[] = [];
-  for (let seed = 1; seed <= 60; seed++) traces.push(...(await simulate(scheduleFor(seed))).trace);
+  for (let seed = 1; seed <= 150; seed++) traces.push(...(await simulate(scheduleFor(seed))).trace);
   const text = traces.join("\n");
   for (
     const sign of [
@@ -48,6 +48,7 @@ Deno.test("worlds differ by their seeds, and have something of everything", asyn
       ...['"continued":1', '"continued":2', "has 402", "has 429", "has 502", "has 503", '"reasoning', "tool_calls"],
       ...["restart of gateway", "crash of gateway", "reload of gateway", "has ended", " after ", 'background\\":true'],
       ...["is late", "is failed", "is unconfirmed", "is locked", "of gateway 2", "budget_exceeded"],
+      ...["server's EVALSHA is", "database's commit is", "is slow", "is conflict", "are away", "by this gateway alone"],
     ]
   ) assert(text.includes(sign), `No world has ${sign}`);
   assert(new Set(traces).size > traces.length / 2);

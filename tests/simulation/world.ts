@@ -8,7 +8,18 @@ import { parseConfiguration } from "../support/app.ts";
 import { type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
 import { Database } from "./database.ts";
-import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
+import { Random } from "./random.ts";
+import { Redis } from "./redis.ts";
+import {
+  checkBudget,
+  checkMoment,
+  checkRates,
+  checkStory,
+  type Facts,
+  type Processes,
+  type Story,
+  Violation,
+} from "./invariants.ts";
 import { Network } from "./network.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
@@ -16,6 +27,10 @@ import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type St
 const PATIENCE_MS = 3_600_000;
 /** How long a gateway that stops lets requests end, and how long it then takes at most, in milliseconds. */
 const [DRAIN_MS, END_MS] = [25_000, 30_000];
+/** How many listeners a signal may have: those of one request, with twelve calls of upstreams, or one that outlives its requests. */
+const MOST_LISTENERS = 14;
+/** How often a gateway tells at the least that it lives, in milliseconds. */
+const LATELY_MS = 3_000;
 /** In bytes: the real one would not be the same twice. */
 const MEMORY = 100 * 2 ** 20;
 
@@ -65,6 +80,7 @@ class World {
   readonly #time: SimulatedTime;
   readonly #network: Network;
   readonly #database: Database;
+  readonly #redis: Redis;
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
   /** The process that serves at each place. */
@@ -79,6 +95,7 @@ class World {
     this.#time = time;
     this.#network = new Network(schedule, time, this.#tell);
     this.#database = new Database(time, this.#tell);
+    this.#redis = new Redis(time, this.#tell, new Random(schedule.seed, "redis"));
     this.#serving = Array.from({ length: schedule.gateways }, (_, at) => this.#start(at));
   }
 
@@ -104,8 +121,10 @@ class World {
       memory: () => MEMORY,
       unmanagedMemory: () => 0,
       after: (ms, run) => void after(run, ms),
+      storeClient: this.#redis.clientFor(isGone),
     };
-    const store = this.#database.storeFor(isGone);
+    const isOwn = this.#schedule.settings.store !== undefined;
+    const store = isOwn ? undefined : this.#database.storeFor(isGone);
     return (isReloaded: boolean, earlier?: App) =>
       createApp({
         config: parseConfiguration(configFor(this.#schedule, this.#name, isReloaded)),
@@ -115,7 +134,7 @@ class World {
         now: date,
         monotonic: now,
         newId,
-        store,
+        ...(store && { store }),
         log: (entry) => {
           if (isGone()) return;
           this.#entries.push(entry);
@@ -131,9 +150,12 @@ class World {
     for (const step of steps) this.#time.after(() => this.#begin(step), step.at);
     await this.#until(() => this.#begun === steps.length && this.#isQuiet());
     this.#database.calm();
+    this.#redis.calm();
     // Some things are written a moment later.
     await this.#until(() => false, 30_000);
     this.#check();
+    checkRates(this.#facts, this.#processes);
+    await this.#checkLeft();
     await this.#checkStored();
     await this.#checkBudget();
     await this.#close();
@@ -143,7 +165,9 @@ class World {
     this.#begun++;
     if (step.type === "disturb") {
       this.#tell(`the database's next ${step.calls} calls are ${step.trouble}, ${step.ms} ms`);
-      this.#database.disturb(step.trouble, step.calls, step.ms);
+      const { store } = this.#schedule.settings;
+      if (store === "redis") this.#redis.disturb(step.trouble, step.calls, step.ms);
+      else if (store === undefined) this.#database.disturb(step.trouble, step.calls, step.ms);
     } else if (isAsk(step)) this.#ask(step);
     else this.#change(step);
   }
@@ -225,7 +249,7 @@ class World {
     const until = this.#time.now() + ms;
     for (;;) {
       await this.#time.settle();
-      checkMoment(this.#schedule, this.#network, this.#serving.length === this.#all.length);
+      checkMoment(this.#schedule, this.#network, this.#processes);
       if (isThen()) return;
       if (!this.#time.step(until)) break;
     }
@@ -247,10 +271,22 @@ class World {
     return answer!;
   }
 
+  get #isTroubled(): boolean {
+    return this.#database.wasTroubled || this.#redis.wasTroubled;
+  }
+
+  get #processes(): Processes {
+    return {
+      isAlone: this.#serving.length === this.#all.length,
+      processes: this.#all.length,
+      isTroubled: this.#isTroubled,
+    };
+  }
+
   get #facts(): Facts {
     return {
       schedule: this.#schedule,
-      isTroubled: this.#database.wasTroubled,
+      isTroubled: this.#isTroubled,
       hasCrashed: this.#hasCrashed,
       received: [...this.#received.values()],
       entries: this.#entries,
@@ -274,6 +310,25 @@ class World {
         throw thrown;
       }
     }
+  }
+
+  /** What is over is gone: places, here and on the server, and listeners. */
+  async #checkLeft(): Promise<void> {
+    if (this.#schedule.settings.store === "redis") {
+      const living = this.#redis.living(LATELY_MS);
+      const asked = new Set(this.#network.calls.map(({ ask }) => ask));
+      const { length } = this.#serving.filter(({ received }) => received.some(({ ask }) => asked.has(ask.id)));
+      if (living < length) throw new Violation("ending", `${living} of ${length} gateways have told that they live`);
+    }
+    for (const { app, gateway } of this.#serving) {
+      const { status: { upstreams, streamsOpen } } = await app.report({ inherited: "" } as never);
+      const isLeft = streamsOpen > 0 || upstreams.some(({ running = 0, waiting = 0 }) => running + waiting > 0);
+      if (isLeft) throw new Violation("leak", `gateway ${gateway} is not at rest: ${JSON.stringify(upstreams)}`);
+    }
+    const leases = this.#redis.leases();
+    if (leases.length > 0) throw new Violation("leak", `requests that are over have leases: ${leases.join(" ")}`);
+    const listeners = this.#time.listeners.most();
+    if (listeners > MOST_LISTENERS) throw new Violation("leak", `a signal has ${listeners} listeners`);
   }
 
   /** What was promised to be stored is found by its owner, at any gateway, and by nobody else. */
@@ -315,6 +370,8 @@ class World {
       if (!isClosed) throw new Violation("leak", `gateway ${gateway} does not end`);
     }
     await this.#until(() => false, 1);
+    const isUndisturbed = !this.#isTroubled && !this.#hasCrashed;
+    if (isUndisturbed && this.#redis.living() > 0) throw new Violation("leak", "a gateway that ended counts as living");
     const open = this.#network.calls.filter(({ state }) => state === "running");
     if (open.length > 0) throw new Violation("leak", `${open.length} calls of upstreams are still open`);
     if (this.#time.waiting > 0 && !this.#hasCrashed) {

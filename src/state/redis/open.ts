@@ -6,7 +6,7 @@ import { createClusterLink } from "./cluster.ts";
 import { createRedisCounter } from "./counter.ts";
 import { createLink, type Link, OPEN_MS } from "./link.ts";
 import { createRedisStore } from "./store.ts";
-import { openWire, type Wire } from "./wire.ts";
+import { type LoadClient, openWire, type Wire } from "./wire.ts";
 
 export interface RedisPlace {
   /** The address of the server, of the sentinels, or of nodes of the cluster. */
@@ -16,15 +16,19 @@ export interface RedisPlace {
   /** The sentinels' name for the primary and their own password, if the address is that of sentinels. */
   sentinel?: { name: string; password?: string };
   isCluster?: boolean;
+  /** In place of the client's package. */
+  loadClient?: LoadClient;
 }
 
 /** A link to a server. It connects at the first use. */
-export function openLink({ address, ca, sentinel, isCluster }: RedisPlace): Link {
-  if (sentinel) return createLink(() => openPrimary(address, ca, sentinel));
-  if (!isCluster) return createLink(() => openWire({ address, ca, connectMs: OPEN_MS }));
+export function openLink(place: RedisPlace): Link {
+  const { address, sentinel } = place;
+  const open: Open = (at) => openWire({ address: at, ca: place.ca, connectMs: OPEN_MS, loadClient: place.loadClient });
+  if (sentinel) return createLink(() => openPrimary(open, address, sentinel));
+  if (!place.isCluster) return createLink(() => open(address));
   return createClusterLink({
     seeds: address.hosts,
-    open: (node) => createLink(() => openWire({ address: { ...address, hosts: [node] }, ca, connectMs: OPEN_MS })),
+    open: (node) => createLink(() => open({ ...address, hosts: [node] })),
   });
 }
 
@@ -39,14 +43,15 @@ export function openRedisCounts(place: RedisPlace, options: Omit<CountsOptions, 
 }
 
 type Sentinel = NonNullable<RedisPlace["sentinel"]>;
+type Open = (address: RedisAddress) => Promise<Wire>;
 
 /**
  * A connection to the server that is the primary now. The hosts of the address are the sentinels. Everything else in it is for
  * the servers.
  */
-async function openPrimary(address: RedisAddress, ca: string | undefined, sentinel: Sentinel): Promise<Wire> {
-  const primary = await primaryOf(address, ca, sentinel);
-  const wire = await openWire({ address: { ...address, hosts: [primary] }, ca, connectMs: OPEN_MS });
+async function openPrimary(open: Open, address: RedisAddress, sentinel: Sentinel): Promise<Wire> {
+  const primary = await primaryOf(open, address, sentinel);
+  const wire = await open({ ...address, hosts: [primary] });
   try {
     // A sentinel that has lost the others may name a server that is no longer the primary.
     const [role] = await wire.send(["ROLE"]) as [unknown];
@@ -61,10 +66,9 @@ async function openPrimary(address: RedisAddress, ca: string | undefined, sentin
 }
 
 /** The primary's address, from the first sentinel that knows it. */
-async function primaryOf({ hasTls, hosts }: RedisAddress, ca: string | undefined, { name, password }: Sentinel) {
+async function primaryOf(open: Open, { hasTls, hosts }: RedisAddress, { name, password }: Sentinel) {
   const ask = async (host: RedisAddress["hosts"][number]) => {
-    const address = { hasTls, hosts: [host], ...(password && { password }) };
-    const wire = await openWire({ address, ca, connectMs: OPEN_MS });
+    const wire = await open({ hasTls, hosts: [host], ...(password && { password }) });
     try {
       const reply = await wire.send(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", name]) as [unknown, unknown] | null;
       if (!reply) throw new Error(`No sentinel knows a primary called "${name}"`);

@@ -4,11 +4,11 @@ import { secretAt } from "../../config/secrets.ts";
 import type { StoreServerKind } from "../store_server.ts";
 import { openRedisCounts, openRedisStore, type RedisPlace } from "./open.ts";
 import { readRisks } from "./risks.ts";
-import { loadClient } from "./wire.ts";
+import { type LoadClient, loadClient } from "./wire.ts";
 
 export const redisServerKind: StoreServerKind = {
-  loadClient,
-  at({ url = {}, ca, sentinel, cluster }, { readText }, env) {
+  loadClient: ({ storeClient = loadClient }) => storeClient(),
+  at({ url = {}, ca, sentinel, cluster }, { readText, storeClient }, env) {
     const source = { env, readText };
     const address = parseRedisUrl(secretAt(url, source) ?? "");
     if (!address) {
@@ -20,6 +20,7 @@ export const redisServerKind: StoreServerKind = {
       address,
       ca: ca === undefined ? undefined : readText(ca),
       isCluster: cluster,
+      loadClient: storeClient as LoadClient | undefined,
       ...(sentinel && { sentinel: { name: sentinel.name, password } }),
     };
     return {

@@ -117,7 +117,7 @@ local function isHeld(key)
 end
 `;
 
-const ADD = script(`${HELD}
+export const ADD = script(`${HELD}
 for _, key in ipairs(KEYS) do
   if isHeld(key) then return 0 end
 end
@@ -128,7 +128,7 @@ end
 return 1
 `);
 
-const RENEW = script(`${HELD}
+export const RENEW = script(`${HELD}
 for _, key in ipairs(KEYS) do
   if isHeld(key) and redis.call('GETRANGE', key, 0, ${EXPIRY_BYTES - 1}) < ARGV[3] then
     redis.call('SETRANGE', key, 0, ARGV[3])
@@ -138,19 +138,19 @@ end
 return 1
 `);
 
-const ENSURE = script(`${HELD}
+export const ENSURE = script(`${HELD}
 if isHeld(KEYS[1]) then return redis.call('GET', KEYS[1]) end
 redis.call('SET', KEYS[1], ARGV[3])
 return ARGV[3]
 `);
 
-const REPLACE = script(`
+export const REPLACE = script(`
 if redis.call('GETRANGE', KEYS[1], 0, ${HEAD_BYTES - 1}) ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[3])
 return 1
 `);
 
-const DELETE = script(`${HELD}
+export const DELETE = script(`${HELD}
 if not isHeld(KEYS[1]) then return 0 end
 redis.call('DEL', unpack(KEYS))
 return 1

@@ -21,6 +21,8 @@ export interface WireOptions {
   ca?: string;
   /** How long it may take to connect and to be greeted, in milliseconds. */
   connectMs: number;
+  /** In place of the package. */
+  loadClient?: LoadClient;
 }
 
 /** The package gives up a silent host after this many times `connectMs`. Until then it cannot be stopped. */
@@ -29,8 +31,11 @@ const GIVEN_UP_AFTER = 10;
 /** The package takes a tenth of a second to load, so it is loaded only for such a server. */
 export const loadClient = () => import("redis-client");
 
-export async function openWire({ address, ca, connectMs }: WireOptions): Promise<Wire> {
-  const { createClient, RESP_TYPES } = await loadClient();
+export type LoadClient = () => Promise<Pick<Awaited<ReturnType<typeof loadClient>>, "createClient" | "RESP_TYPES">>;
+
+export async function openWire(options: WireOptions): Promise<Wire> {
+  const { address, ca, connectMs } = options;
+  const { createClient, RESP_TYPES } = await (options.loadClient ?? loadClient)();
   const [{ host, port }] = address.hosts as [RedisAddress["hosts"][number]];
   const client = createClient({
     ...credentialsOf(address),
