@@ -9,7 +9,8 @@ export function createHosted(world: World): HostedRunner {
   const { hostedTools } = world.config;
   const secrets = [hostedTools.webSearch, hostedTools.webFetch, ...Object.values(hostedTools.mcp.servers)]
     .map((service) => service?.secret?.file === undefined ? undefined : secretAt(service.secret, world));
-  return world.keep("hosted tools", [hostedTools, secrets], () => {
+  const earlier = world.earlier("hosted tools") as HostedRunner | undefined;
+  const runner = world.keep("hosted tools", [hostedTools, secrets], (): HostedRunner => {
     let loading: Promise<Omit<HostedRunner, "runs">> | undefined;
     const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
     return {
@@ -21,8 +22,11 @@ export function createHosted(world: World): HostedRunner {
         world.observe.meter?.count({ type: "hosted call", tool: call.kind, error });
         return result;
       },
+      close: async () => await (await loading)?.close(),
     };
   });
+  if (earlier !== runner) void earlier?.close();
+  return runner;
 }
 
 function isConfigured(

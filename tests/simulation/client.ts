@@ -26,23 +26,45 @@ export interface Received {
 
 const NOT_STREAMED: Partial<Record<ClientName, object>> = { ollama: { stream: false } };
 
-/** How a client asks for a search by the gateway. */
-const SEARCH: Partial<Record<ClientName, object>> = {
-  chat: { web_search_options: {} },
-  messages: { tools: [{ type: "web_search_20250305", name: "web_search" }] },
-  responses: { tools: [{ type: "web_search" }] },
+type Tools = Pick<JsonObject, "tools"> & { tools?: JsonObject[] };
+
+/** How a client asks for tools of the gateway, beside its own. */
+const HOSTED: Partial<Record<ClientName, (own: JsonObject[], searches: boolean, calls: boolean) => JsonObject>> = {
+  chat: () => ({ web_search_options: {} }),
+  messages: (own, searches, calls) => ({
+    tools: [
+      ...own,
+      ...(searches ? [{ type: "web_search_20250305", name: "web_search" }] : []),
+      ...(calls ? [{ type: "mcp_toolset", mcp_server_name: "docs" }] : []),
+    ],
+    ...(calls && { mcp_servers: [{ type: "url", name: "docs", url: "http://docs.test/mcp" }] }),
+  }),
+  responses: (own, searches, calls) => ({
+    tools: [
+      ...own,
+      ...(searches ? [{ type: "web_search" }] : []),
+      ...(calls ? [{ type: "mcp", server_label: "docs", require_approval: "never" }] : []),
+    ],
+  }),
 };
+
+function hostedFor({ client, rounds = [] }: Ask, { tools = [] }: Tools): JsonObject {
+  const uses = rounds.flatMap(({ uses }) => uses.map(({ tool }) => tool));
+  if (uses.length === 0) return {};
+  return HOSTED[client]!(tools, uses.includes("search"), uses.some((tool) => tool !== "search"));
+}
 
 /** The request of this client. */
 export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">, signal?: AbortSignal): Request {
-  const { client, stream, says, id, isKept, isBackground, search } = ask;
+  const { client, stream, says, id, isKept, isBackground } = ask;
   const { path, body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
   const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
+  const plain = JSON.parse(text);
   const asked = {
-    ...JSON.parse(text),
+    ...plain,
     ...(!stream && unstreamed(client)),
-    ...(search && SEARCH[client]),
+    ...hostedFor(ask, plain),
     ...(isKept && { store: true }),
     ...(isBackground && { background: true }),
     ...(previous && { previous_response_id: previous.id }),

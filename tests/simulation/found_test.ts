@@ -1,5 +1,6 @@
 /** What the search has found, each as the smallest schedule that broke a law, with the seed that led there. */
 import { assertEquals } from "@std/assert";
+import type { Servers } from "./rounds.ts";
 import type { Ask, Schedule } from "./schedule.ts";
 import { simulate } from "./world.ts";
 
@@ -16,11 +17,14 @@ const ASK: Omit<Ask, "id"> = {
   readsEvery: 0,
 };
 
+const SERVERS: Servers = { era: "modern", inStream: false, lists: [] };
+
 const FOUND: Record<string, Schedule> = {
   "52806: a gateway that stops while the store refuses an answer in the background does not wait for that": {
     seed: 52806,
     gateways: 1,
     upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
     steps: [
       { id: 1, at: 0, type: "disturb", trouble: "failed", calls: 20, ms: 8_000 },
@@ -32,6 +36,7 @@ const FOUND: Record<string, Schedule> = {
     seed: 61709,
     gateways: 1,
     upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
     steps: [
       { id: 1, at: 0, type: "disturb", trouble: "late", calls: 20, ms: 2_000 },
@@ -42,8 +47,14 @@ const FOUND: Record<string, Schedule> = {
     seed: 200000,
     gateways: 1,
     upstreams: [{ wire: "chat", prefill: "prefix", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
-    steps: [{ ...ASK, id: 1, search: "found", faults: [{ call: 1, kind: "closed", after: 2 }] }],
+    steps: [{
+      ...ASK,
+      id: 1,
+      rounds: [{ number: 0, uses: [{ tool: "search", end: "found" }] }],
+      faults: [{ call: 1, kind: "closed", after: 2 }],
+    }],
   },
 };
 

@@ -4,6 +4,16 @@ import type { PrefillWay, Said } from "../support/continuing_engine.ts";
 import { PREFILLS } from "../support/continuing_engine.ts";
 import { type Trouble, TROUBLES } from "./database.ts";
 import { Random } from "./random.ts";
+import {
+  type Round,
+  roundsFor,
+  type Servers,
+  serversFor,
+  TOOL_ENDS,
+  type ToolEnd,
+  type ToolName,
+  TOOLS,
+} from "./rounds.ts";
 
 /** How a call of an upstream fails: before its answer begins, or after some pieces of it. */
 export const FAULTS = [
@@ -45,10 +55,12 @@ export interface UpstreamFacts {
 export const CLIENT_NAMES = ["chat", "messages", "responses", "gemini", "ollama"] as const;
 export type ClientName = typeof CLIENT_NAMES[number];
 
-export const SEARCH_ENDS = ["found", "found", "failing", "limiting", "silent", "garbage"] as const;
-export type SearchEnd = typeof SEARCH_ENDS[number];
-/** The wires whose clients ask for searches here. */
-const SEARCHING: readonly ClientName[] = ["chat", "messages", "responses"];
+/** The tools of the gateway that clients of each wire can ask for. */
+const ASKED_FOR: Partial<Record<ClientName, readonly ToolName[]>> = {
+  chat: ["search"],
+  messages: TOOLS,
+  responses: TOOLS,
+};
 
 /** One request of a client. */
 export interface Ask {
@@ -66,8 +78,8 @@ export interface Ask {
   leavesAfter?: number;
   /** How long it waits between two reads, in milliseconds. */
   readsEvery: number;
-  /** How the search ends that the model wants first, if the client asks for one. */
-  search?: SearchEnd;
+  /** The rounds in which the model calls tools of the gateway first. */
+  rounds?: Round[];
   /** Whether its answer is to be stored, and made in the background. */
   isKept?: boolean;
   isBackground?: boolean;
@@ -93,13 +105,22 @@ export interface Disturbance {
   ms: number;
 }
 
-export type Step = Ask | Event | Disturbance;
+/** The servers of tools are gone for so many milliseconds, with what they knew. */
+export interface Outage {
+  id: number;
+  at: number;
+  type: "outage";
+  ms: number;
+}
+
+export type Step = Ask | Event | Disturbance | Outage;
 
 export const isAsk = (step: Step): step is Ask => step.type === "ask";
 
 export interface Schedule {
   seed: number;
   upstreams: UpstreamFacts[];
+  servers: Servers;
   gateways: number;
   settings: Settings;
   steps: Step[];
@@ -119,6 +140,8 @@ export interface Settings {
   /** Of each key. */
   requestsPerMinute?: number;
   concurrentRequests?: number;
+  /** Whether a tool of the remote server searches. */
+  searchesByTool?: true;
 }
 
 const WORDS = [
@@ -162,14 +185,17 @@ export function scheduleFor(seed: number): Schedule {
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
     background: random.chance(0.3),
-    searches: random.chance(0.25),
+    tools: random.chance(0.3) ? random.some(TOOLS, random.int(1, 3)) : [],
+    toolEnds: random.some(TOOL_ENDS, random.int(1, 6)),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
+  const breaks = traits.tools.length > 0 && random.chance(0.25);
   const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
     if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
+    if (breaks && own.chance(0.15)) return { id, at, type: "outage", ms: own.pick([0, 1_000, 10_000]) };
     if (troubles.length > 0 && own.chance(0.2)) {
       return {
         id,
@@ -182,7 +208,7 @@ export function scheduleFor(seed: number): Schedule {
     }
     return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };
   });
-  return { seed, upstreams, gateways, settings, steps };
+  return { seed, upstreams, servers: serversFor(new Random(seed, "servers")), gateways, settings, steps };
 }
 
 function upstreamFor(random: Random): UpstreamFacts {
@@ -212,6 +238,7 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.15) && { isLongest: true as const }),
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
+    ...(random.chance(0.3) && { searchesByTool: true as const }),
   };
 }
 
@@ -224,7 +251,8 @@ interface Traits {
   whole: number;
   keeps: boolean;
   background: boolean;
-  searches: boolean;
+  tools: readonly ToolName[];
+  toolEnds: readonly ToolEnd[];
 }
 
 interface Mix {
@@ -242,18 +270,19 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
   }
   const client = random.pick(clients);
   const isKept = client === "responses" && traits.keeps && random.chance(0.7);
-  const search = traits.searches && SEARCHING.includes(client) && random.chance(0.6) && random.pick(SEARCH_ENDS);
+  const tools = traits.tools.filter((tool) => ASKED_FOR[client]?.includes(tool));
+  const rounds = tools.length > 0 && random.chance(0.6) ? roundsFor(random, id, tools, traits.toolEnds) : undefined;
   const isBackground = isKept && traits.background && random.chance(0.5);
   return {
     type: "ask",
     client,
-    ...(search && { search }),
+    ...(rounds && { rounds }),
     ...(isKept && { isKept }),
     ...(isBackground && { isBackground }),
     ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
     key: random.pick(["anna", "bert"]),
     stream: !isBackground && !random.chance(traits.whole),
-    says: saysFor(random, id, search ? { ...traits, calls: false, thinks: false } : traits),
+    says: saysFor(random, id, rounds ? { ...traits, calls: false, thinks: false } : traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,
     ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
@@ -284,6 +313,7 @@ export function partsOf({ steps, settings }: Schedule): string[] {
     ...steps.flatMap((step) => [
       `${step.id}`,
       ...(isAsk(step) ? step.faults.map(({ call }) => `${step.id}.${call}`) : []),
+      ...(isAsk(step) ? (step.rounds ?? []).map(({ number }) => `${step.id}r${number}`) : []),
     ]),
   ];
 }
@@ -292,9 +322,17 @@ export function partsOf({ steps, settings }: Schedule): string[] {
 export function only(schedule: Schedule, kept: ReadonlySet<string>): Schedule {
   const settings = Object.fromEntries(Object.entries(schedule.settings).filter(([name]) => kept.has(name)));
   const steps = schedule.steps.filter(({ id }) => kept.has(`${id}`)).map((step) =>
-    isAsk(step) ? { ...step, faults: step.faults.filter(({ call }) => kept.has(`${step.id}.${call}`)) } : step
+    isAsk(step) ? partOf(step, kept) : step
   );
   return { ...schedule, settings, steps };
+}
+
+function partOf({ rounds, faults, ...ask }: Ask, kept: ReadonlySet<string>): Ask {
+  return {
+    ...ask,
+    faults: faults.filter(({ call }) => kept.has(`${ask.id}.${call}`)),
+    ...(rounds && { rounds: rounds.filter(({ number }) => kept.has(`${ask.id}r${number}`)) }),
+  };
 }
 
 const MODELS = { chat: "org/model", messages: "claude-haiku-4-5", responses: "org/model" };
@@ -307,7 +345,7 @@ export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, who
 /** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
 export function configFor({ upstreams, settings, gateways }: Schedule, world: string, isReloaded = false): ConfigInput {
   const { budget, isDaily, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
-  const { requestsPerMinute, concurrentRequests } = settings;
+  const { requestsPerMinute, concurrentRequests, searchesByTool } = settings;
   const quota = { ...(requestsPerMinute && { requestsPerMinute }), ...(concurrentRequests && { concurrentRequests }) };
   const targets = upstreams.map((facts, at) => ({
     upstream: `up${at}`,
@@ -344,7 +382,20 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
       },
     },
     ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
-    hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
+    hostedTools: {
+      webSearch: {
+        ...(searchesByTool ? { backend: "mcp", server: "docs", tool: "find" } : {
+          backend: "searxng",
+          baseUrl: `http://search.${world}.test`,
+        }),
+        timeoutMs: 5_000,
+      },
+      mcp: {
+        servers: { docs: { url: "http://docs.test/mcp", secret: { env: "DOCS" } } },
+        allow: ["http://docs.test"],
+        callMs: 5_000,
+      },
+    },
     store: { kind: "memory" },
     ...(gateways > 1 && { replicas: gateways }),
     console: false,
@@ -355,4 +406,5 @@ export const SECRETS: Readonly<Record<string, string>> = {
   ANNA: "anna-secret-0a1b2c3d4e5f",
   BERT: "bert-secret-0a1b2c3d4e5f",
   OPERATOR: "operator-secret-0a1b2c3d",
+  DOCS: "docs-secret-0a1b2c3d",
 };

@@ -10,6 +10,8 @@ import { SimulatedTime } from "./clock.ts";
 import { Database } from "./database.ts";
 import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
 import { Network } from "./network.ts";
+import { checkRuns, checkTold } from "./tool_laws.ts";
+import { ToolServers } from "./tool_servers.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
 /** After so many milliseconds without a step every answer has to be over. */
@@ -55,6 +57,8 @@ function beginWithRoom(time: SimulatedTime): void {
 interface Instance {
   app: App;
   gateway: number;
+  /** Of the process. */
+  number: number;
   state: "serving" | "stopping" | "ended" | "gone";
   received: Received[];
 }
@@ -64,6 +68,7 @@ class World {
   readonly #schedule: Schedule;
   readonly #time: SimulatedTime;
   readonly #network: Network;
+  readonly #tools: ToolServers;
   readonly #database: Database;
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
@@ -77,7 +82,8 @@ class World {
   constructor(schedule: Schedule, time: SimulatedTime) {
     this.#schedule = schedule;
     this.#time = time;
-    this.#network = new Network(schedule, time, this.#tell);
+    this.#tools = new ToolServers(schedule, time, this.#tell);
+    this.#network = new Network(schedule, this.#tools, time, this.#tell);
     this.#database = new Database(time, this.#tell);
     this.#serving = Array.from({ length: schedule.gateways }, (_, at) => this.#start(at));
   }
@@ -85,8 +91,9 @@ class World {
   readonly #tell = (line: string) => void this.trace.push(`${this.#time.now()} ${line}`);
 
   #start(gateway: number): Instance {
-    const instance: Instance = { app: undefined as never, gateway, state: "serving", received: [] };
-    const number = this.#all.push(instance);
+    const number = this.#all.length + 1;
+    const instance: Instance = { app: undefined as never, gateway, number, state: "serving", received: [] };
+    this.#all.push(instance);
     let ids = 0;
     const isGone = () => instance.state === "gone";
     const make = this.#maker(instance, isGone, () => `${number}x${++ids}`);
@@ -111,7 +118,7 @@ class World {
         config: parseConfiguration(configFor(this.#schedule, this.#name, isReloaded)),
         env: (name) => SECRETS[name],
         platform,
-        fetch: this.#network.fetchOf(instance.gateway, isGone) as never,
+        fetch: this.#network.fetchOf({ gateway: instance.gateway, owner: instance.number }, isGone) as never,
         now: date,
         monotonic: now,
         newId,
@@ -144,6 +151,9 @@ class World {
     if (step.type === "disturb") {
       this.#tell(`the database's next ${step.calls} calls are ${step.trouble}, ${step.ms} ms`);
       this.#database.disturb(step.trouble, step.calls, step.ms);
+    } else if (step.type === "outage") {
+      this.#tell(`the servers of tools are gone for ${step.ms} ms`);
+      this.#tools.end(step.ms);
     } else if (isAsk(step)) this.#ask(step);
     else this.#change(step);
   }
@@ -259,6 +269,7 @@ class World {
   }
 
   #check(): void {
+    checkRuns(this.#tools.ran);
     for (const received of this.#received.values()) {
       const { ask } = received;
       const id = received.headers?.get("x-request-id");
@@ -269,6 +280,7 @@ class World {
       };
       try {
         checkStory(story, this.#facts);
+        checkTold(story, this.#facts);
       } catch (thrown) {
         if (thrown instanceof Violation) thrown.message = `request ${ask.id}: ${thrown.message}`;
         throw thrown;
@@ -315,6 +327,10 @@ class World {
       if (!isClosed) throw new Violation("leak", `gateway ${gateway} does not end`);
     }
     await this.#until(() => false, 1);
+    for (const { number, state } of this.#all) {
+      const sessions = state === "gone" ? [] : this.#tools.sessionsOf(number);
+      if (sessions.length > 0) throw new Violation("leak", `process ${number} has left sessions open: ${sessions}`);
+    }
     const open = this.#network.calls.filter(({ state }) => state === "running");
     if (open.length > 0) throw new Violation("leak", `${open.length} calls of upstreams are still open`);
     if (this.#time.waiting > 0 && !this.#hasCrashed) {
