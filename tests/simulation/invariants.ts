@@ -172,17 +172,14 @@ interface Said {
 function saidBy({ client, says, rounds = [] }: Ask, calls: readonly Call[]): Said {
   const had = new Set(calls.map(({ round }) => round));
   const before = rounds.filter(({ number }) => had.has(number)).flatMap(({ text }) => text ?? []);
-  const said: Said = { text: "", texts: [...before], reasoning: "", calls: [] };
-  // This wire has one text for all that the model says.
-  for (const text of before) said.text += client === "chat" ? `${text}\n\n` : text;
-  for (const one of says) {
-    if ("text" in one) {
-      said.text += one.text;
-      said.texts.push(one.text);
-    } else if ("reasoning" in one) said.reasoning += one.reasoning;
-    else said.calls.push({ name: one.call, input: one.input });
-  }
-  return said;
+  const texts = [...before, ...says.flatMap((said) => "text" in said ? said.text : [])];
+  return {
+    texts,
+    // This wire has one text for all that the model says.
+    text: texts.join(client === "chat" ? "\n\n" : ""),
+    reasoning: says.flatMap((said) => "reasoning" in said ? said.reasoning : []).join(""),
+    calls: says.flatMap((said) => "call" in said ? [{ name: said.call, input: said.input }] : []),
+  };
 }
 
 const asRead = (calls: Said["calls"]) =>

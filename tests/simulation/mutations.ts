@@ -3,7 +3,7 @@
 export interface Mutation {
   /** What is wrong then. */
   name: string;
-  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits";
+  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits" | "tools";
   file: string;
   /** Each text, which is there once, and what takes its place. */
   changes: readonly (readonly [from: string, to: string])[];
@@ -91,5 +91,39 @@ export const MUTATIONS: readonly Mutation[] = [
     about: "limits",
     file: "src/routing/failover.ts",
     changes: [["      release?.();\n", ""]],
+  },
+  {
+    name: "an answer goes on although a tool of it may be running",
+    about: "tools",
+    file: "src/inference/continuation.ts",
+    changes: [[
+      'if (continuing.calls.length > 0 && answer.asking.hosted) return "the gateway runs a tool of it";',
+      "",
+    ]],
+  },
+  {
+    name: "a call of a remote tool is made again after a connection that broke",
+    about: "tools",
+    file: "src/hosted/mcp.ts",
+    changes: [[
+      'const result = await this.#ask("tools/call", { name, arguments: fields }, name, signal);',
+      'const ask = () => this.#ask("tools/call", { name, arguments: fields }, name, signal);\n' +
+      "    const result = await ask().catch(() => ask());",
+    ]],
+  },
+  {
+    name: "the answer to another request passes for the result of a call",
+    about: "tools",
+    file: "src/hosted/mcp.ts",
+    changes: [
+      ["message.id === id && message.method === undefined", "message.method === undefined"],
+      ["if (body.id !== id)", "if (body.id === undefined)"],
+    ],
+  },
+  {
+    name: "sessions with remote servers are left open",
+    about: "tools",
+    file: "src/app.ts",
+    changes: [["        gateway.hosted.runner.close(),\n", ""]],
   },
 ];

@@ -282,7 +282,7 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
     ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
     key: random.pick(["anna", "bert"]),
     stream: !isBackground && !random.chance(traits.whole),
-    says: saysFor(random, id, rounds ? { ...traits, calls: false, thinks: false } : traits),
+    says: saysFor(random, id, traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,
     ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
