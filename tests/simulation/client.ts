@@ -12,6 +12,8 @@ export interface Received {
   endedAt?: number;
   /** The id of the stored response that it continues, and the request that made it. */
   previous?: { id: string; of: Ask };
+  /** The conversation that it belongs to, and the requests that had been answered in it before. */
+  conversation?: { id: string; before: Ask[] };
   status?: number;
   headers?: Headers;
   text: string;
@@ -55,7 +57,7 @@ function hostedFor({ client, rounds = [] }: Ask, { tools = [] }: Tools): JsonObj
 }
 
 /** The request of this client. */
-export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">, signal?: AbortSignal): Request {
+export function requestFor({ ask, previous, conversation }: Received, signal?: AbortSignal): Request {
   const { client, stream, says, id, isKept, isBackground } = ask;
   const { path, body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
@@ -68,6 +70,7 @@ export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">
     ...(isKept && { store: true }),
     ...(isBackground && { background: true }),
     ...(previous && { previous_response_id: previous.id }),
+    ...(conversation && { conversation: conversation.id }),
   };
   return requestAs(ask.key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
     method: "POST",
@@ -94,8 +97,16 @@ function unstreamed(client: ClientName): JsonObject {
 /** How often the client of an answer in the background looks for it, and how long, in milliseconds. */
 const [LOOK_MS, PATIENCE_MS] = [1_500, 900_000];
 
-/** Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment. */
-export async function run(gateway: () => App, received: Received, time: SimulatedTime): Promise<void> {
+/**
+ * Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment. `begin`: finds out what
+ * it needs before.
+ */
+export async function run(
+  gateway: () => App,
+  received: Received,
+  time: SimulatedTime,
+  begin?: () => Promise<void>,
+): Promise<void> {
   const { ask } = received;
   const controller = new AbortController();
   let cancel = () => {};
@@ -105,6 +116,8 @@ export async function run(gateway: () => App, received: Received, time: Simulate
     cancel();
   }, ask.leavesAfter);
   try {
+    await begin?.();
+    if (received.isOver) return;
     const response = await gateway().fetch(requestFor(received, controller.signal));
     if (received.isLost) return;
     received.status = response.status;

@@ -96,14 +96,19 @@ export function checkStory(story: Story, facts: Facts): void {
 }
 
 /** A continued conversation is sent whole. */
-function checkHistory({ received: { previous }, calls }: Story, facts: Facts): void {
-  if (!previous) return;
-  const { texts } = saidBy(previous.of, facts.calls.filter(({ ask }) => ask === previous.of.id));
+function checkHistory({ received: { previous, conversation }, calls }: Story, facts: Facts): void {
+  for (const before of [...previous ? [previous.of] : [], ...conversation?.before ?? []]) {
+    const { texts } = saidBy(before, facts.calls.filter(({ ask }) => ask === before.id));
+    checkSent(before, texts, calls);
+  }
+}
+
+function checkSent(before: Ask, texts: readonly string[], calls: readonly Call[]): void {
   for (const { body } of calls) {
     const sent = JSON.stringify(body.messages ?? body.input);
     const isIn = (text: string) => sent.includes(JSON.stringify(text.trim()).slice(1, -1));
-    if (!isIn(`#${previous.of.id} Hello`) || !texts.every(isIn)) {
-      throw new Violation("recall", `the turn of ${previous.of.id} is not in ${sent}`);
+    if (!isIn(`#${before.id} Hello`) || !texts.every(isIn)) {
+      throw new Violation("recall", `the turn of ${before.id} is not in ${sent}`);
     }
   }
 }
@@ -169,7 +174,7 @@ interface Said {
 }
 
 /** What the model says in an answer for which it got these calls. */
-function saidBy({ client, says, rounds = [] }: Ask, calls: readonly Call[]): Said {
+export function saidBy({ client, says, rounds = [] }: Ask, calls: readonly Call[]): Said {
   const had = new Set(calls.map(({ round }) => round));
   const before = rounds.filter(({ number }) => had.has(number)).flatMap(({ text }) => text ?? []);
   const texts = [...before, ...says.flatMap((said) => "text" in said ? said.text : [])];

@@ -93,15 +93,6 @@ export const MUTATIONS: readonly Mutation[] = [
     changes: [["      release?.();\n", ""]],
   },
   {
-    name: "an answer goes on although a tool of it may be running",
-    about: "tools",
-    file: "src/inference/continuation.ts",
-    changes: [[
-      'if (continuing.calls.length > 0 && answer.asking.hosted) return "the gateway runs a tool of it";',
-      "",
-    ]],
-  },
-  {
     name: "a call of a remote tool is made again after a connection that broke",
     about: "tools",
     file: "src/hosted/mcp.ts",
@@ -125,5 +116,20 @@ export const MUTATIONS: readonly Mutation[] = [
     about: "tools",
     file: "src/app.ts",
     changes: [["        gateway.hosted.runner.close(),\n", ""]],
+  },
+  {
+    name: "a conversation forgets what was answered in it",
+    about: "recall",
+    file: "src/inference/storage.ts",
+    changes: [["{ messages: [...asked, ...answer] }", "{ messages: asked }"]],
+  },
+  {
+    name: "a request does not know the conversation that it belongs to",
+    about: "recall",
+    file: "src/inference/recall.ts",
+    changes: [[
+      "const before = items.map(({ message }) => message);",
+      "const before = items.slice(0, 0).map(({ message }) => message);",
+    ]],
   },
 ];

@@ -85,6 +85,8 @@ export interface Ask {
   isBackground?: boolean;
   /** The request whose stored answer it continues, if that is complete by then. */
   follows?: number;
+  /** The number of the conversation of its key that it belongs to. */
+  conversation?: number;
 }
 
 /** Something that happens to a gateway: it stops and another takes its place, it is gone at once, it gets another configuration. */
@@ -184,6 +186,7 @@ export function scheduleFor(seed: number): Schedule {
     slow: random.chance(0.15),
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
+    converses: random.chance(0.3),
     background: random.chance(0.3),
     tools: random.chance(0.3) ? random.some(TOOLS, random.int(1, 3)) : [],
     toolEnds: random.some(TOOL_ENDS, random.int(1, 6)),
@@ -250,6 +253,7 @@ interface Traits {
   slow: boolean;
   whole: number;
   keeps: boolean;
+  converses: boolean;
   background: boolean;
   tools: readonly ToolName[];
   toolEnds: readonly ToolEnd[];
@@ -279,7 +283,7 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
     ...(rounds && { rounds }),
     ...(isKept && { isKept }),
     ...(isBackground && { isBackground }),
-    ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
+    ...(isKept && (traits.converses ? conversationFor(random) : earlierFor(random, id))),
     key: random.pick(["anna", "bert"]),
     stream: !isBackground && !random.chance(traits.whole),
     says: saysFor(random, id, traits),
@@ -288,6 +292,14 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
     ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
     readsEvery: traits.slow && random.chance(0.5) ? random.int(1, 3_000) : 0,
   };
+}
+
+function earlierFor(random: Random, id: number): Pick<Ask, "follows"> {
+  return id > 0 && random.chance(0.6) ? { follows: random.int(0, id - 1) } : {};
+}
+
+function conversationFor(random: Random): Pick<Ask, "conversation"> {
+  return random.chance(0.8) ? { conversation: random.int(0, 1) } : {};
 }
 
 function saysFor(random: Random, id: number, { thinks, calls }: Traits): Said[] {

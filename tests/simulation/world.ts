@@ -7,6 +7,7 @@ import { waitToBegin } from "../../src/util/sliced_work.ts";
 import { parseConfiguration } from "../support/app.ts";
 import { type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
+import { Conversations, isAdded } from "./conversations.ts";
 import { Database } from "./database.ts";
 import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
 import { Network } from "./network.ts";
@@ -70,6 +71,7 @@ class World {
   readonly #network: Network;
   readonly #tools: ToolServers;
   readonly #database: Database;
+  readonly #conversations = new Conversations();
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
   /** The process that serves at each place. */
@@ -142,6 +144,7 @@ class World {
     await this.#until(() => false, 30_000);
     this.#check();
     await this.#checkStored();
+    await this.#conversations.check((...asked) => this.#get(...asked), this.#facts);
     await this.#checkBudget();
     await this.#close();
   }
@@ -175,9 +178,20 @@ class World {
     this.#received.set(ask.id, received);
     instance.received.push(received);
     const gateway = () => this.#serving[ask.gateway]!.app;
-    void run(gateway, received, this.#time).then(() =>
+    void run(gateway, received, this.#time, () => this.#join(received, gateway)).then(() =>
       this.#tell(`client ${ask.id} has ${received.status} ${received.failure ?? ""} ${JSON.stringify(received.text)}`)
     );
+  }
+
+  /** Finds the conversation of the request. */
+  async #join(received: Received, gateway: () => App): Promise<void> {
+    const id = await this.#conversations.idFor(received.ask, gateway);
+    if (id === undefined) return;
+    const before = this.#database.wasTroubled
+      ? []
+      : [...this.#received.values()].filter((other) => other.conversation?.id === id && isAdded(other));
+    received.conversation = { id, before: before.map(({ ask }) => ask) };
+    this.#tell(`client ${received.ask.id} is in conversation ${id} after ${before.map(({ ask }) => ask.id)}`);
   }
 
   #change({ type, gateway }: Event): void {
