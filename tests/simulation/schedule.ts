@@ -178,6 +178,7 @@ export function scheduleFor(seed: number): Schedule {
   const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
   const gateways = random.pick([1, 1, 1, 2, 3]);
+  const tools = new Random(seed, "tools");
   const traits: Traits = {
     faulty: random.pick([0, 0.2, 0.5, 0.9]),
     thinks: random.chance(0.3),
@@ -186,13 +187,13 @@ export function scheduleFor(seed: number): Schedule {
     slow: random.chance(0.15),
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
-    converses: random.chance(0.3),
+    converses: tools.chance(0.3),
     background: random.chance(0.3),
-    tools: random.chance(0.3) ? random.some(TOOLS, random.int(1, 3)) : [],
-    toolEnds: random.some(TOOL_ENDS, random.int(1, 6)),
+    tools: random.chance(0.25) ? tools.some(TOOLS, tools.int(1, 3)) : [],
+    toolEnds: tools.some(TOOL_ENDS, tools.int(1, 6)),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
-  const breaks = traits.tools.length > 0 && random.chance(0.25);
+  const breaks = traits.tools.length > 0 && tools.chance(0.3);
   const troubles = random.chance(0.25) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
@@ -241,7 +242,7 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.15) && { isLongest: true as const }),
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
-    ...(random.chance(0.3) && { searchesByTool: true as const }),
+    ...(random.chance(0.5) && { searchesByTool: true as const }),
   };
 }
 

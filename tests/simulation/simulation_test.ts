@@ -27,7 +27,7 @@ Deno.test("a seed is the same world each time, to the last byte that a client ge
 
 Deno.test("worlds differ by their seeds, and have something of everything", async () => {
   const traces: string[] = [];
-  for (let seed = 1; seed <= 60; seed++) traces.push(...(await simulate(scheduleFor(seed))).trace);
+  for (let seed = 1; seed <= 80; seed++) traces.push(...(await simulate(scheduleFor(seed))).trace);
   const text = traces.join("\n");
   for (
     const sign of [
