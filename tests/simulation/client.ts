@@ -57,13 +57,24 @@ function hostedFor({ client, rounds = [] }: Ask, { tools = [] }: Tools): JsonObj
 }
 
 /** The request of this client. */
-export function requestFor({ ask, previous, conversation }: Received, signal?: AbortSignal): Request {
+export function requestFor(received: Received, signal?: AbortSignal): Request {
+  const { client, stream, key } = received.ask;
+  const { path } = CLIENTS[client]!;
+  return requestAs(key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
+    method: "POST",
+    body: JSON.stringify(bodyFor(received)),
+    ...(signal && { signal }),
+  });
+}
+
+/** What it asks. */
+export function bodyFor({ ask, previous, conversation }: Received): JsonObject {
   const { client, stream, says, id, isKept, isBackground } = ask;
-  const { path, body } = CLIENTS[client]!;
+  const { body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
   const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
   const plain = JSON.parse(text);
-  const asked = {
+  return {
     ...plain,
     ...(!stream && unstreamed(client)),
     ...hostedFor(ask, plain),
@@ -72,16 +83,12 @@ export function requestFor({ ask, previous, conversation }: Received, signal?: A
     ...(previous && { previous_response_id: previous.id }),
     ...(conversation && { conversation: conversation.id }),
   };
-  return requestAs(ask.key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
-    method: "POST",
-    body: JSON.stringify(asked),
-    ...(signal && { signal }),
-  });
 }
 
 /** A request with the secret of this key. */
 export function requestAs(key: string, path: string, init: RequestInit = {}): Request {
-  const headers = { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" };
+  const secret = SECRETS[key.toUpperCase()];
+  const headers = { ...init.headers, authorization: `Bearer ${secret}`, "content-type": "application/json" };
   return new Request(`http://gateway${path}`, { ...init, headers });
 }
 
@@ -94,18 +101,26 @@ function unstreamed(client: ClientName): JsonObject {
   } as JsonObject;
 }
 
+/** How a request comes to a gateway, beside by HTTP. */
+export interface Ways {
+  /** Finds out what the request needs. */
+  begin(): Promise<void>;
+  /** Asks on a WebSocket, and leaves that. */
+  ask(): Promise<void>;
+  leave(): void;
+}
+
 /** How often the client of an answer in the background looks for it, and how long, in milliseconds. */
 const [LOOK_MS, PATIENCE_MS] = [1_500, 900_000];
 
 /**
- * Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment. `begin`: finds out what
- * it needs before.
+ * Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment.
  */
 export async function run(
   gateway: () => App,
   received: Received,
   time: SimulatedTime,
-  begin?: () => Promise<void>,
+  { begin, ask: send, leave }: Ways,
 ): Promise<void> {
   const { ask } = received;
   const controller = new AbortController();
@@ -116,8 +131,12 @@ export async function run(
     cancel();
   }, ask.leavesAfter);
   try {
-    await begin?.();
+    await begin();
     if (received.isOver) return;
+    if (ask.socket !== undefined) {
+      cancel = leave;
+      return await send();
+    }
     const response = await gateway().fetch(requestFor(received, controller.signal));
     if (received.isLost) return;
     received.status = response.status;

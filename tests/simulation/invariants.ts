@@ -92,7 +92,22 @@ export function checkStory(story: Story, facts: Facts): void {
   const tooOften = entries.find(({ continued = 0 }) => continued > 2);
   if (tooOften) throw new Violation("continuation", `it went on ${tooOften.continued} times`);
   if (story.calls.length > 12) throw new Violation("calls", `it took ${story.calls.length} calls of upstreams`);
-  checkBill(story, facts.schedule);
+  if (ask.socket === undefined) checkBill(story, facts.schedule);
+}
+
+/** Messages do not say which lines of the log are theirs: all of them together cost what their upstreams served. */
+export function checkMessages({ schedule, received, calls, entries, hasCrashed }: Facts): void {
+  const messages = received.filter(({ ask }) => ask.socket !== undefined);
+  if (messages.length === 0 || hasCrashed || received.some(({ isLost }) => isLost)) return;
+  const others = new Set(received.flatMap(({ headers }) => headers?.get("x-request-id") ?? []));
+  const nameless = received.filter(({ ask, headers }) => ask.socket !== undefined || !headers?.has("x-request-id"));
+  const asks = new Set(nameless.map(({ ask }) => ask.id));
+  const all = {
+    received: { ...messages[0]!, hasLeft: nameless.some(({ hasLeft }) => hasLeft) },
+    calls: calls.filter(({ ask }) => asks.has(ask)),
+    entries: entries.filter(({ id }) => !others.has(id!)),
+  };
+  checkBill(all, schedule);
 }
 
 /** A continued conversation is sent whole. */

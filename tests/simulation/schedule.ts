@@ -87,6 +87,8 @@ export interface Ask {
   follows?: number;
   /** The number of the conversation of its key that it belongs to. */
   conversation?: number;
+  /** The number of the connection of its key on which it is a message. */
+  socket?: number;
 }
 
 /** Something that happens to a gateway: it stops and another takes its place, it is gone at once, it gets another configuration. */
@@ -188,6 +190,7 @@ export function scheduleFor(seed: number): Schedule {
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
     converses: tools.chance(0.3),
+    connects: tools.chance(0.25),
     background: random.chance(0.3),
     tools: random.chance(0.25) ? tools.some(TOOLS, tools.int(1, 3)) : [],
     toolEnds: tools.some(TOOL_ENDS, tools.int(1, 6)),
@@ -255,6 +258,7 @@ interface Traits {
   whole: number;
   keeps: boolean;
   converses: boolean;
+  connects: boolean;
   background: boolean;
   tools: readonly ToolName[];
   toolEnds: readonly ToolEnd[];
@@ -278,6 +282,7 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
   const tools = traits.tools.filter((tool) => ASKED_FOR[client]?.includes(tool));
   const rounds = tools.length > 0 && random.chance(0.6) ? roundsFor(random, id, tools, traits.toolEnds) : undefined;
   const isBackground = isKept && traits.background && random.chance(0.5);
+  const isMessage = client === "responses" && traits.connects && !isBackground && random.chance(0.7);
   return {
     type: "ask",
     client,
@@ -286,7 +291,8 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
     ...(isBackground && { isBackground }),
     ...(isKept && (traits.converses ? conversationFor(random) : earlierFor(random, id))),
     key: random.pick(["anna", "bert"]),
-    stream: !isBackground && !random.chance(traits.whole),
+    stream: !isBackground && !random.chance(traits.whole) || isMessage,
+    ...(isMessage && { socket: random.int(0, 1) }),
     says: saysFor(random, id, traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,

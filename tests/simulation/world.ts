@@ -9,7 +9,16 @@ import { type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
 import { Conversations, isAdded } from "./conversations.ts";
 import { Database } from "./database.ts";
-import { checkBudget, checkMoment, checkStory, type Facts, type Story, Violation } from "./invariants.ts";
+import {
+  checkBudget,
+  checkMessages,
+  checkMoment,
+  checkStory,
+  type Facts,
+  type Story,
+  Violation,
+} from "./invariants.ts";
+import { Sockets } from "./sockets.ts";
 import { Network } from "./network.ts";
 import { checkRuns, checkTold } from "./tool_laws.ts";
 import { ToolServers } from "./tool_servers.ts";
@@ -72,6 +81,7 @@ class World {
   readonly #tools: ToolServers;
   readonly #database: Database;
   readonly #conversations = new Conversations();
+  readonly #sockets: Sockets;
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
   /** The process that serves at each place. */
@@ -84,6 +94,7 @@ class World {
   constructor(schedule: Schedule, time: SimulatedTime) {
     this.#schedule = schedule;
     this.#time = time;
+    this.#sockets = new Sockets(time);
     this.#tools = new ToolServers(schedule, time, this.#tell);
     this.#network = new Network(schedule, this.#tools, time, this.#tell);
     this.#database = new Database(time, this.#tell);
@@ -112,6 +123,7 @@ class World {
       ...deno,
       memory: () => MEMORY,
       unmanagedMemory: () => 0,
+      upgrade: this.#sockets.upgrade,
       after: (ms, run) => void after(run, ms),
     };
     const store = this.#database.storeFor(isGone);
@@ -178,7 +190,12 @@ class World {
     this.#received.set(ask.id, received);
     instance.received.push(received);
     const gateway = () => this.#serving[ask.gateway]!.app;
-    void run(gateway, received, this.#time, () => this.#join(received, gateway)).then(() =>
+    const ways = {
+      begin: () => this.#join(received, gateway),
+      ask: () => this.#sockets.ask(received, () => this.#serving[ask.gateway]!),
+      leave: () => this.#sockets.leave(received),
+    };
+    void run(gateway, received, this.#time, ways).then(() =>
       this.#tell(`client ${ask.id} has ${received.status} ${received.failure ?? ""} ${JSON.stringify(received.text)}`)
     );
   }
@@ -203,6 +220,7 @@ class World {
     this.#hasCrashed = true;
     instance.state = "gone";
     for (const received of instance.received) this.#lose(received);
+    this.#sockets.close(instance.number);
     instance.app.abort();
     void instance.app.close().catch(() => {});
   }
@@ -284,6 +302,7 @@ class World {
 
   #check(): void {
     checkRuns(this.#tools.ran);
+    checkMessages(this.#facts);
     for (const received of this.#received.values()) {
       const { ask } = received;
       const id = received.headers?.get("x-request-id");
@@ -332,6 +351,8 @@ class World {
 
   /** Nothing is left of a world whose clients are served. */
   async #close(): Promise<void> {
+    this.#sockets.close();
+    await this.#until(() => false, 10);
     for (const { app, gateway } of this.#serving) {
       if (app.running() !== 0) throw new Violation("leak", `${app.running()} requests still run at gateway ${gateway}`);
       app.drain();
