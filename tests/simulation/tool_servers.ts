@@ -16,6 +16,8 @@ interface Session {
   owner: number;
   /** Whether that knows of it. */
   isKnown: boolean;
+  /** Whether anything was served in it. Another is not forgotten: its process would have met that at once. */
+  hasServed: boolean;
 }
 
 /** How long a call takes, and one that takes too long, in milliseconds. */
@@ -80,20 +82,20 @@ export class ToolServers {
     const session = this.#sessions.get(id);
     if (!session) return new Response("no session", { status: 404 });
     session.isKnown = true;
-    if (message.id !== undefined && message.method) return await this.#serve(message, signal);
+    if (message.id !== undefined && message.method) return await this.#serve(message, signal, session);
     return new Response(null, { status: 202 });
   }
 
   async #begin({ id }: JsonObject, owner: number, signal: AbortSignal): Promise<Response> {
     await this.#wait(TOOL_MS / 7, signal);
     const session = `s${++this.#began}`;
-    this.#sessions.set(session, { owner, isKnown: false });
+    this.#sessions.set(session, { owner, isKnown: false, hasServed: false });
     const result = { protocolVersion: LEGACY, capabilities: {}, serverInfo: { name: "docs", version: "1" } };
     return Response.json({ jsonrpc: "2.0", id, result }, { headers: { "mcp-session-id": session } });
   }
 
   // deno-lint-ignore no-explicit-any -- messages of the protocol
-  async #serve({ id, method, params }: any, signal: AbortSignal): Promise<Response> {
+  async #serve({ id, method, params }: any, signal: AbortSignal, session?: Session): Promise<Response> {
     if (method === "tools/list") {
       const end = this.#facts.lists[this.#lists++] ?? "found";
       return await this.#reply({ id, end, signal }, () => ({ tools: TOOLS }));
@@ -104,13 +106,14 @@ export class ToolServers {
     const { name, arguments: { use, query } } = params;
     const mark = use ?? markIn(query);
     const end = this.#endOf(mark);
-    if (end === "forgotten" && this.#facts.era === "legacy" && !this.#forgotten.has(mark)) {
+    if (end === "forgotten" && session?.hasServed && !this.#forgotten.has(mark)) {
       this.#forgotten.add(mark);
       this.#sessions.clear();
       return new Response("no session", { status: 404 });
     }
     const text = query === undefined ? saidOf(mark) : JSON.stringify({ results: [pageFor(mark)] });
     return await this.#reply({ id, end, signal }, () => {
+      if (session) session.hasServed = true;
       this.#run(mark, name);
       return { content: [{ type: "text", text }], ...(end === "failed" && { isError: true }) };
     });
