@@ -3,7 +3,7 @@
 export interface Mutation {
   /** What is wrong then. */
   name: string;
-  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits" | "tools";
+  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits" | "tools" | "sockets";
   file: string;
   /** Each text, which is there once, and what takes its place. */
   changes: readonly (readonly [from: string, to: string])[];
@@ -131,5 +131,11 @@ export const MUTATIONS: readonly Mutation[] = [
       "const before = items.map(({ message }) => message);",
       "const before = items.slice(0, 0).map(({ message }) => message);",
     ]],
+  },
+  {
+    name: "messages of one lane of a WebSocket are answered side by side",
+    about: "sockets",
+    file: "src/socket/responses_socket.ts",
+    changes: [["if (this.#busy.has(name)) continue;", ""]],
   },
 ];

@@ -412,7 +412,8 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
       mcp: {
         servers: { docs: { url: "http://docs.test/mcp", secret: { env: "DOCS" } } },
         allow: ["http://docs.test"],
-        callMs: 5_000,
+        // Another limit makes a reload begin with new sessions.
+        callMs: isReloaded ? 5_001 : 5_000,
       },
     },
     store: { kind: "memory" },

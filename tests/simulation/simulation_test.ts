@@ -55,6 +55,9 @@ Deno.test("worlds differ by their seeds, and have something of everything", asyn
         "is ended",
         "servers of tools are gone",
         "in conversation",
+        "on a WebSocket",
+        "mcp_tool_result",
+        "mcp_call",
       ],
       ...["is late", "is failed", "is unconfirmed", "is locked", "of gateway 2", "budget_exceeded"],
     ]

@@ -27,12 +27,17 @@ export function checkTold({ received: { ask, text }, calls }: Story, facts: Fact
       told.set(mark, isTold);
     }
   }
-  if (!text.includes("mcp_call")) return;
-  for (const { arguments: input, output } of remoteCallsIn(text)) {
-    const mark = JSON.parse(input as string).use;
+  for (const { arguments: input, output } of stepsIn(text, "mcp_call")) {
+    const { use: mark } = JSON.parse(typeof input === "string" && input !== "" ? input : "{}");
     if (typeof output === "string" && output !== saidOf(mark)) {
       throw new Violation("tools", `the client reads ${output} for ${mark}`);
     }
+  }
+  const marks = rounds.flatMap(({ number, uses }) => uses.map((_, at) => markOf(ask.id, number, at)));
+  const all = new Set(marks.map((mark) => JSON.stringify([{ type: "text", text: saidOf(mark) }])));
+  for (const { content } of stepsIn(text, "mcp_tool_result")) {
+    const shown = JSON.stringify(content);
+    if (shown.includes("Done ") && !all.has(shown)) throw new Violation("tools", `the client reads ${shown}`);
   }
 }
 
@@ -62,16 +67,15 @@ function isForgottenTwice({ steps }: Facts["schedule"]): boolean {
   return uses.filter(({ end }) => end === "forgotten").length > 1;
 }
 
-/** The calls of remote tools in an answer. */
-function remoteCallsIn(text: string): JsonObject[] {
+/** The steps of this type in an answer. */
+function stepsIn(text: string, type: string): JsonObject[] {
+  if (!text.includes(type)) return [];
   return text.split("\n").map((line) => line.replace(/^data: /, "")).filter((line) => line.startsWith("{"))
-    .flatMap((line) => callsIn(JSON.parse(line)));
+    .flatMap((line) => stepsBelow(JSON.parse(line), type));
 }
 
-function callsIn(value: JsonValue | undefined): JsonObject[] {
-  if (Array.isArray(value)) return value.flatMap(callsIn);
+function stepsBelow(value: JsonValue | undefined, type: string): JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap((one) => stepsBelow(one, type));
   if (!isJsonObject(value)) return [];
-  return value.type === "mcp_call" && value.status === "completed"
-    ? [value]
-    : Object.values(value).flatMap((inner) => callsIn(inner));
+  return value.type === type ? [value] : Object.values(value).flatMap((inner) => stepsBelow(inner, type));
 }

@@ -186,7 +186,11 @@ class World {
       isLost: false,
       ...(id !== undefined && { previous: { id, of: before!.ask } }),
     };
-    this.#tell(`client ${ask.id} asks gateway ${ask.gateway} by ${ask.client}${id ? ` after ${ask.follows}` : ""}`);
+    this.#tell(
+      `client ${ask.id} asks gateway ${ask.gateway} by ${ask.client}${
+        ask.socket === undefined ? "" : " on a WebSocket"
+      }${id ? ` after ${ask.follows}` : ""}`,
+    );
     this.#received.set(ask.id, received);
     instance.received.push(received);
     const gateway = () => this.#serving[ask.gateway]!.app;
