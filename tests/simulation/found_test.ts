@@ -56,6 +56,25 @@ const FOUND: Record<string, Schedule> = {
       faults: [{ call: 1, kind: "closed", after: 2 }],
     }],
   },
+  "10: a gateway that ends, or gets another configuration, ends its sessions with remote servers": {
+    seed: 10,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: { ...SERVERS, era: "legacy" },
+    settings: {},
+    steps: [
+      { ...ASK, id: 1, client: "responses", rounds: [{ number: 0, uses: [{ tool: "write", end: "found" }] }] },
+      { id: 2, at: 20_000, type: "reload", gateway: 0 },
+      {
+        ...ASK,
+        id: 3,
+        at: 30_000,
+        client: "responses",
+        rounds: [{ number: 0, uses: [{ tool: "read", end: "found" }] }],
+      },
+      { id: 4, at: 40_000, type: "restart", gateway: 0 },
+    ],
+  },
 };
 
 for (const [name, schedule] of Object.entries(FOUND)) {

@@ -186,11 +186,8 @@ class World {
       isLost: false,
       ...(id !== undefined && { previous: { id, of: before!.ask } }),
     };
-    this.#tell(
-      `client ${ask.id} asks gateway ${ask.gateway} by ${ask.client}${
-        ask.socket === undefined ? "" : " on a WebSocket"
-      }${id ? ` after ${ask.follows}` : ""}`,
-    );
+    const how = `${ask.client}${ask.socket === undefined ? "" : " on a WebSocket"}`;
+    this.#tell(`client ${ask.id} asks gateway ${ask.gateway} by ${how}${id ? ` after ${ask.follows}` : ""}`);
     this.#received.set(ask.id, received);
     instance.received.push(received);
     const gateway = () => this.#serving[ask.gateway]!.app;
