@@ -91,7 +91,7 @@ export class RemoteServer {
   /** Ends the session at the server, if there is one. Other calls must not run meanwhile. */
   async end(): Promise<void> {
     await this.#beginning?.catch(() => {});
-    await this.#endSession();
+    await this.#startOver();
   }
 
   async #ask(method: string, params: JsonObject, name: string | undefined, signal: AbortSignal): Promise<JsonObject> {
@@ -126,9 +126,7 @@ export class RemoteServer {
     try {
       await this.#agree(signal);
     } catch (thrown) {
-      await this.#endSession();
-      // The server may only be down for a while, so the next call begins again with the modern era.
-      [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
+      await this.#startOver();
       throw thrown;
     }
   }
@@ -149,18 +147,25 @@ export class RemoteServer {
     await (await this.#post("notifications/initialized", INITIALIZED, undefined, signal)).body?.cancel();
   }
 
-  /** A server that does not hear of it ends the session itself at some time. */
-  async #endSession(): Promise<void> {
-    const session = this.#session;
+  /**
+   * Ends the session, and forgets what was agreed: a server that fails may only be down for a while, so the next call begins again with
+   * the modern era. A server that does not hear of the end forgets the session at some time.
+   */
+  async #startOver(): Promise<void> {
+    const [session, version] = [this.#session, this.#version];
+    [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
     if (session === undefined) return;
-    this.#session = undefined;
     const { service, path } = this.#options;
-    const headers = { "mcp-session-id": session, "mcp-protocol-version": this.#version };
-    const call = { path, method: "DELETE" as const, headers };
-    const end = async (signal: AbortSignal) => void await (await send(call, service, signal)).body?.cancel();
-    await abortAfter(END_MS, new AbortController().signal, end, () => new Error("The session does not end")).catch(
-      () => {},
-    );
+    const headers = { "mcp-session-id": session, "mcp-protocol-version": version };
+    const end = (signal: AbortSignal) => send({ path, method: "DELETE", headers }, service, signal);
+    const late = () => new GatewayError("upstream_timeout", `The session did not end within ${END_MS} ms`);
+    await abortAfter(
+      END_MS,
+      new AbortController().signal,
+      async (signal) => await (await end(signal)).body?.cancel(),
+      late,
+    )
+      .catch(() => {});
   }
 
   async #post(
