@@ -25,7 +25,7 @@ export const TOOL_ENDS = [
 ] as const;
 export type ToolEnd = typeof TOOL_ENDS[number];
 /** Those after which the model has to know what the server said. */
-export const TOLD: readonly ToolEnd[] = ["found", "repeated", "failed", "forgotten"];
+export const REPORTED: readonly ToolEnd[] = ["found", "repeated", "failed", "forgotten"];
 /** Those that have no effect. */
 export const WITHOUT_EFFECT: readonly ToolEnd[] = ["refused", "failing", "limiting", "unreachable"];
 

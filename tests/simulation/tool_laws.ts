@@ -1,7 +1,7 @@
 /** What has to hold of tools that the gateway runs for models. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type Facts, type Story, Violation } from "./invariants.ts";
-import { markOf, resultsIn, TOLD } from "./rounds.ts";
+import { markOf, REPORTED, resultsIn } from "./rounds.ts";
 import { type Ask, isAsk } from "./schedule.ts";
 import { type Ran, saidOf } from "./tool_servers.ts";
 
@@ -15,16 +15,16 @@ export function checkRuns(ran: readonly Ran[]): void {
 }
 
 /** The model is told what the server said, and nothing that this did not say. So is the client. */
-export function checkTold({ received: { ask, text }, calls }: Story, facts: Facts): void {
+export function checkResults({ received: { ask, text }, calls }: Story, facts: Facts): void {
   const { rounds = [] } = ask;
   if (rounds.length === 0) return;
-  const told = new Map<string, boolean>();
+  const reported = new Map<string, boolean>();
   for (const { body } of calls) {
     for (const { mark, result } of resultsIn(body)) {
       checkResult(ask, mark, result, facts);
-      const isTold = result.includes("Done ");
-      if ((told.get(mark) ?? isTold) !== isTold) throw new Violation("tools", `${mark} has two results`);
-      told.set(mark, isTold);
+      const isReported = result.includes("Done ");
+      if ((reported.get(mark) ?? isReported) !== isReported) throw new Violation("tools", `${mark} has two results`);
+      reported.set(mark, isReported);
     }
   }
   for (const { arguments: input, output } of stepsIn(text, "mcp_call")) {
@@ -51,12 +51,12 @@ function checkResult(ask: Ask, mark: string, result: string, { schedule, isTroub
   const said = result.split(saidOf(mark)).length - 1;
   const others = result.replace(saidOf(mark), "").includes("Done ");
   if (said > 1 || others) throw new Violation("tools", `the model is told for ${mark}: ${result}`);
-  const isTold = TOLD.includes(use.end);
+  const isReported = REPORTED.includes(use.end);
   // A tool of the search has no answer of its own if it says that it failed.
   const hasFailed = use.tool === "search" && use.end === "failed" && settings.searchesByTool;
   const mayFail = settings.requestsPerMinute !== undefined || settings.budget !== undefined || isTroubled ||
     steps.some(({ type }) => type === "outage") || hasFailed || isForgottenTwice(schedule);
-  if (isTold ? said === 0 && !mayFail : said > 0) {
+  if (isReported ? said === 0 && !mayFail : said > 0) {
     throw new Violation("tools", `the call ${mark} is ${use.end}, and the model is told: ${result}`);
   }
 }

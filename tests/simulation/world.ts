@@ -20,7 +20,7 @@ import {
 } from "./invariants.ts";
 import { Sockets } from "./sockets.ts";
 import { Network } from "./network.ts";
-import { checkRuns, checkTold } from "./tool_laws.ts";
+import { checkResults, checkRuns } from "./tool_laws.ts";
 import { ToolServers } from "./tool_servers.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
@@ -314,7 +314,7 @@ class World {
       };
       try {
         checkStory(story, this.#facts);
-        checkTold(story, this.#facts);
+        checkResults(story, this.#facts);
       } catch (thrown) {
         if (thrown instanceof Violation) thrown.message = `request ${ask.id}: ${thrown.message}`;
         throw thrown;
