@@ -214,6 +214,7 @@ function appOf(
         ledger.close(),
         usage?.close(),
         gateway.guards.budgets?.close(),
+        gateway.hosted.runner.close(),
         shared?.close(),
       ]);
       store.close();

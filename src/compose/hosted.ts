@@ -9,9 +9,17 @@ export function createHosted(world: World): HostedRunner {
   const { hostedTools } = world.config;
   const secrets = [hostedTools.webSearch, hostedTools.webFetch, ...Object.values(hostedTools.mcp.servers)]
     .map((service) => service?.secret?.file === undefined ? undefined : secretAt(service.secret, world));
-  return world.keep("hosted tools", [hostedTools, secrets], () => {
+  const earlier = world.earlier("hosted tools") as HostedRunner | undefined;
+  const runner = world.keep("hosted tools", [hostedTools, secrets], (): HostedRunner => {
     let loading: Promise<Omit<HostedRunner, "runs">> | undefined;
-    const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
+    // A request that began before may load it only then.
+    let isClosed = false;
+    const load = () =>
+      loading ??= import("./hosted_runner.ts").then(async ({ createRunner }) => {
+        const runner = createRunner(world);
+        if (isClosed) await runner.close();
+        return runner;
+      });
     return {
       runs: (work) => isConfigured(work, world),
       permissions: async (...args) => await (await load()).permissions(...args),
@@ -21,8 +29,14 @@ export function createHosted(world: World): HostedRunner {
         world.observe.meter?.count({ type: "hosted call", tool: call.kind, error });
         return result;
       },
+      async close() {
+        isClosed = true;
+        await (await loading)?.close();
+      },
     };
   });
+  if (earlier !== runner) void earlier?.close();
+  return runner;
 }
 
 function isConfigured(

@@ -17,16 +17,21 @@ import type { World } from "./world.ts";
 export function createRunner(world: World): Omit<HostedRunner, "runs"> {
   const { config: { hostedTools, transport: by }, transports, clocks: { monotonic } } = world;
   const { webSearch, webFetch, mcp } = hostedTools;
-  const servers = new Map(Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]));
+  const configured = new Map(
+    Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]),
+  );
+  const place = webSearch?.server === undefined ? undefined : configured.get(webSearch.server);
+  const searchServer = place && new RemoteServer({ ...place, now: monotonic, maskerFor });
   return createHostedRunner({
-    search: webSearch && searchOf(webSearch, servers, world),
+    search: webSearch && searchOf(webSearch, searchServer, world),
+    searchServer,
     openPage: webFetch && createOpenPage({
       service: fetcherOf(webFetch, world),
       timeoutMs: webFetch.timeoutMs,
       characters: webFetch.maxCharacters,
       now: monotonic,
     }),
-    servers,
+    servers: configured,
     serverAt(url) {
       const place = URL.parse(url);
       if (!place || place.username + place.password !== "" || !mcp.allow.includes(place.origin)) return undefined;
@@ -57,14 +62,11 @@ function fetcherOf(
 }
 
 function searchOf(
-  { backend: name, baseUrl, secret, server, tool, timeoutMs }: NonNullable<Config["hostedTools"]["webSearch"]>,
-  servers: ReadonlyMap<string, ConfiguredServer>,
-  { plugins: { searchBackends }, env, readText, transports, config, clocks: { monotonic: now } }: World,
+  { backend: name, baseUrl, secret, tool, timeoutMs }: NonNullable<Config["hostedTools"]["webSearch"]>,
+  server: RemoteServer | undefined,
+  { plugins: { searchBackends }, env, readText, transports, config }: World,
 ): SearchOptions {
-  const remote = server === undefined ? undefined : servers.get(server);
-  if (name === BY_TOOL && remote && tool !== undefined) {
-    return { find: findByTool(new RemoteServer({ ...remote, now, maskerFor }), tool), timeoutMs };
-  }
+  if (name === BY_TOOL && server && tool !== undefined) return { find: findByTool(server, tool), timeoutMs };
   const backend = searchBackends.find((one) => one.name === name);
   if (!backend) throw new Error(`Cannot find search backend "${name}"`);
   const value = backend.secret && secret && secretAt(secret, { env, readText });

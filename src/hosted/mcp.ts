@@ -5,6 +5,7 @@ import { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { FrameSource } from "../upstream/frames.ts";
 import { type Callee, readReply, send } from "../upstream/send.ts";
+import { abortAfter } from "../util/timeout.ts";
 import { isSecretHeader, secretsInUrl } from "../util/urls_and_headers.ts";
 import {
   contentIn,
@@ -42,6 +43,8 @@ const LIST_CHARACTERS = 500_000;
 /** How long a list of tools is valid if the server does not say so, and at most, in milliseconds. */
 const LIST_MS = 5 * 60_000;
 const MOST_LIST_MS = 60 * 60_000;
+/** How long the end of a session may take, in milliseconds: a process that ends waits for it. */
+const END_MS = 2_000;
 
 /** A connection to a server, and what its answers have told about it. */
 export class RemoteServer {
@@ -85,6 +88,12 @@ export class RemoteServer {
     return contentIn(result, RESULT_CHARACTERS);
   }
 
+  /** Ends the session at the server, if there is one. Other calls must not run meanwhile. */
+  async end(): Promise<void> {
+    await this.#beginning?.catch(() => {});
+    await this.#startOver();
+  }
+
   async #ask(method: string, params: JsonObject, name: string | undefined, signal: AbortSignal): Promise<JsonObject> {
     for (let isAgain = false;; isAgain = true) {
       await this.#beginning?.catch(() => {});
@@ -117,8 +126,7 @@ export class RemoteServer {
     try {
       await this.#agree(signal);
     } catch (thrown) {
-      // The server may only be down for a while, so the next call begins again with the modern era.
-      [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
+      await this.#startOver();
       throw thrown;
     }
   }
@@ -137,6 +145,27 @@ export class RemoteServer {
     this.#version = typeof protocolVersion === "string" ? protocolVersion : VERSIONS.legacy;
     this.#session = response.headers.get("mcp-session-id") ?? undefined;
     await (await this.#post("notifications/initialized", INITIALIZED, undefined, signal)).body?.cancel();
+  }
+
+  /**
+   * Ends the session, and forgets what was agreed: a server that fails may only be down for a while, so the next call begins again with
+   * the modern era. A server that does not hear of the end forgets the session at some time.
+   */
+  async #startOver(): Promise<void> {
+    const [session, version] = [this.#session, this.#version];
+    [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
+    if (session === undefined) return;
+    const { service, path } = this.#options;
+    const headers = { "mcp-session-id": session, "mcp-protocol-version": version };
+    const end = (signal: AbortSignal) => send({ path, method: "DELETE", headers }, service, signal);
+    const late = () => new GatewayError("upstream_timeout", `The session did not end within ${END_MS} ms`);
+    await abortAfter(
+      END_MS,
+      new AbortController().signal,
+      async (signal) => await (await end(signal)).body?.cancel(),
+      late,
+    )
+      .catch(() => {});
   }
 
   async #post(

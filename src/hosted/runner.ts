@@ -18,6 +18,8 @@ export interface HostedRunner {
   permissions(...args: Parameters<PermissionsOf>): Permissions | Promise<Permissions>;
   /** Runs a call. A failure is a result. It throws only if `signal` is aborted. */
   run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
+  /** Ends what remote servers hold for it, once no call runs. */
+  close(): Promise<void>;
 }
 
 /** The facts of the request that a call needs. */
@@ -49,6 +51,8 @@ export interface ConfiguredServer {
 export interface HostedRunnerOptions extends Pick<RemoteServerOptions, "maskerFor" | "now"> {
   search?: SearchOptions;
   openPage?: OpenPage;
+  /** The server by whose tool it searches. */
+  searchServer?: RemoteServer;
   /** The servers by the names that requests use. */
   servers: ReadonlyMap<string, ConfiguredServer>;
   /** How to reach a server that a request names. Absent if the configuration does not allow its URL. */
@@ -70,6 +74,8 @@ export function createHostedRunner(options: HostedRunnerOptions): Omit<HostedRun
 class Runner implements Omit<HostedRunner, "runs"> {
   readonly #options: HostedRunnerOptions;
   readonly #remote = new BoundedMap<string, RemoteServer>(SERVERS);
+  #running = 0;
+  #isClosed = false;
 
   constructor(options: HostedRunnerOptions) {
     this.#options = options;
@@ -79,7 +85,25 @@ class Runner implements Omit<HostedRunner, "runs"> {
     return this.#options.permissions(work, key);
   }
 
-  async run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const { searchServer } = this.#options;
+    const servers = [...this.#remote.values(), ...searchServer ? [searchServer] : []];
+    if (this.#running === 0) await Promise.all(servers.map((server) => server.end()));
+  }
+
+  async run(...args: Parameters<HostedRunner["run"]>): Promise<HostedResult> {
+    this.#running++;
+    try {
+      return await this.#run(...args);
+    } finally {
+      this.#running--;
+      // Requests that began before a change of the configuration may still make calls.
+      if (this.#isClosed) void this.close();
+    }
+  }
+
+  async #run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
     switch (call.kind) {
       case "web-search":
         return await this.#search(call.query, work, facts);

@@ -14,7 +14,7 @@ function clientOf(serve: Serve, now = () => 0) {
   const sent: { method: string; headers: Headers; id?: unknown }[] = [];
   const transport = fetchTransport(async (url, init) => {
     const request = new Request(url, init);
-    const { method, id } = await request.clone().json();
+    const { method, id } = request.method === "DELETE" ? request : await request.clone().json();
     sent.push({ method, headers: request.headers, id });
     return await serve(request);
   });
@@ -176,6 +176,23 @@ Deno.test("mcp: a session that the server forgot begins anew, also where that is
   await server.list(signal);
   old.forget();
   assertEquals((await server.call("one", "{}", signal)).kind, "content");
+});
+
+Deno.test("mcp: a session ends at its server once nobody needs it, and a later call begins another", async () => {
+  const old = olderServer();
+  const ended: (string | null)[] = [];
+  const { server } = clientOf((request) => {
+    if (request.method !== "DELETE") return old.serve(request);
+    ended.push(request.headers.get("mcp-session-id"));
+    return new Response(null, { status: 405 });
+  });
+  await server.end();
+  await server.call("one", "{}", signal);
+  await server.end();
+  await server.end();
+  assertEquals(ended, ["s1"]);
+  assertEquals((await server.call("one", "{}", signal)).kind, "content");
+  assertEquals(old.began(), 2);
 });
 
 Deno.test("mcp: a caller that leaves while a session begins takes no other caller along", async () => {

@@ -12,6 +12,8 @@ export interface Received {
   endedAt?: number;
   /** The id of the stored response that it continues, and the request that made it. */
   previous?: { id: string; of: Ask };
+  /** The conversation that it belongs to, and the requests that had been answered in it before. */
+  conversation?: { id: string; before: Ask[] };
   status?: number;
   headers?: Headers;
   text: string;
@@ -26,37 +28,67 @@ export interface Received {
 
 const NOT_STREAMED: Partial<Record<ClientName, object>> = { ollama: { stream: false } };
 
-/** How a client asks for a search by the gateway. */
-const SEARCH: Partial<Record<ClientName, object>> = {
-  chat: { web_search_options: {} },
-  messages: { tools: [{ type: "web_search_20250305", name: "web_search" }] },
-  responses: { tools: [{ type: "web_search" }] },
+type Tools = Pick<JsonObject, "tools"> & { tools?: JsonObject[] };
+
+/** How a client asks for tools of the gateway, beside its own. */
+const HOSTED: Partial<Record<ClientName, (own: JsonObject[], searches: boolean, calls: boolean) => JsonObject>> = {
+  chat: () => ({ web_search_options: {} }),
+  messages: (own, searches, calls) => ({
+    tools: [
+      ...own,
+      ...(searches ? [{ type: "web_search_20250305", name: "web_search" }] : []),
+      ...(calls ? [{ type: "mcp_toolset", mcp_server_name: "docs" }] : []),
+    ],
+    ...(calls && { mcp_servers: [{ type: "url", name: "docs", url: "http://docs.test/mcp" }] }),
+  }),
+  responses: (own, searches, calls) => ({
+    tools: [
+      ...own,
+      ...(searches ? [{ type: "web_search" }] : []),
+      ...(calls ? [{ type: "mcp", server_label: "docs", require_approval: "never" }] : []),
+    ],
+  }),
 };
 
+function hostedFor({ client, rounds = [] }: Ask, { tools = [] }: Tools): JsonObject {
+  const uses = rounds.flatMap(({ uses }) => uses.map(({ tool }) => tool));
+  if (uses.length === 0) return {};
+  return HOSTED[client]!(tools, uses.includes("search"), uses.some((tool) => tool !== "search"));
+}
+
 /** The request of this client. */
-export function requestFor({ ask, previous }: Pick<Received, "ask" | "previous">, signal?: AbortSignal): Request {
-  const { client, stream, says, id, isKept, isBackground, search } = ask;
-  const { path, body } = CLIENTS[client]!;
-  const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
-  const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
-  const asked = {
-    ...JSON.parse(text),
-    ...(!stream && unstreamed(client)),
-    ...(search && SEARCH[client]),
-    ...(isKept && { store: true }),
-    ...(isBackground && { background: true }),
-    ...(previous && { previous_response_id: previous.id }),
-  };
-  return requestAs(ask.key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
+export function requestFor(received: Received, signal?: AbortSignal): Request {
+  const { client, stream, key } = received.ask;
+  const { path } = CLIENTS[client]!;
+  return requestAs(key, stream ? path : path.replace("streamGenerateContent?alt=sse", "generateContent"), {
     method: "POST",
-    body: JSON.stringify(asked),
+    body: JSON.stringify(bodyFor(received)),
     ...(signal && { signal }),
   });
 }
 
+/** What it asks. */
+export function bodyFor({ ask, previous, conversation }: Received): JsonObject {
+  const { client, stream, says, id, isKept, isBackground } = ask;
+  const { body } = CLIENTS[client]!;
+  const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
+  const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
+  const plain = JSON.parse(text);
+  return {
+    ...plain,
+    ...(!stream && unstreamed(client)),
+    ...hostedFor(ask, plain),
+    ...(isKept && { store: true }),
+    ...(isBackground && { background: true }),
+    ...(previous && { previous_response_id: previous.id }),
+    ...(conversation && { conversation: conversation.id }),
+  };
+}
+
 /** A request with the secret of this key. */
 export function requestAs(key: string, path: string, init: RequestInit = {}): Request {
-  const headers = { authorization: `Bearer ${SECRETS[key.toUpperCase()]}`, "content-type": "application/json" };
+  const secret = SECRETS[key.toUpperCase()];
+  const headers = { ...init.headers, authorization: `Bearer ${secret}`, "content-type": "application/json" };
   return new Request(`http://gateway${path}`, { ...init, headers });
 }
 
@@ -69,11 +101,27 @@ function unstreamed(client: ClientName): JsonObject {
   } as JsonObject;
 }
 
+/** How a request comes to a gateway, beside by HTTP. */
+export interface Ways {
+  /** Finds out what the request needs. */
+  begin(): Promise<void>;
+  /** Asks on a WebSocket, and leaves that. */
+  ask(): Promise<void>;
+  leave(): void;
+}
+
 /** How often the client of an answer in the background looks for it, and how long, in milliseconds. */
 const [LOOK_MS, PATIENCE_MS] = [1_500, 900_000];
 
-/** Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment. */
-export async function run(gateway: () => App, received: Received, time: SimulatedTime): Promise<void> {
+/**
+ * Asks, and reads the answer as this client does. `gateway`: the one that answers its requests at the moment.
+ */
+export async function run(
+  gateway: () => App,
+  received: Received,
+  time: SimulatedTime,
+  { begin, ask: send, leave }: Ways,
+): Promise<void> {
   const { ask } = received;
   const controller = new AbortController();
   let cancel = () => {};
@@ -83,6 +131,12 @@ export async function run(gateway: () => App, received: Received, time: Simulate
     cancel();
   }, ask.leavesAfter);
   try {
+    await begin();
+    if (received.isOver) return;
+    if (ask.socket !== undefined) {
+      cancel = leave;
+      return await send();
+    }
     const response = await gateway().fetch(requestFor(received, controller.signal));
     if (received.isLost) return;
     received.status = response.status;

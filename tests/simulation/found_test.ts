@@ -1,5 +1,6 @@
 /** What the search has found, each as the smallest schedule that broke a law, with the seed that led there. */
 import { assertEquals } from "@std/assert";
+import type { Servers } from "./rounds.ts";
 import type { Ask, Schedule } from "./schedule.ts";
 import { simulate } from "./world.ts";
 
@@ -18,12 +19,14 @@ const ASK: Omit<Ask, "id"> = {
 
 /** Its answer takes two seconds. */
 const LONG: Omit<Ask, "id"> = { ...ASK, says: [{ text: "words ".repeat(34) }], pieces: [1] };
+const SERVERS: Servers = { era: "modern", inStream: false, lists: [] };
 
 const FOUND: Record<string, Schedule> = {
   "52806: a gateway that stops while the store refuses an answer in the background does not wait for that": {
     seed: 52806,
     gateways: 1,
     upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
     steps: [
       { id: 1, at: 0, type: "disturb", trouble: "failed", calls: 20, ms: 8_000 },
@@ -35,6 +38,7 @@ const FOUND: Record<string, Schedule> = {
     seed: 61709,
     gateways: 1,
     upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
     steps: [
       { id: 1, at: 0, type: "disturb", trouble: "late", calls: 20, ms: 2_000 },
@@ -45,13 +49,39 @@ const FOUND: Record<string, Schedule> = {
     seed: 200000,
     gateways: 1,
     upstreams: [{ wire: "chat", prefill: "prefix", price: [1, 1], pace: [10, 10] }],
+    servers: SERVERS,
     settings: {},
-    steps: [{ ...ASK, id: 1, search: "found", faults: [{ call: 1, kind: "closed", after: 2 }] }],
+    steps: [{
+      ...ASK,
+      id: 1,
+      rounds: [{ number: 0, uses: [{ tool: "search", end: "found" }] }],
+      faults: [{ call: 1, kind: "closed", after: 2 }],
+    }],
+  },
+  "10: a gateway that ends, or gets another configuration, ends its sessions with remote servers": {
+    seed: 10,
+    gateways: 1,
+    upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10] }],
+    servers: { ...SERVERS, era: "legacy" },
+    settings: {},
+    steps: [
+      { ...ASK, id: 1, client: "responses", rounds: [{ number: 0, uses: [{ tool: "write", end: "found" }] }] },
+      { id: 2, at: 20_000, type: "reload", gateway: 0 },
+      {
+        ...ASK,
+        id: 3,
+        at: 30_000,
+        client: "responses",
+        rounds: [{ number: 0, uses: [{ tool: "read", end: "found" }] }],
+      },
+      { id: 4, at: 40_000, type: "restart", gateway: 0 },
+    ],
   },
   "28360: gateways whose server is silent a moment after they began share a limit by as many as are configured": {
     seed: 28360,
     gateways: 3,
     upstreams: [{ wire: "chat", price: [1, 1], pace: [10, 10], running: 3 }],
+    servers: SERVERS,
     settings: { store: "redis" },
     steps: [
       { ...ASK, id: 1, says: [{ text: "Short" }] },

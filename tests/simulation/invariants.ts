@@ -111,34 +111,55 @@ export function checkStory(story: Story, facts: Facts): void {
   }
   checkGrammar(received);
   const got = gotOf(received);
-  const said = saidBy(received.ask);
+  const said = saidBy(received.ask, story.calls);
   if (got.ends + got.errors !== 1) {
     throw new Violation("ending", `${got.ends} ends and ${got.errors} errors in ${JSON.stringify(received.text)}`);
   }
   const { previous, ask } = received;
   if (previous && previous.of.key !== ask.key) return checkStranger(received, facts);
-  // Searches that use up a budget end an answer early.
-  const mayEndEarly = ask.search !== undefined && facts.schedule.settings.budget !== undefined;
+  // Rounds that use up a budget end an answer early.
+  const mayEndEarly = ask.rounds !== undefined && facts.schedule.settings.budget !== undefined;
   if (got.ends === 1 && !mayEndEarly) same(got, said);
   else begins(got, said);
   const internal = entries.find(({ error }) => error === "internal");
   if (internal) throw new Violation("internal", `status ${received.status}: ${internal.cause}`);
   if (got.ends === 0) checkFailure(story, facts);
-  checkHistory(story);
+  checkHistory(story, facts);
   const tooOften = entries.find(({ continued = 0 }) => continued > 2);
   if (tooOften) throw new Violation("continuation", `it went on ${tooOften.continued} times`);
   if (story.calls.length > 12) throw new Violation("calls", `it took ${story.calls.length} calls of upstreams`);
-  checkBill(story, facts.schedule);
+  if (ask.socket === undefined) checkBill(story, facts.schedule);
+}
+
+/** Messages do not say which lines of the log are theirs: all of them together cost what their upstreams served. */
+export function checkMessages({ schedule, received, calls, entries, hasCrashed }: Facts): void {
+  const messages = received.filter(({ ask }) => ask.socket !== undefined);
+  if (messages.length === 0 || hasCrashed || received.some(({ isLost }) => isLost)) return;
+  const others = new Set(received.flatMap(({ headers }) => headers?.get("x-request-id") ?? []));
+  const nameless = received.filter(({ ask, headers }) => ask.socket !== undefined || !headers?.has("x-request-id"));
+  const asks = new Set(nameless.map(({ ask }) => ask.id));
+  const all = {
+    received: { ...messages[0]!, hasLeft: nameless.some(({ hasLeft }) => hasLeft) },
+    calls: calls.filter(({ ask }) => asks.has(ask)),
+    entries: entries.filter(({ id }) => !others.has(id!)),
+  };
+  checkBill(all, schedule);
 }
 
 /** A continued conversation is sent whole. */
-function checkHistory({ received: { previous }, calls }: Story): void {
-  if (!previous) return;
+function checkHistory({ received: { previous, conversation }, calls }: Story, facts: Facts): void {
+  for (const before of [...previous ? [previous.of] : [], ...conversation?.before ?? []]) {
+    const { texts } = saidBy(before, facts.calls.filter(({ ask }) => ask === before.id));
+    checkSent(before, texts, calls);
+  }
+}
+
+function checkSent(before: Ask, texts: readonly string[], calls: readonly Call[]): void {
   for (const { body } of calls) {
     const sent = JSON.stringify(body.messages ?? body.input);
-    const { text } = saidBy(previous.of);
-    if (!sent.includes(`#${previous.of.id} Hello`) || !sent.includes(JSON.stringify(text.trim()).slice(1, -1))) {
-      throw new Violation("recall", `the turn of ${previous.of.id} is not in ${sent}`);
+    const isIn = (text: string) => sent.includes(JSON.stringify(text.trim()).slice(1, -1));
+    if (!isIn(`#${before.id} Hello`) || !texts.every(isIn)) {
+      throw new Violation("recall", `the turn of ${before.id} is not in ${sent}`);
     }
   }
 }
@@ -200,18 +221,23 @@ export function checkBudget(
 
 interface Said {
   text: string;
+  texts: string[];
   reasoning: string;
   calls: { name: string; input: string }[];
 }
 
-function saidBy({ says }: Ask): Said {
-  const said: Said = { text: "", reasoning: "", calls: [] };
-  for (const one of says) {
-    if ("text" in one) said.text += one.text;
-    else if ("reasoning" in one) said.reasoning += one.reasoning;
-    else said.calls.push({ name: one.call, input: one.input });
-  }
-  return said;
+/** What the model says in an answer for which it got these calls. */
+export function saidBy({ client, says, rounds = [] }: Ask, calls: readonly Call[]): Said {
+  const had = new Set(calls.map(({ round }) => round));
+  const before = rounds.filter(({ number }) => had.has(number)).flatMap(({ text }) => text ?? []);
+  const texts = [...before, ...says.flatMap((said) => "text" in said ? said.text : [])];
+  return {
+    texts,
+    // This wire has one text for all that the model says.
+    text: texts.join(client === "chat" ? "\n\n" : ""),
+    reasoning: says.flatMap((said) => "reasoning" in said ? said.reasoning : []).join(""),
+    calls: says.flatMap((said) => "call" in said ? [{ name: said.call, input: said.input }] : []),
+  };
 }
 
 const asRead = (calls: Said["calls"]) =>
@@ -306,8 +332,9 @@ function mustBeAnswered(story: Story, facts: Facts): string | undefined {
   if (met.length === 1 && isBefore(met[0]!) && upstreams.length > 1) {
     return `only one call failed, ${met[0]!.kind}, and there are more upstreams`;
   }
-  // The first call of one with a search is for that.
-  const isText = !(ask.search && met.some(({ call }) => call === 0)) && ask.says.every((said) => "text" in said);
+  // Calls of tools do not go on.
+  const isText = calls.every(({ fault, round }) => !fault || round === undefined) &&
+    ask.says.every((said) => "text" in said);
   const goesOn = isText && settings.continuation !== "off" && upstreams.every(({ prefill }) => prefill);
   if (goesOn && met.length <= 2 && !met.some(isBefore)) {
     return `it broke off ${met.length} times, ${met.map(({ kind }) => kind)}, and each upstream can go on`;

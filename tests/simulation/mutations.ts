@@ -3,7 +3,16 @@
 export interface Mutation {
   /** What is wrong then. */
   name: string;
-  about: "failover" | "billing" | "recall" | "continuation" | "budgets" | "limits" | "leaks";
+  about:
+    | "failover"
+    | "billing"
+    | "recall"
+    | "continuation"
+    | "budgets"
+    | "limits"
+    | "leaks"
+    | "tools"
+    | "sockets";
   file: string;
   /** Each text, which is there once, and what takes its place. */
   changes: readonly (readonly [from: string, to: string])[];
@@ -139,5 +148,51 @@ export const MUTATIONS: readonly Mutation[] = [
     about: "budgets",
     file: "src/state/kv_store.ts",
     changes: [["if (await commit(replacement)) return;", "return void await commit(replacement);"]],
+  },
+  {
+    name: "a call of a remote tool is made again after a connection that broke",
+    about: "tools",
+    file: "src/hosted/mcp.ts",
+    changes: [[
+      'const result = await this.#ask("tools/call", { name, arguments: fields }, name, signal);',
+      'const ask = () => this.#ask("tools/call", { name, arguments: fields }, name, signal);\n' +
+      "    const result = await ask().catch(() => ask());",
+    ]],
+  },
+  {
+    name: "the answer to another request passes for the result of a call",
+    about: "tools",
+    file: "src/hosted/mcp.ts",
+    changes: [
+      ["message.id === id && message.method === undefined", "message.method === undefined"],
+      ["if (body.id !== id)", "if (body.id === undefined)"],
+    ],
+  },
+  {
+    name: "sessions with remote servers are left open",
+    about: "tools",
+    file: "src/app.ts",
+    changes: [["        gateway.hosted.runner.close(),\n", ""]],
+  },
+  {
+    name: "a conversation forgets what was answered in it",
+    about: "recall",
+    file: "src/inference/storage.ts",
+    changes: [["{ messages: [...asked, ...answer] }", "{ messages: asked }"]],
+  },
+  {
+    name: "a request does not know the conversation that it belongs to",
+    about: "recall",
+    file: "src/inference/recall.ts",
+    changes: [[
+      "const before = items.map(({ message }) => message);",
+      "const before = items.slice(0, 0).map(({ message }) => message);",
+    ]],
+  },
+  {
+    name: "messages of one lane of a WebSocket are answered side by side",
+    about: "sockets",
+    file: "src/socket/responses_socket.ts",
+    changes: [["if (this.#busy.has(name)) continue;", ""]],
   },
 ];

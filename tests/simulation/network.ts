@@ -1,8 +1,10 @@
 /** The upstreams of a simulated world, and what they served. */
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { answerTo, type Body, type Said } from "../support/continuing_engine.ts";
+import { markOf, resultsIn, saidIn } from "./rounds.ts";
 import { streamedBy, tokensOf, wholeBy } from "./responses_upstream.ts";
 import type { SimulatedTime } from "./clock.ts";
+import type { ToolServers } from "./tool_servers.ts";
 import {
   type Ask,
   BEFORE,
@@ -28,6 +30,8 @@ export interface Call {
   /** How many frames the gateway has read. */
   frames: number;
   body: Body;
+  /** The number of the round, if the model wants tools of the gateway. */
+  round?: number;
 }
 
 const encoder = new TextEncoder();
@@ -40,7 +44,10 @@ export class Network {
   readonly #trace: (line: string) => void;
   readonly #counts = new Map<number, number>();
 
-  constructor(schedule: Schedule, time: SimulatedTime, trace: (line: string) => void) {
+  readonly #tools: ToolServers;
+
+  constructor(schedule: Schedule, tools: ToolServers, time: SimulatedTime, trace: (line: string) => void) {
+    this.#tools = tools;
     this.#schedule = schedule;
     this.#time = time;
     this.#trace = trace;
@@ -55,14 +62,14 @@ export class Network {
     return this.calls.filter(({ state }) => state === "running");
   }
 
-  /** The `fetch` of one gateway. `isGone`: whether that gateway has ended without warning. */
-  fetchOf(gateway: number, isGone: () => boolean): typeof fetch {
+  /** The `fetch` of one process. `isGone`: whether that has ended without warning. */
+  fetchOf({ gateway, owner }: { gateway: number; owner: number }, isGone: () => boolean): typeof fetch {
     return async (input, init) => {
       if (isGone()) throw new TypeError("The process is gone");
       const request = new Request(input, init);
       const text = await request.text();
       const { signal } = request;
-      if (new URL(request.url).hostname.startsWith("search.")) return await this.#search(request);
+      if (!/^up\d/.test(new URL(request.url).hostname)) return await this.#tools.answer(request, text, owner);
       const upstream = Number(/^up(\d+)\./.exec(new URL(request.url).hostname)?.[1]);
       const body = JSON.parse(text) as Body;
       const ask = askIn(body);
@@ -97,23 +104,6 @@ export class Network {
     };
   }
 
-  /** The answer of the service that searches. */
-  async #search(request: Request): Promise<Response> {
-    const { signal, url } = request;
-    const query = new URL(url).searchParams.get("q")!;
-    const ask = Number(/^#(\d+)\b/.exec(query)![1]);
-    const { search } = this.#asks.get(ask)!;
-    this.#trace(`a search for ${ask}: ${search}`);
-    signal.throwIfAborted();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    if (search !== "silent") this.#time.after(resolve, SEARCH_MS);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    await promise;
-    if (search === "failing" || search === "limiting") return refusal(search, "chat");
-    if (search === "garbage") return new Response('{"results":');
-    return Response.json({ results: [{ url: `https://page.test/${ask}`, title: "A page", content: `About ${ask}` }] });
-  }
-
   async #answer(call: Call, facts: UpstreamFacts, signal: AbortSignal): Promise<Response> {
     const { fault } = call;
     const isWhole = call.body.stream !== true;
@@ -124,14 +114,19 @@ export class Network {
       if (kind === "unreachable") throw new TypeError("error sending request: connection refused");
       return refusal(kind, facts.wire);
     }
-    const ask = roundOf(call, this.#asks.get(call.ask)!);
+    const whole = this.#asks.get(call.ask)!;
+    const { says, round } = saidAt(call, whole);
+    const ask = { ...whole, says };
+    if (round !== undefined) call.round = round;
     const answer = facts.wire === "responses"
       ? { rest: ask.says, tokens: tokensOf(ask.says, ask.pieces), frames: [], isCut: false }
       : engineAnswer(call, facts as typeof facts & { wire: "chat" | "messages" }, ask);
     const stated = { input: 10, output: this.#lengthOf(call, answer.tokens) };
     if (isWhole) {
-      const whole = facts.wire === "responses" ? await wholeBy(ask.says, stated) : wholeOf(facts, answer.rest, stated);
-      const text = JSON.stringify(whole);
+      const answered = facts.wire === "responses"
+        ? await wholeBy(ask.says, stated)
+        : wholeOf(facts, answer.rest, stated);
+      const text = JSON.stringify(answered);
       const frames = kind ? [text.slice(0, text.length >> 1)] : [text];
       const paceMs = facts.pace[1] * answer.tokens;
       return this.#send({ call, frames, stated, signal, ends: kind, paceMs }, "application/json");
@@ -212,15 +207,18 @@ interface Sending {
 /** Where the end of a stream says how long the answer was. */
 const USAGE = /("usage":\{"(?:prompt_tokens":10,"completion|output)_tokens":)\d+/;
 
-/** How long a search takes, in milliseconds. */
-const SEARCH_MS = 700;
-const RESULT = /"(?:role":"tool|type":"(?:tool_result|function_call_output))"/;
-
-/** What the model says in this call: first it wants the search, if there is one to have. */
-function roundOf({ body }: Call, ask: Ask): Ask {
-  const { messages, input, tools } = body;
-  const wants = ask.search && tools !== undefined && !RESULT.test(JSON.stringify(messages ?? input));
-  return wants ? { ...ask, says: [{ call: "web_search", input: JSON.stringify({ query: `#${ask.id} words` }) }] } : ask;
+/** What the model says in this call: first it calls tools of the gateway, if it is offered any. */
+function saidAt({ body }: Call, { id, rounds = [], says }: Ask): { round?: number; says: Said[] } {
+  // deno-lint-ignore no-explicit-any -- tools of three wires
+  const tools = (body.tools ?? []) as any[];
+  const offered = new Set<string>(tools.map((tool) => tool.function?.name ?? tool.name));
+  const done = new Set(resultsIn(body).map(({ mark }) => mark));
+  for (const round of rounds) {
+    const said = saidIn(id, round, offered);
+    const isDone = round.uses.some((_, at) => done.has(markOf(id, round.number, at)));
+    if (said.length > 0 && !isDone) return { round: round.number, says: said };
+  }
+  return { says };
 }
 
 function engineAnswer(

@@ -4,6 +4,16 @@ import type { PrefillWay, Said } from "../support/continuing_engine.ts";
 import { PREFILLS } from "../support/continuing_engine.ts";
 import { type Trouble, TROUBLES } from "./database.ts";
 import { Random } from "./random.ts";
+import {
+  type Round,
+  roundsFor,
+  type Servers,
+  serversFor,
+  TOOL_ENDS,
+  type ToolEnd,
+  type ToolName,
+  TOOLS,
+} from "./rounds.ts";
 
 /** How a call of an upstream fails: before its answer begins, or after some pieces of it. */
 export const FAULTS = [
@@ -45,10 +55,12 @@ export interface UpstreamFacts {
 export const CLIENT_NAMES = ["chat", "messages", "responses", "gemini", "ollama"] as const;
 export type ClientName = typeof CLIENT_NAMES[number];
 
-export const SEARCH_ENDS = ["found", "found", "failing", "limiting", "silent", "garbage"] as const;
-export type SearchEnd = typeof SEARCH_ENDS[number];
-/** The wires whose clients ask for searches here. */
-const SEARCHING: readonly ClientName[] = ["chat", "messages", "responses"];
+/** The tools of the gateway that clients of each wire can ask for. */
+const ASKED_FOR: Partial<Record<ClientName, readonly ToolName[]>> = {
+  chat: ["search"],
+  messages: TOOLS,
+  responses: TOOLS,
+};
 
 /** One request of a client. */
 export interface Ask {
@@ -66,13 +78,17 @@ export interface Ask {
   leavesAfter?: number;
   /** How long it waits between two reads, in milliseconds. */
   readsEvery: number;
-  /** How the search ends that the model wants first, if the client asks for one. */
-  search?: SearchEnd;
+  /** The rounds in which the model calls tools of the gateway first. */
+  rounds?: Round[];
   /** Whether its answer is to be stored, and made in the background. */
   isKept?: boolean;
   isBackground?: boolean;
   /** The request whose stored answer it continues, if that is complete by then. */
   follows?: number;
+  /** The number of the conversation of its key that it belongs to. */
+  conversation?: number;
+  /** The number of the connection of its key on which it is a message. */
+  socket?: number;
 }
 
 /** Something that happens to a gateway: it stops and another takes its place, it is gone at once, it gets another configuration. */
@@ -93,13 +109,22 @@ export interface Disturbance {
   ms: number;
 }
 
-export type Step = Ask | Event | Disturbance;
+/** The servers of tools are gone for so many milliseconds, with what they knew. */
+export interface Outage {
+  id: number;
+  at: number;
+  type: "outage";
+  ms: number;
+}
+
+export type Step = Ask | Event | Disturbance | Outage;
 
 export const isAsk = (step: Step): step is Ask => step.type === "ask";
 
 export interface Schedule {
   seed: number;
   upstreams: UpstreamFacts[];
+  servers: Servers;
   gateways: number;
   settings: Settings;
   steps: Step[];
@@ -121,6 +146,8 @@ export interface Settings {
   concurrentRequests?: number;
   /** Where the gateways store. If absent, in a database that they share, while each counts for itself. */
   store?: "redis" | "memory";
+  /** Whether a tool of the remote server searches. */
+  searchesByTool?: true;
 }
 
 const WORDS = [
@@ -154,6 +181,7 @@ export function scheduleFor(seed: number): Schedule {
   const count = random.pick([1, 3, 6, 12, 25]);
   const spread = random.pick([0, 1_000, 20_000, 120_000]);
   const stored = new Random(seed, "store");
+  const tools = new Random(seed, "tools");
   const isTogether = stored.chance(0.3);
   const gateways = random.pick(isTogether ? [1, 2, 2, 3] : [1, 1, 1, 2, 3]);
   const traits: Traits = {
@@ -164,8 +192,11 @@ export function scheduleFor(seed: number): Schedule {
     slow: random.chance(0.15),
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
+    converses: tools.chance(0.3),
+    connects: tools.chance(0.25),
     background: random.chance(0.3),
-    searches: random.chance(0.25),
+    tools: random.chance(0.25) ? tools.some(TOOLS, tools.int(1, 3)) : [],
+    toolEnds: tools.some(TOOL_ENDS, tools.int(1, 6)),
   };
   const events = random.chance(0.3) ? random.some(["restart", "crash", "reload"] as const, random.int(1, 3)) : [];
   // What is in the memory of a process ends with it.
@@ -174,11 +205,13 @@ export function scheduleFor(seed: number): Schedule {
     ...settingsFor(new Random(seed, "settings")),
     ...(isTogether ? limitsTogether(stored) : isInMemory && { store: "memory" as const }),
   };
+  const breaks = traits.tools.length > 0 && tools.chance(0.3);
   const troubles = random.chance(isTogether ? 0.5 : 0.3) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
     const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
     if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
+    if (breaks && own.chance(0.15)) return { id, at, type: "outage", ms: own.pick([0, 1_000, 10_000]) };
     if (troubles.length > 0 && own.chance(0.2)) {
       const trouble = own.pick(troubles);
       return {
@@ -193,7 +226,7 @@ export function scheduleFor(seed: number): Schedule {
     }
     return { id, at, gateway, ...askFor(own, id, { kinds, clients, traits }) };
   });
-  return { seed, upstreams, gateways, settings, steps };
+  return { seed, upstreams, servers: serversFor(new Random(seed, "servers")), gateways, settings, steps };
 }
 
 function upstreamFor(random: Random): UpstreamFacts {
@@ -223,6 +256,7 @@ function settingsFor(random: Random): Settings {
     ...(random.chance(0.15) && { isLongest: true as const }),
     ...(random.chance(0.1) && { requestsPerMinute: random.int(1, 8) }),
     ...(random.chance(0.1) && { concurrentRequests: random.int(1, 3) }),
+    ...(random.chance(0.5) && { searchesByTool: true as const }),
   };
 }
 
@@ -243,8 +277,11 @@ interface Traits {
   slow: boolean;
   whole: number;
   keeps: boolean;
+  converses: boolean;
+  connects: boolean;
   background: boolean;
-  searches: boolean;
+  tools: readonly ToolName[];
+  toolEnds: readonly ToolEnd[];
 }
 
 interface Mix {
@@ -262,23 +299,34 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
   }
   const client = random.pick(clients);
   const isKept = client === "responses" && traits.keeps && random.chance(0.7);
-  const search = traits.searches && SEARCHING.includes(client) && random.chance(0.6) && random.pick(SEARCH_ENDS);
+  const tools = traits.tools.filter((tool) => ASKED_FOR[client]?.includes(tool));
+  const rounds = tools.length > 0 && random.chance(0.6) ? roundsFor(random, id, tools, traits.toolEnds) : undefined;
   const isBackground = isKept && traits.background && random.chance(0.5);
+  const isMessage = client === "responses" && traits.connects && !isBackground && random.chance(0.7);
   return {
     type: "ask",
     client,
-    ...(search && { search }),
+    ...(rounds && { rounds }),
     ...(isKept && { isKept }),
     ...(isBackground && { isBackground }),
-    ...(isKept && id > 0 && random.chance(0.6) && { follows: random.int(0, id - 1) }),
+    ...(isKept && (traits.converses ? conversationFor(random) : earlierFor(random, id))),
     key: random.pick(["anna", "bert"]),
-    stream: !isBackground && !random.chance(traits.whole),
-    says: saysFor(random, id, search ? { ...traits, calls: false, thinks: false } : traits),
+    stream: !isBackground && !random.chance(traits.whole) || isMessage,
+    ...(isMessage && { socket: random.int(0, 1) }),
+    says: saysFor(random, id, traits),
     pieces: Array.from({ length: random.int(1, 4) }, () => random.int(1, 12)),
     faults,
     ...(traits.leaves && !isBackground && random.chance(0.4) && { leavesAfter: random.int(0, 8_000) }),
     readsEvery: traits.slow && random.chance(0.5) ? random.int(1, 3_000) : 0,
   };
+}
+
+function earlierFor(random: Random, id: number): Pick<Ask, "follows"> {
+  return id > 0 && random.chance(0.6) ? { follows: random.int(0, id - 1) } : {};
+}
+
+function conversationFor(random: Random): Pick<Ask, "conversation"> {
+  return random.chance(0.8) ? { conversation: random.int(0, 1) } : {};
 }
 
 function saysFor(random: Random, id: number, { thinks, calls }: Traits): Said[] {
@@ -304,6 +352,7 @@ export function partsOf({ steps, settings }: Schedule): string[] {
     ...steps.flatMap((step) => [
       `${step.id}`,
       ...(isAsk(step) ? step.faults.map(({ call }) => `${step.id}.${call}`) : []),
+      ...(isAsk(step) ? (step.rounds ?? []).map(({ number }) => `${step.id}r${number}`) : []),
     ]),
   ];
 }
@@ -312,9 +361,17 @@ export function partsOf({ steps, settings }: Schedule): string[] {
 export function only(schedule: Schedule, kept: ReadonlySet<string>): Schedule {
   const settings = Object.fromEntries(Object.entries(schedule.settings).filter(([name]) => kept.has(name)));
   const steps = schedule.steps.filter(({ id }) => kept.has(`${id}`)).map((step) =>
-    isAsk(step) ? { ...step, faults: step.faults.filter(({ call }) => kept.has(`${step.id}.${call}`)) } : step
+    isAsk(step) ? partOf(step, kept) : step
   );
   return { ...schedule, settings, steps };
+}
+
+function partOf({ rounds, faults, ...ask }: Ask, kept: ReadonlySet<string>): Ask {
+  return {
+    ...ask,
+    faults: faults.filter(({ call }) => kept.has(`${ask.id}.${call}`)),
+    ...(rounds && { rounds: rounds.filter(({ number }) => kept.has(`${ask.id}r${number}`)) }),
+  };
 }
 
 const MODELS = { chat: "org/model", messages: "claude-haiku-4-5", responses: "org/model" };
@@ -327,7 +384,7 @@ export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, who
 /** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
 export function configFor({ upstreams, settings, gateways }: Schedule, world: string, isReloaded = false): ConfigInput {
   const { budget, isDaily, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
-  const { requestsPerMinute, concurrentRequests } = settings;
+  const { requestsPerMinute, concurrentRequests, searchesByTool } = settings;
   const quota = { ...(requestsPerMinute && { requestsPerMinute }), ...(concurrentRequests && { concurrentRequests }) };
   const targets = upstreams.map((facts, at) => ({
     upstream: `up${at}`,
@@ -364,8 +421,22 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
       },
     },
     ...(budget !== undefined && { budget: { dollars: budget, period: isDaily ? "day" as const : "total" as const } }),
-    hostedTools: { webSearch: { backend: "searxng", baseUrl: `http://search.${world}.test`, timeoutMs: 5_000 } },
     store: settings.store === "redis" ? { kind: "redis", url: { env: "STORE" } } : { kind: "memory" },
+    hostedTools: {
+      webSearch: {
+        ...(searchesByTool ? { backend: "mcp", server: "docs", tool: "find" } : {
+          backend: "searxng",
+          baseUrl: `http://search.${world}.test`,
+        }),
+        timeoutMs: 5_000,
+      },
+      mcp: {
+        servers: { docs: { url: "http://docs.test/mcp", secret: { env: "DOCS" } } },
+        allow: ["http://docs.test"],
+        // Another limit makes a reload begin with new sessions.
+        callMs: isReloaded ? 5_001 : 5_000,
+      },
+    },
     ...(gateways > 1 && { replicas: gateways }),
     console: false,
   };
@@ -376,4 +447,5 @@ export const SECRETS: Readonly<Record<string, string>> = {
   BERT: "bert-secret-0a1b2c3d4e5f",
   OPERATOR: "operator-secret-0a1b2c3d",
   STORE: "redis://store.test:6379",
+  DOCS: "docs-secret-0a1b2c3d",
 };

@@ -47,6 +47,18 @@ Deno.test("worlds differ by their seeds, and have something of everything", asyn
       ],
       ...['"continued":1', '"continued":2', "has 402", "has 429", "has 502", "has 503", '"reasoning', "tool_calls"],
       ...["restart of gateway", "crash of gateway", "reload of gateway", "has ended", " after ", 'background\\":true'],
+      ...[
+        "write runs",
+        "read runs",
+        "find runs",
+        "search runs",
+        "is ended",
+        "servers of tools are gone",
+        "in conversation",
+        "on a WebSocket",
+        "mcp_tool_result",
+        "mcp_call",
+      ],
       ...["is late", "is failed", "is unconfirmed", "is locked", "of gateway 2", "budget_exceeded"],
       ...["server's EVALSHA is", "database's commit is", "is slow", "is conflict", "are away", "by this gateway alone"],
     ]

@@ -7,11 +7,13 @@ import { waitToBegin } from "../../src/util/sliced_work.ts";
 import { parseConfiguration } from "../support/app.ts";
 import { type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
+import { Conversations, isAdded } from "./conversations.ts";
 import { Database } from "./database.ts";
 import { Random } from "./random.ts";
 import { Redis } from "./redis.ts";
 import {
   checkBudget,
+  checkMessages,
   checkMoment,
   checkRates,
   checkStory,
@@ -20,7 +22,10 @@ import {
   type Story,
   Violation,
 } from "./invariants.ts";
+import { Sockets } from "./sockets.ts";
 import { Network } from "./network.ts";
+import { checkResults, checkRuns } from "./tool_laws.ts";
+import { ToolServers } from "./tool_servers.ts";
 import { type Ask, configFor, type Event, isAsk, type Schedule, SECRETS, type Step } from "./schedule.ts";
 
 /** After so many milliseconds without a step every answer has to be over. */
@@ -70,6 +75,8 @@ function beginWithRoom(time: SimulatedTime): void {
 interface Instance {
   app: App;
   gateway: number;
+  /** Of the process. */
+  number: number;
   state: "serving" | "stopping" | "ended" | "gone";
   received: Received[];
 }
@@ -79,8 +86,11 @@ class World {
   readonly #schedule: Schedule;
   readonly #time: SimulatedTime;
   readonly #network: Network;
+  readonly #tools: ToolServers;
   readonly #database: Database;
   readonly #redis: Redis;
+  readonly #conversations = new Conversations();
+  readonly #sockets: Sockets;
   readonly #entries: LogEntry[] = [];
   readonly #received = new Map<number, Received>();
   /** The process that serves at each place. */
@@ -93,7 +103,9 @@ class World {
   constructor(schedule: Schedule, time: SimulatedTime) {
     this.#schedule = schedule;
     this.#time = time;
-    this.#network = new Network(schedule, time, this.#tell);
+    this.#sockets = new Sockets(time);
+    this.#tools = new ToolServers(schedule, time, this.#tell);
+    this.#network = new Network(schedule, this.#tools, time, this.#tell);
     this.#database = new Database(time, this.#tell);
     this.#redis = new Redis(time, this.#tell, new Random(schedule.seed, "redis"));
     this.#serving = Array.from({ length: schedule.gateways }, (_, at) => this.#start(at));
@@ -102,8 +114,9 @@ class World {
   readonly #tell = (line: string) => void this.trace.push(`${this.#time.now()} ${line}`);
 
   #start(gateway: number): Instance {
-    const instance: Instance = { app: undefined as never, gateway, state: "serving", received: [] };
-    const number = this.#all.push(instance);
+    const number = this.#all.length + 1;
+    const instance: Instance = { app: undefined as never, gateway, number, state: "serving", received: [] };
+    this.#all.push(instance);
     let ids = 0;
     const isGone = () => instance.state === "gone";
     const make = this.#maker(instance, isGone, () => `${number}x${++ids}`);
@@ -120,6 +133,7 @@ class World {
       ...deno,
       memory: () => MEMORY,
       unmanagedMemory: () => 0,
+      upgrade: this.#sockets.upgrade,
       after: (ms, run) => void after(run, ms),
       storeClient: this.#redis.clientFor(isGone),
     };
@@ -130,7 +144,7 @@ class World {
         config: parseConfiguration(configFor(this.#schedule, this.#name, isReloaded)),
         env: (name) => SECRETS[name],
         platform,
-        fetch: this.#network.fetchOf(instance.gateway, isGone) as never,
+        fetch: this.#network.fetchOf({ gateway: instance.gateway, owner: instance.number }, isGone) as never,
         now: date,
         monotonic: now,
         newId,
@@ -157,6 +171,7 @@ class World {
     checkRates(this.#facts, this.#processes);
     await this.#checkLeft();
     await this.#checkStored();
+    await this.#conversations.check((...asked) => this.#get(...asked), this.#facts);
     await this.#checkBudget();
     await this.#close();
   }
@@ -168,6 +183,9 @@ class World {
       const { store } = this.#schedule.settings;
       if (store === "redis") this.#redis.disturb(step.trouble, step.calls, step.ms);
       else if (store === undefined) this.#database.disturb(step.trouble, step.calls, step.ms);
+    } else if (step.type === "outage") {
+      this.#tell(`the servers of tools are gone for ${step.ms} ms`);
+      this.#tools.end(step.ms);
     } else if (isAsk(step)) this.#ask(step);
     else this.#change(step);
   }
@@ -185,13 +203,30 @@ class World {
       isLost: false,
       ...(id !== undefined && { previous: { id, of: before!.ask } }),
     };
-    this.#tell(`client ${ask.id} asks gateway ${ask.gateway} by ${ask.client}${id ? ` after ${ask.follows}` : ""}`);
+    const how = `${ask.client}${ask.socket === undefined ? "" : " on a WebSocket"}`;
+    this.#tell(`client ${ask.id} asks gateway ${ask.gateway} by ${how}${id ? ` after ${ask.follows}` : ""}`);
     this.#received.set(ask.id, received);
     instance.received.push(received);
     const gateway = () => this.#serving[ask.gateway]!.app;
-    void run(gateway, received, this.#time).then(() =>
+    const ways = {
+      begin: () => this.#join(received, gateway),
+      ask: () => this.#sockets.ask(received, () => this.#serving[ask.gateway]!),
+      leave: () => this.#sockets.leave(received),
+    };
+    void run(gateway, received, this.#time, ways).then(() =>
       this.#tell(`client ${ask.id} has ${received.status} ${received.failure ?? ""} ${JSON.stringify(received.text)}`)
     );
+  }
+
+  /** Finds the conversation of the request. */
+  async #join(received: Received, gateway: () => App): Promise<void> {
+    const id = await this.#conversations.idFor(received.ask, gateway);
+    if (id === undefined) return;
+    const before = this.#database.wasTroubled
+      ? []
+      : [...this.#received.values()].filter((other) => other.conversation?.id === id && isAdded(other));
+    received.conversation = { id, before: before.map(({ ask }) => ask) };
+    this.#tell(`client ${received.ask.id} is in conversation ${id} after ${before.map(({ ask }) => ask.id)}`);
   }
 
   #change({ type, gateway }: Event): void {
@@ -203,6 +238,7 @@ class World {
     this.#hasCrashed = true;
     instance.state = "gone";
     for (const received of instance.received) this.#lose(received);
+    this.#sockets.close(instance.number);
     instance.app.abort();
     void instance.app.close().catch(() => {});
   }
@@ -295,6 +331,8 @@ class World {
   }
 
   #check(): void {
+    checkRuns(this.#tools.ran);
+    checkMessages(this.#facts);
     for (const received of this.#received.values()) {
       const { ask } = received;
       const id = received.headers?.get("x-request-id");
@@ -305,6 +343,7 @@ class World {
       };
       try {
         checkStory(story, this.#facts);
+        checkResults(story, this.#facts);
       } catch (thrown) {
         if (thrown instanceof Violation) thrown.message = `request ${ask.id}: ${thrown.message}`;
         throw thrown;
@@ -361,6 +400,8 @@ class World {
 
   /** Nothing is left of a world whose clients are served. */
   async #close(): Promise<void> {
+    this.#sockets.close();
+    await this.#until(() => false, 10);
     for (const { app, gateway } of this.#serving) {
       if (app.running() !== 0) throw new Violation("leak", `${app.running()} requests still run at gateway ${gateway}`);
       app.drain();
@@ -372,6 +413,10 @@ class World {
     await this.#until(() => false, 1);
     const isUndisturbed = !this.#isTroubled && !this.#hasCrashed;
     if (isUndisturbed && this.#redis.living() > 0) throw new Violation("leak", "a gateway that ended counts as living");
+    for (const { number, state } of this.#all) {
+      const sessions = state === "gone" ? [] : this.#tools.sessionsOf(number);
+      if (sessions.length > 0) throw new Violation("leak", `process ${number} has left sessions open: ${sessions}`);
+    }
     const open = this.#network.calls.filter(({ state }) => state === "running");
     if (open.length > 0) throw new Violation("leak", `${open.length} calls of upstreams are still open`);
     if (this.#time.waiting > 0 && !this.#hasCrashed) {
