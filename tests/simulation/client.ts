@@ -3,11 +3,13 @@ import type { App } from "../../src/app.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { CLIENTS, type Got } from "../support/continued_answers.ts";
 import type { SimulatedTime } from "./clock.ts";
-import { type Ask, type ClientName, SECRETS } from "./schedule.ts";
+import { type Ask, type ClientName, remoteServerIn, SECRETS } from "./schedule.ts";
 
 /** What a client has of its answer. */
 export interface Received {
   ask: Ask;
+  /** The name of its world. */
+  world: string;
   beganAt: number;
   endedAt?: number;
   /** The id of the stored response that it continues, and the request that made it. */
@@ -31,15 +33,17 @@ const NOT_STREAMED: Partial<Record<ClientName, object>> = { ollama: { stream: fa
 type Tools = Pick<JsonObject, "tools"> & { tools?: JsonObject[] };
 
 /** How a client asks for tools of the gateway, beside its own. */
-const HOSTED: Partial<Record<ClientName, (own: JsonObject[], searches: boolean, calls: boolean) => JsonObject>> = {
+const HOSTED: Partial<
+  Record<ClientName, (own: JsonObject[], searches: boolean, calls: boolean, world: string) => JsonObject>
+> = {
   chat: () => ({ web_search_options: {} }),
-  messages: (own, searches, calls) => ({
+  messages: (own, searches, calls, world) => ({
     tools: [
       ...own,
       ...(searches ? [{ type: "web_search_20250305", name: "web_search" }] : []),
       ...(calls ? [{ type: "mcp_toolset", mcp_server_name: "docs" }] : []),
     ],
-    ...(calls && { mcp_servers: [{ type: "url", name: "docs", url: "http://docs.test/mcp" }] }),
+    ...(calls && { mcp_servers: [{ type: "url", name: "docs", url: remoteServerIn(world) }] }),
   }),
   responses: (own, searches, calls) => ({
     tools: [
@@ -50,10 +54,10 @@ const HOSTED: Partial<Record<ClientName, (own: JsonObject[], searches: boolean, 
   }),
 };
 
-function hostedFor({ client, rounds = [] }: Ask, { tools = [] }: Tools): JsonObject {
+function hostedFor({ ask: { client, rounds = [] }, world }: Received, { tools = [] }: Tools): JsonObject {
   const uses = rounds.flatMap(({ uses }) => uses.map(({ tool }) => tool));
   if (uses.length === 0) return {};
-  return HOSTED[client]!(tools, uses.includes("search"), uses.some((tool) => tool !== "search"));
+  return HOSTED[client]!(tools, uses.includes("search"), uses.some((tool) => tool !== "search"), world);
 }
 
 /** The request of this client. */
@@ -68,7 +72,8 @@ export function requestFor(received: Received, signal?: AbortSignal): Request {
 }
 
 /** What it asks. */
-export function bodyFor({ ask, previous, conversation }: Received): JsonObject {
+export function bodyFor(received: Received): JsonObject {
+  const { ask, previous, conversation } = received;
   const { client, stream, says, id, isKept, isBackground } = ask;
   const { body } = CLIENTS[client]!;
   const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
@@ -77,7 +82,7 @@ export function bodyFor({ ask, previous, conversation }: Received): JsonObject {
   return {
     ...plain,
     ...(!stream && unstreamed(client)),
-    ...hostedFor(ask, plain),
+    ...hostedFor(received, plain),
     ...(isKept && { store: true }),
     ...(isBackground && { background: true }),
     ...(previous && { previous_response_id: previous.id }),

@@ -381,6 +381,11 @@ export const modelOf = ({ wire }: UpstreamFacts): string => MODELS[wire];
 /** The time limits of all upstreams, in milliseconds: short, so that worlds see them pass. */
 export const TIMEOUTS = { headMs: 6_000, firstEventMs: 7_000, idleMs: 9_000, wholeMs: 90_000, totalMs: 240_000 };
 
+/** The address of the server of tools. Nothing is remembered of that of another world. */
+export function remoteServerIn(world: string): string {
+  return `http://docs.${world}.test/mcp`;
+}
+
 /** The configuration of its gateways. `world`: a name, so that nothing is remembered of the upstreams of another world. */
 export function configFor({ upstreams, settings, gateways }: Schedule, world: string, isReloaded = false): ConfigInput {
   const { budget, isDaily, toolCalls, continuation, stallContinueMs, hedgeAfterMs } = settings;
@@ -431,8 +436,8 @@ export function configFor({ upstreams, settings, gateways }: Schedule, world: st
         timeoutMs: 5_000,
       },
       mcp: {
-        servers: { docs: { url: "http://docs.test/mcp", secret: { env: "DOCS" } } },
-        allow: ["http://docs.test"],
+        servers: { docs: { url: remoteServerIn(world), secret: { env: "DOCS" } } },
+        allow: [new URL(remoteServerIn(world)).origin],
         // Another limit makes a reload begin with new sessions.
         callMs: isReloaded ? 5_001 : 5_000,
       },

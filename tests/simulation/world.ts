@@ -196,6 +196,7 @@ class World {
     const id = before && storedId(before);
     const received: Received = {
       ask,
+      world: this.#name,
       beganAt: this.#time.now(),
       text: "",
       isOver: false,
