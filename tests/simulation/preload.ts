@@ -1,7 +1,10 @@
 /**
  * Loads what the gateway would load when it first needs it: the first time takes as long as the disk does, and worlds would differ by
- * that.
+ * that. Makes what a process makes at the first need by chance, too.
  */
+import { jsonAround } from "../../src/canonical/json_around.ts";
+import { parseExactly } from "../../src/canonical/raw_number.ts";
+
 const ROOT = new URL("../../", import.meta.url);
 /** Programs of their own, and what runs on a thread or another platform. */
 const OTHERS =
@@ -16,3 +19,6 @@ function* modulesBelow(folder: string): Generator<string> {
 
 const modules = [...modulesBelow("src/"), ...modulesBelow("plugins/")].filter((path) => !OTHERS.test(path)).sort();
 await Promise.all(modules.map((path) => import(new URL(path, ROOT).href)));
+
+jsonAround((text) => text);
+parseExactly("[12345678901234567890]");

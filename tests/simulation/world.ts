@@ -111,7 +111,10 @@ class World {
     this.#serving = Array.from({ length: schedule.gateways }, (_, at) => this.#start(at));
   }
 
-  readonly #tell = (line: string) => void this.trace.push(`${this.#time.now()} ${line}`);
+  readonly #tell = (line: string) => {
+    const told = line.replaceAll(`.${this.#name}.test`, ".test");
+    this.trace.push(`${this.#time.now()} ${told}`);
+  };
 
   #start(gateway: number): Instance {
     const number = this.#all.length + 1;
