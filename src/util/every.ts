@@ -1,6 +1,6 @@
 /** Periodic work for very many streams, with one timer for each period. */
 
-interface Round {
+export interface Round {
   timer: ReturnType<typeof setInterval>;
   members: Set<Member>;
 }
@@ -10,8 +10,8 @@ interface Member {
   run: (() => void) | undefined;
 }
 
-/** The rounds by their period in milliseconds. */
-const rounds = new Map<number, Round>();
+/** The rounds by their period in milliseconds. Tests with a clock of their own replace them. */
+export const rounds: Map<number, Round> = new Map<number, Round>();
 
 /**
  * Calls `run` every `ms` milliseconds. The first call may come earlier, because new members join a timer that is already

@@ -1,4 +1,5 @@
 /** Time and chance of a simulated world: while it runs, all timers, clocks and random numbers of this thread are its own. */
+import { rounds } from "../../src/util/every.ts";
 import { queues } from "../../src/util/time_limit.ts";
 import { Listeners } from "./listeners.ts";
 import { Random } from "./random.ts";
@@ -97,12 +98,15 @@ export class SimulatedTime {
         },
       }, { highWaterMark: 0 });
     });
-    const earlier = [...queues];
+    const earlier = { queues: [...queues], rounds: [...rounds] };
     queues.clear();
+    rounds.clear();
     this.#restore = () => {
       for (const [owner, name, value] of replaced.toReversed()) (owner as Record<string, unknown>)[name] = value;
       queues.clear();
-      for (const [ms, queue] of earlier) queues.set(ms, queue);
+      rounds.clear();
+      for (const [ms, queue] of earlier.queues) queues.set(ms, queue);
+      for (const [ms, round] of earlier.rounds) rounds.set(ms, round);
     };
   }
 
