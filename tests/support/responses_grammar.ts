@@ -194,16 +194,20 @@ class Reader {
       const name = `response.${type}.${step}`;
       assertEquals(this.#next(name), { type: name, output_index, item_id: item.id! });
     }
-    if (type === "mcp_call") this.#readArguments({ output_index, item_id: item.id! });
+    if (type === "mcp_call") {
+      const text = this.#readArguments({ output_index, item_id: item.id! });
+      this.#output[output_index] = { ...item, arguments: text };
+    }
     this.#running.set(String(item.id), output_index);
   }
 
   /** They come at once. */
-  #readArguments(at: JsonObject): void {
+  #readArguments(at: JsonObject): JsonValue {
     const name = "response.mcp_call_arguments";
     const { delta, ...more } = this.#next(`${name}.delta`);
     assertEquals(more, { type: `${name}.delta`, ...at });
     assertEquals(this.#next(`${name}.done`), { type: `${name}.done`, ...at, arguments: delta! });
+    return delta!;
   }
 
   #endStep(): void {
