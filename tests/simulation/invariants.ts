@@ -117,9 +117,7 @@ export function checkStory(story: Story, facts: Facts): void {
   }
   const { previous, ask } = received;
   if (previous && previous.of.key !== ask.key) return checkStranger(received, facts);
-  // Rounds that use up a budget end an answer early.
-  const mayEndEarly = ask.rounds !== undefined && facts.schedule.settings.budget !== undefined;
-  if (got.ends === 1 && !mayEndEarly) same(got, said);
+  if (got.ends === 1 && !mayEndEarly(ask, facts)) same(got, said);
   else begins(got, said);
   const internal = entries.find(({ error }) => error === "internal");
   if (internal) throw new Violation("internal", `status ${received.status}: ${internal.cause}`);
@@ -129,6 +127,11 @@ export function checkStory(story: Story, facts: Facts): void {
   if (tooOften) throw new Violation("continuation", `it went on ${tooOften.continued} times`);
   if (story.calls.length > 12) throw new Violation("calls", `it took ${story.calls.length} calls of upstreams`);
   if (ask.socket === undefined) checkBill(story, facts.schedule);
+}
+
+/** Rounds that use up a budget end an answer early. */
+export function mayEndEarly({ rounds }: Ask, { schedule: { settings } }: Pick<Facts, "schedule">): boolean {
+  return rounds !== undefined && settings.budget !== undefined;
 }
 
 /** Messages do not say which lines of the log are theirs: all of them together cost what their upstreams served. */

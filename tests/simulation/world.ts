@@ -361,7 +361,9 @@ class World {
       const living = this.#redis.living(LATELY_MS);
       const asked = new Set(this.#network.calls.map(({ ask }) => ask));
       const { length } = this.#serving.filter(({ received }) => received.some(({ ask }) => asked.has(ask.id)));
-      if (living < length) throw new Violation("ending", `${living} of ${length} gateways have reported that they live`);
+      if (living < length) {
+        throw new Violation("ending", `${living} of ${length} gateways have reported that they live`);
+      }
     }
     for (const { app, gateway } of this.#serving) {
       const { status: { upstreams, streamsOpen } } = await app.report({ inherited: "" } as never);
