@@ -184,12 +184,16 @@ async function look(gateway: () => App, received: Received, time: SimulatedTime)
 
 /** The id of its response, if the gateway promised to have stored that. */
 export function storedId(received: Received): string | undefined {
-  const { ask: { isKept, stream }, status, text, isOver, hasLeft, isLost, failure } = received;
-  if (!isKept || status !== 200 || !isOver || hasLeft || isLost || failure !== undefined) return undefined;
-  const last = stream ? /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1] : text;
+  return received.ask.isKept ? keptId(received) : undefined;
+}
+
+/** The id of a complete response, unless it says that nothing of it could be stored. */
+export function keptId({ ask, status, text, isOver, hasLeft, isLost, failure }: Received): string | undefined {
+  if (status !== 200 || !isOver || hasLeft || isLost || failure !== undefined) return undefined;
+  const last = ask.stream ? /^event: response\.completed\ndata: (.*)$/m.exec(text)?.[1] : text;
   if (last === undefined) return undefined;
   const value = JSON.parse(last);
-  const { id, store, status: state } = stream ? value.response : value;
+  const { id, store, status: state } = ask.stream ? value.response : value;
   return state === "completed" && store !== false ? id : undefined;
 }
 

@@ -1,6 +1,6 @@
 /** The conversations of a simulated world that have ids of their own: each has several requests of one key. */
 import type { App } from "../../src/app.ts";
-import { gotOf, type Received, requestAs } from "./client.ts";
+import { gotOf, keptId, type Received, requestAs } from "./client.ts";
 import { type Facts, mayEndEarly, saidBy, Violation } from "./invariants.ts";
 import type { Ask } from "./schedule.ts";
 
@@ -44,12 +44,6 @@ export class Conversations {
   }
 }
 
-/** Whether the answer has to be in its conversation by now. */
-export function isAdded({ ask, status, text, isOver, hasLeft, isLost, failure }: Received): boolean {
-  if (status !== 200 || !isOver || hasLeft || isLost || failure !== undefined) return false;
-  return ask.stream ? text.includes("\nevent: response.completed\n") : JSON.parse(text).status === "completed";
-}
-
 async function create(key: string, app: App): Promise<string | undefined> {
   const response = await app.fetch(requestAs(key, "/oss/v1/conversations", { method: "POST", body: "{}" }))
     .catch(() => undefined);
@@ -78,7 +72,7 @@ function checkItems(received: Received, items: readonly string[], facts: Facts):
     throw new Violation("stored", `request ${ask.id} is ${places.length} times in its conversation`);
   }
   if (place === undefined) {
-    if (isTroubled || hasCrashed || !isAdded(received)) return;
+    if (isTroubled || hasCrashed || keptId(received) === undefined) return;
     throw new Violation("stored", `request ${ask.id} is not in its conversation`);
   }
   const next = items.findIndex((item, at) => at > place && /#\d+ Hello/.test(item));

@@ -95,7 +95,9 @@ export function resultsIn({ messages, input }: Loose): { mark: string; result: s
     const [, mark] = /"(?:use|query)":\s*"#?(\d+\.\d+\.\d+)/.exec(inputs.get(id) ?? "") ?? [];
     if (mark !== undefined) results.push({ mark, result: textOf(content) });
   };
-  const begin = turns.findLastIndex(({ role, content }) => role === "user" && textOf(content).trimStart().startsWith("#"));
+  const begin = turns.findLastIndex(({ role, content }) =>
+    role === "user" && textOf(content).trimStart().startsWith("#")
+  );
   for (const turn of turns.slice(begin + 1)) {
     for (const { id, function: { arguments: input } } of turn.tool_calls ?? []) inputs.set(id, input);
     if (turn.type === "function_call") inputs.set(turn.call_id, turn.arguments);

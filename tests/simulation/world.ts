@@ -5,9 +5,9 @@ import { deno } from "../../src/platform/deno.ts";
 import type { Platform } from "../../src/platform/platform.ts";
 import { waitToBegin } from "../../src/util/sliced_work.ts";
 import { parseConfiguration } from "../support/app.ts";
-import { type Received, requestAs, run, storedId } from "./client.ts";
+import { keptId, type Received, requestAs, run, storedId } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
-import { Conversations, isAdded } from "./conversations.ts";
+import { Conversations } from "./conversations.ts";
 import { Database } from "./database.ts";
 import { Random } from "./random.ts";
 import { Redis } from "./redis.ts";
@@ -228,7 +228,7 @@ class World {
     if (id === undefined) return;
     const before = this.#database.wasTroubled
       ? []
-      : [...this.#received.values()].filter((other) => other.conversation?.id === id && isAdded(other));
+      : [...this.#received.values()].filter((other) => other.conversation?.id === id && keptId(other) !== undefined);
     received.conversation = { id, before: before.map(({ ask }) => ask) };
     this.#tell(`client ${received.ask.id} is in conversation ${id} after ${before.map(({ ask }) => ask.id)}`);
   }
