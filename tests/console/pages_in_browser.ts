@@ -12,7 +12,9 @@ const NAMES = Object.keys(PAGES);
 /** Opens a page by its address, and waits until what it asks the gateway for is there. */
 async function open({ page, url }: Desk, name: string): Promise<void> {
   await page.goto(`${url}/console/#${name}`);
-  await drawn(page);
+  await drawn(page).catch(async (cause) => {
+    throw new Error(`${name} shows only: ${await page.locator("body").innerText()}`, { cause });
+  });
 }
 
 async function drawn(page: Page): Promise<void> {
