@@ -43,7 +43,7 @@ const MOST_BARRED = 1_000;
  */
 const [MOST, IN_ALL] = [1 / 8, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
-/** If this much too much is left once a caller's sockets are ended, all others' are ended, too: more would arrive meanwhile. */
+/** If this much too much is left once a caller's sockets are ended, those of many are ended at once: more would arrive meanwhile. */
 const FAR_BEYOND = 1.5;
 /** So much too much at the first look arrives too fast to end one caller after the other. */
 const FAR_AT_ONCE = 2;
@@ -150,7 +150,10 @@ export class SocketMemoryWatch {
     const next = this.#nextToEnd();
     // All that are open were ended, and more may still arrive on them.
     if (next.length === 0) { for (const socket of this.#sockets) socket.drop(); }
-    else this.#end(arrived > room * (isAgain ? FAR_BEYOND : FAR_AT_ONCE) ? next : next.slice(0, 1), arrived, unmanaged);
+    else {
+      const isFar = arrived > room * (isAgain ? FAR_BEYOND : FAR_AT_ONCE);
+      this.#end(isFar ? withMost(next) : next.slice(0, 1), arrived, unmanaged);
+    }
   }
 
   /** Ends the sockets of these callers. */
@@ -208,6 +211,13 @@ export class SocketMemoryWatch {
     const byOwner = Map.groupBy(idle.length > 0 ? idle : open, ({ owner }) => owner);
     return [...byOwner.values()].sort((one, other) => other.length - one.length);
   }
+}
+
+/** All callers but those that have the fewest sockets, or all of them if they have equally many. */
+function withMost(callers: readonly WatchedSocket[][]): readonly WatchedSocket[][] {
+  const fewest = callers.at(-1)!.length;
+  const most = callers.filter(({ length }) => length > fewest);
+  return most.length > 0 ? most : callers;
 }
 
 function secondsLeft(times: BoundedMap<string, number>, owner: string): number {

@@ -237,6 +237,19 @@ test(
   },
 );
 
+test(
+  "where far too much arrives at once, callers with many sockets are ended together, and one with a single socket stays",
+  async (rig, pass) => {
+    const [greedy, other] = [rig.add("greedy", 10), rig.add("other", 8)];
+    const [one] = rig.add("one");
+    for (const socket of [...greedy, ...other]) socket.arrived = 60;
+    await pass(100);
+    assertEquals([dropped(greedy), dropped(other), one!.isDropped], [10, 8, false]);
+    await pass(100);
+    assertEquals([one!.isDropped, rig.refusal("one")], [false, undefined]);
+  },
+);
+
 test("those that answer something come last", async (rig, pass) => {
   const busy = rig.add("busy", 5);
   for (const socket of busy) socket.isIdle = false;
