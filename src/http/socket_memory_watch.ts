@@ -43,9 +43,9 @@ const MOST_BARRED = 1_000;
  */
 const [MOST, IN_ALL] = [1 / 8, 7 / 8];
 const LEAST_BYTES = 64 * 2 ** 20;
-/** If this much too much is left once a caller's sockets are ended, those of many are ended at once: more would arrive meanwhile. */
+/** If more than this many rooms are full after a caller's sockets were ended, several callers' are ended at once: more would arrive meanwhile. */
 const FAR_BEYOND = 1.5;
-/** So much too much at the first look arrives too fast to end one caller after the other. */
+/** If more than this many rooms are full at the first look, messages arrive too fast to end one caller after the other. */
 const FAR_AT_ONCE = 2;
 /** From this fraction of the room on, memory is read often: fast clients fill the rest before the next usual look. */
 const FILLING = 1 / 8;

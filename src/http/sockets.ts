@@ -15,7 +15,7 @@ export interface OpenSocket extends WatchedSocket {
 
 /** When to try again, in seconds. */
 const RETRY_AFTER = "5";
-/** How long an opening socket waits while memory is short, in milliseconds. It is longer than the rest of a caller whose were closed. */
+/** How long an opening socket waits while memory is short, in milliseconds: longer than a caller that lost its sockets has to rest. */
 const PATIENCE_MS = 5_000;
 /** How often a caller's refused messages leave a line in the log, in milliseconds. */
 const LOG_MS = 1_000;

@@ -61,7 +61,7 @@ class CountedTogether implements CommonCounts {
   #lastId = 0;
   gateways: number;
   /** Whether the last exchange was answered. After a pause, some gateways report sooner than others. */
-  #isMet = false;
+  #wasAnswered = false;
   /** By account and id. */
   readonly #leases = new Map<string, Map<string, Lease>>();
   readonly #settlements: Settlements;
@@ -171,12 +171,12 @@ class CountedTogether implements CommonCounts {
     );
     try {
       const beat = await this.#run("beat", () => this.#options.counter.beat(this.#me, this.#pace.lifeMs, leftMs));
-      this.gateways = Math.max(this.#isMet ? 1 : this.gateways, beat.gateways);
-      this.#isMet = true;
+      this.gateways = Math.max(this.#wasAnswered ? 1 : this.gateways, beat.gateways);
+      this.#wasAnswered = true;
       if (this.#options.counter.isReady(this.#pace.answerMs)) this.#isReported = false;
       this.#learn(beat.resting, resting);
     } catch (error) {
-      this.#isMet = false;
+      this.#wasAnswered = false;
       this.#resting = new Map([...resting, ...this.#resting]);
       throw error;
     }

@@ -39,9 +39,10 @@ export async function outcomeOf(
   return isComplete ? "truncated" : "error";
 }
 
-/** A gateway may read the key in the place of the other wire, too. */
-function keyIn(headers: Endpoint["headers"] = {}): string {
-  return headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", "") ?? "none";
+function optionsFor(baseURL: string, headers: Endpoint["headers"] = {}) {
+  // A gateway may read the key in the place of the other wire, too.
+  const apiKey = headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", "") ?? "none";
+  return { baseURL, apiKey, maxRetries: 0, logLevel: "off", defaultHeaders: headers } as const;
 }
 
 type Read = (
@@ -54,14 +55,7 @@ type Read = (
 
 const READ: Record<AskedWire, Read> = {
   async chat(origin, { path, model, headers }, content, signal, into) {
-    const baseURL = origin + path.replace("/chat/completions", "");
-    const client = new OpenAI({
-      baseURL,
-      apiKey: keyIn(headers),
-      maxRetries: 0,
-      logLevel: "off",
-      defaultHeaders: headers,
-    });
+    const client = new OpenAI(optionsFor(origin + path.replace("/chat/completions", ""), headers));
     const stream = await client.chat.completions.create({
       model,
       messages: [{ role: "user", content }],
@@ -73,14 +67,7 @@ const READ: Record<AskedWire, Read> = {
     }
   },
   async messages(origin, { path, model, headers }, content, signal, into) {
-    const baseURL = origin + path.replace("/v1/messages", "");
-    const client = new Anthropic({
-      baseURL,
-      apiKey: keyIn(headers),
-      maxRetries: 0,
-      logLevel: "off",
-      defaultHeaders: headers,
-    });
+    const client = new Anthropic(optionsFor(origin + path.replace("/v1/messages", ""), headers));
     const stream = await client.messages.create({
       model,
       max_tokens: 4_096,
