@@ -61,6 +61,8 @@ export const upstreamSchema = object("A service that runs models.", {
       "where the server is known to do it (see prefill), and else not.",
   }),
   prefill: quirkFields.prefill.optional(),
+  completions: quirkFields.completions.optional(),
+  fillTemplate: quirkFields.fillTemplate.optional(),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
       "Where this upstream's chat templates accept system messages. With first, later ones from clients of " +

@@ -18,7 +18,7 @@ import { CHARACTERS_PER_TOKEN, learn } from "./counting.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 
 /** The operations whose answers can be streamed. */
-export type Streamed = "generate" | "relay" | "speak" | "transcribe";
+export type Streamed = "generate" | "relay" | "complete" | "speak" | "transcribe";
 
 /**
  * Responds with a stream. Its head goes out at the upstream's first event: a failure before that gets its own status,

@@ -111,6 +111,8 @@ export function local<K extends ModelOperation>(
   way: LocalOperation<K>,
   attempt: Attempt<K>,
 ): Output<K> | Promise<Output<K>> {
+  const loading = way.load?.();
+  if (loading) return loading.then(() => local(way, attempt));
   const answer = (input: Input<K>) => {
     const output = way.local(input, attempt.target, attempt.context);
     attempt.onDescribed?.();
