@@ -7,7 +7,7 @@ import type { AnyProtocol } from "../src/contract/protocol.ts";
 import type { StagePlugin } from "../src/contract/stage.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
-import { completeBy, completionsProtocols } from "./completions/mod.ts";
+import { completeBy, completionsDriver, completionsProtocols } from "./completions/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
 import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
@@ -56,6 +56,7 @@ export const drivers: readonly Driver[] = [
   chatFamily,
   withCompletions({ ...messagesDriver, models: serverModels }),
   withCompletions({ ...responsesDriver, models: serverModels }),
+  completionsDriver,
   embeddingsDriver,
   rerankDriver,
   audioDriver,

@@ -188,7 +188,7 @@ function receive({ operation, body: kind }: AnyProtocol, context: RequestContext
   if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {
     if (kind !== "none") requestLog.capture = observe.captures?.loaded?.begin(context);
     if (RUN_MODELS.has(operation)) {
-      guards.loadShedder.check(guards.limits);
+      guards.loadShedder.check(guards.limits, operation === "complete");
       if (caller.quota) account = guards.admission(caller);
     }
   }

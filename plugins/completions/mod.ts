@@ -3,9 +3,9 @@
  * clients as protocols, and to the servers of other drivers as one operation. The code is loaded with the first request.
  */
 import { PathPattern } from "../../src/contract/path_pattern.ts";
-import type { LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { serializeAllowance, serializeError } from "../shared/errors.ts";
+import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
 import type * as Verbs from "./verbs.ts";
 
 let verbs: typeof Verbs;
@@ -34,14 +34,14 @@ const completions: Protocol<"complete"> = {
 
 export const completionsProtocols: readonly AnyProtocol[] = [completions];
 
-type Generate = UpstreamOperation<"generate"> | LocalOperation<"generate"> | undefined;
+type Generate = UpstreamOperation<"generate"> | LocalOperation<"generate">;
 
 /**
  * How completions are requested from the servers of a driver whose conversations are requested by `generate`. `isWire`: whether they
  * are servers of the chat wire, most of which have these wires, too.
  */
-export function completeBy(generate: Generate, isWire: boolean): UpstreamOperation<"complete"> {
-  const chat = generate as UpstreamOperation<"generate">;
+export function completeBy(generate: Generate | undefined, isWire: boolean): UpstreamOperation<"complete"> {
+  const chat = generate as UpstreamOperation<"generate"> | undefined;
   return {
     load,
     request: (input, target, context) => verbs.serializeRequest(input, { target, context, chat, isWire }),
@@ -54,3 +54,11 @@ export function completeBy(generate: Generate, isWire: boolean): UpstreamOperati
     },
   };
 }
+
+/** Servers that have completions and no conversations. Those of the chat wire have both. */
+export const completionsDriver: Driver = {
+  name: "completions",
+  wire: "completions",
+  operations: { complete: completeBy(undefined, true) },
+  parseError: upstreamError,
+};

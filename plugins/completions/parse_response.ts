@@ -44,7 +44,7 @@ function fromChat(
   { chat, target, context }: Place & { context: AnswerContext },
 ): Decoded {
   const request = { model: input.model, messages: [], stream: false };
-  const answer = chat.response([reply], request, target, context);
+  const answer = chat!.response([reply], request, target, context);
   return { pieces: [{ index: 0, text: textOf(answer), finish: answer.finish }], usage: answer.usage };
 }
 

@@ -23,7 +23,7 @@ export function parseStream(
   if (way !== "chat") return new CompletionReader(way, cutting);
   const { chat, target, context } = place;
   const request = { model: input.model, messages: [], stream: true };
-  return new CutChatReader(new ChatReader(chat.stream!.reader(request, target, context)), cutting);
+  return new CutChatReader(new ChatReader(chat!.stream!.reader(request, target, context)), cutting);
 }
 
 /** Reads the frames of one answer. It ends with `[DONE]`, or with the last piece of each completion where there is no such mark. */

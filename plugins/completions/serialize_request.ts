@@ -65,7 +65,7 @@ function singleCall(way: Exclude<Way, "completions">, input: CompleteRequest, ga
     case "generate":
       return generateCall(input, gap, place);
     case "chat":
-      return [place.chat.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
+      return [place.chat!.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
     default:
       return way satisfies never;
   }

@@ -1,12 +1,9 @@
-import type { CompleteEvent, CompleteResponse, Completion, TokenLogprobs } from "../../src/canonical/complete.ts";
+import type { CompleteResponse, Completion, TokenLogprobs } from "../../src/canonical/complete.ts";
 import { type Extra, fieldsFor } from "../../src/canonical/extra.ts";
 import type { Finish } from "../../src/canonical/generate.ts";
-import { asObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Usage } from "../../src/canonical/usage.ts";
 import type { Exchange } from "../../src/contract/context.ts";
-import type { Frame } from "../../src/contract/frame.ts";
-import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
-import { serializeErrorBody } from "../shared/errors.ts";
 import { WIRE } from "./wire.ts";
 
 type CompletionExchange = Exchange<"complete">;
@@ -22,7 +19,8 @@ export function serializeResponse(
   };
 }
 
-function answer({ id, created, input }: CompletionExchange, choices: JsonObject[], extra?: Extra): JsonObject {
+/** The fields that an answer and each of its chunks have. */
+export function answer({ id, created, input }: CompletionExchange, choices: JsonObject[], extra?: Extra): JsonObject {
   return { id, object: "text_completion", created, model: input.model, choices, ...fieldsFor(WIRE, extra) };
 }
 
@@ -36,7 +34,7 @@ function serializeChoice({ text, finish, logprobs, extra }: Completion, index: n
   };
 }
 
-function serializeLogprobs({ tokens, logprobs, alternatives, offsets }: TokenLogprobs): JsonObject {
+export function serializeLogprobs({ tokens, logprobs, alternatives, offsets }: TokenLogprobs): JsonObject {
   return { tokens, token_logprobs: logprobs, top_logprobs: alternatives, text_offset: offsets };
 }
 
@@ -61,42 +59,4 @@ export function serializeUsage({ inputTokens, outputTokens, cachedInputTokens }:
     total_tokens: inputTokens + outputTokens,
     ...(cachedInputTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedInputTokens } }),
   };
-}
-
-/** Writes chunks, which have the form of a whole answer, then `[DONE]`. A failure is a frame with `error`, and nothing follows it. */
-export function serializeStream(exchange: CompletionExchange): StreamWriter<CompleteEvent> {
-  const { include_usage: showsUsage } = asObject(asObject(exchange.wire.body).stream_options);
-  const chunk = (choice: JsonObject, extra?: Extra) =>
-    frame({
-      ...answer(exchange, [{ ...choice, ...fieldsFor(WIRE, extra) }]),
-      ...(showsUsage === true && { usage: null }),
-    });
-  return {
-    write(event: CompleteEvent, emit: Emit<Frame>): void {
-      switch (event.type) {
-        case "delta": {
-          const { text, index, logprobs, extra } = event;
-          const likely = logprobs ? serializeLogprobs(logprobs) : null;
-          return emit(chunk({ text, index, logprobs: likely, finish_reason: null }, extra));
-        }
-        case "choice-end": {
-          const { index, finish, extra } = event;
-          return emit(chunk({ text: "", index, logprobs: null, finish_reason: serializeFinish(finish) }, extra));
-        }
-        case "finish":
-          if (showsUsage === true) {
-            emit(frame({ ...answer(exchange, []), usage: serializeUsage(event.usage as Usage) }));
-          }
-          return emit({ data: "[DONE]" });
-        case "error":
-          return emit(frame(serializeErrorBody(event.error)));
-        default:
-          event satisfies never;
-      }
-    },
-  };
-}
-
-function frame(body: JsonObject): Frame {
-  return { data: JSON.stringify(body) };
 }

@@ -3,5 +3,6 @@ export { parseRequest } from "./parse_request.ts";
 export { parseResponse } from "./parse_response.ts";
 export { parseStream } from "./parse_stream.ts";
 export { serializeRequest } from "./serialize_request.ts";
-export { serializeResponse, serializeStream } from "./serialize_response.ts";
+export { serializeResponse } from "./serialize_response.ts";
+export { serializeStream } from "./serialize_stream.ts";
 export { framingOf } from "./ways.ts";

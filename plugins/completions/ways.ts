@@ -12,8 +12,8 @@ import { MOST_CHOICES } from "./wire.ts";
 export interface Place {
   target: Target;
   context: Context;
-  /** How its conversations are requested. */
-  chat: UpstreamOperation<"generate">;
+  /** How its conversations are requested, if it has any. */
+  chat?: UpstreamOperation<"generate">;
   isWire: boolean;
 }
 
@@ -34,11 +34,11 @@ export function setupOf({ target, isWire }: Pick<Place, "target" | "isWire">): C
 }
 
 /** How the request is made. Throws if the target cannot serve it. */
-export function wayOf(input: CompleteRequest, place: Pick<Place, "target" | "isWire">): Way {
+export function wayOf(input: CompleteRequest, place: Pick<Place, "target" | "isWire" | "chat">): Way {
   const setup = setupOf(place);
   const { upstream, model } = place.target;
-  if (setup === "off" || (!place.isWire && setup !== "chat")) {
-    throw refuse("model", `Upstream "${upstream}" does not continue texts: it has conversations only`);
+  if (setup === "off" || (setup === "chat" ? !place.chat : !place.isWire)) {
+    throw refuse("model", `Upstream "${upstream}" does not continue texts`);
   }
   const isOwn = setup === "plain" || setup === "suffix" || setup === "beta";
   const way = setup === "infill" ? (fillsGap(input) ? "infill" : "completions") : isOwn ? "completions" : setup as Way;

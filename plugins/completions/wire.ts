@@ -37,9 +37,9 @@ export const answerSchema = z.looseObject({
   choices: z.array(z.looseObject({
     index: z.int().nullish(),
     text: z.string().nullish(),
-    message: z.looseObject({ content: z.unknown() }).nullish(),
-    delta: z.looseObject({ content: z.unknown() }).nullish(),
-    logprobs: z.unknown(),
+    message: z.looseObject({ content: z.unknown().optional() }).nullish(),
+    delta: z.looseObject({ content: z.unknown().optional() }).nullish(),
+    logprobs: z.unknown().optional(),
     finish_reason: z.string().nullish(),
   })).nullish(),
   usage: z.looseObject({

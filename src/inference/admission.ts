@@ -8,9 +8,9 @@ import type { Stage } from "./inference.ts";
 export const ADMISSION: Stage = {
   name: "admission",
   operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
-  admit({ context, estimate }) {
+  admit({ operation, context, estimate }) {
     const { gateway: { guards }, caller, requestLog } = context;
-    requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
+    requestLog.atEnd(guards.loadShedder.acquire(guards.limits, operation === "complete"));
     if (guards.budgets || caller.quota) return admitLimited(context, estimate);
     requestLog.estimate = estimate;
   },
