@@ -83,11 +83,29 @@ function decodeInfill(body: JsonObject): Decoded {
   const { content, stop, tokens_evaluated: read, tokens_predicted: written } = body;
   if (typeof content !== "string") throw unreadable();
   const isLast = stop === true;
+  const extra = isLast ? extraOf("infill", body, INFILL_KEYS) : undefined;
   return {
+    ...(extra && { extra }),
     pieces: [{ index: 0, text: content, ...(isLast && { finish: infillFinish(body) }) }],
     ...(isLast && { usage: reportedTotals(asCount(read), asCount(written), undefined), isLast }),
   };
 }
+
+/** The fields that the gateway writes itself. It also hides those that show the prompt as the server read it, and its settings. */
+const INFILL_KEYS: ReadonlySet<string> = new Set([
+  "index",
+  "content",
+  "tokens",
+  "id_slot",
+  "model",
+  "stop",
+  "stop_type",
+  "stopping_word",
+  "tokens_predicted",
+  "tokens_evaluated",
+  "generation_settings",
+  "prompt",
+]);
 
 /** Older servers have a field for each reason. */
 function infillFinish({ stop_type: type, stopped_limit: isCut, stopping_word: word }: JsonObject): Finish {

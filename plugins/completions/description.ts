@@ -2,6 +2,8 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, usage } from "../shared/descriptions.ts";
+import { fimSchema } from "./fim.ts";
+import { infillSchema } from "./infill.ts";
 import { requestSchema } from "./wire.ts";
 
 const tokens = z.array(count);
@@ -32,4 +34,38 @@ export const completions: EndpointDescription = {
   }),
   answer: jsonAnswer(answer),
   event: answer,
+};
+
+const choice = { index: count, finish_reason: text.nullable() };
+const content = z.looseObject({ content: text });
+const head = { id: text, created: count, model: text };
+
+export const fim: EndpointDescription = {
+  summary: "The text between a prompt and a suffix, as Mistral's fill-in-the-middle",
+  request: fimSchema,
+  answer: jsonAnswer(z.looseObject({
+    ...head,
+    object: z.literal("chat.completion"),
+    choices: z.array(z.looseObject({ ...choice, message: content })),
+    usage,
+  })),
+  event: z.looseObject({
+    ...head,
+    object: z.literal("chat.completion.chunk"),
+    choices: z.array(z.looseObject({ ...choice, delta: content })),
+    usage: usage.optional(),
+  }),
+};
+
+export const infill: EndpointDescription = {
+  summary: "The text between a prefix and a suffix, as llama.cpp's infill",
+  description: "Only `content` and `stop` are in every event; the last one has the figures.",
+  request: infillSchema,
+  answer: jsonAnswer(z.looseObject({
+    content: text.optional(),
+    stop: z.boolean().optional(),
+    tokens_predicted: count.optional(),
+    tokens_evaluated: count.optional(),
+  })),
+  event: z.looseObject({ content: text.optional(), stop: z.boolean().optional() }),
 };

@@ -6,6 +6,7 @@ import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
+import { serializeInfillError } from "./errors.ts";
 import type * as Verbs from "./verbs.ts";
 
 let verbs: typeof Verbs;
@@ -32,7 +33,31 @@ const completions: Protocol<"complete"> = {
   serializeError,
 };
 
-export const completionsProtocols: readonly AnyProtocol[] = [completions];
+const fim: Protocol<"complete"> = {
+  ...completions,
+  name: "fim",
+  describe: async () => (await import("./description.ts")).fim,
+  wire: "fim",
+  pattern: new PathPattern("/:lane/v1/fim/completions"),
+  parse: ({ body }) => verbs.parseFim(body),
+  serialize: (output, exchange) => Response.json(verbs.serializeFim(output, exchange)),
+  stream: { framing: "sse", writer: (exchange) => verbs.serializeFimStream(exchange) },
+};
+
+const infill: Protocol<"complete"> = {
+  ...completions,
+  name: "infill",
+  describe: async () => (await import("./description.ts")).infill,
+  wire: "infill",
+  pattern: new PathPattern("/:lane/infill"),
+  conversation: "input_prefix",
+  parse: ({ body }) => verbs.parseInfill(body),
+  serialize: (output, exchange) => Response.json(verbs.serializeInfill(output, exchange)),
+  stream: { framing: "sse", writer: (exchange) => verbs.serializeInfillStream(exchange) },
+  serializeError: serializeInfillError,
+};
+
+export const completionsProtocols: readonly AnyProtocol[] = [completions, fim, infill];
 
 type Generate = UpstreamOperation<"generate"> | LocalOperation<"generate">;
 

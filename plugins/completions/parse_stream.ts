@@ -1,4 +1,5 @@
 import type { CompleteEvent, CompleteRequest } from "../../src/canonical/complete.ts";
+import type { Extra } from "../../src/canonical/extra.ts";
 import { parseJson } from "../../src/canonical/json.ts";
 import type { Finish } from "../../src/canonical/generate.ts";
 import type { ReportedUsage } from "../../src/canonical/usage.ts";
@@ -32,6 +33,7 @@ class CompletionReader implements StreamReader<CompleteEvent> {
   readonly #way: Exclude<Way, "chat">;
   readonly #cutting: CuttingEmitter;
   #usage: ReportedUsage = {};
+  #extra: Extra | undefined;
 
   constructor(way: Exclude<Way, "chat">, cutting: CuttingEmitter) {
     this.#way = way;
@@ -42,7 +44,8 @@ class CompletionReader implements StreamReader<CompleteEvent> {
     const text = data?.trim();
     if (!text) return;
     if (text === "[DONE]") return this.#finish(emit);
-    const { pieces, usage, isLast } = decode(parseJson(text), this.#way);
+    const { pieces, usage, isLast, extra } = decode(parseJson(text), this.#way);
+    if (extra) this.#extra = extra;
     if (usage) this.#usage = { ...this.#usage, ...usage };
     for (const piece of pieces) this.#cutting.pass(piece, emit);
     if (isLast || this.#cutting.isCutOff) this.#finish(emit);
@@ -57,7 +60,8 @@ class CompletionReader implements StreamReader<CompleteEvent> {
   #finish(emit: Emit<CompleteEvent>): void {
     this.done = true;
     const finish = this.#cutting.end(emit);
-    emit({ type: "finish", usage: this.#cutting.isCutOff ? {} : this.#usage, finish });
+    const usage = this.#cutting.isCutOff ? {} : this.#usage;
+    emit({ type: "finish", usage, finish, ...(this.#extra && { extra: this.#extra }) });
   }
 }
 

@@ -1,4 +1,6 @@
 /** All functions of these wires, loaded together. */
+export { parseFim, serializeFim, serializeFimStream } from "./fim.ts";
+export { parseInfill, serializeInfill, serializeInfillStream } from "./infill.ts";
 export { parseRequest } from "./parse_request.ts";
 export { parseResponse } from "./parse_response.ts";
 export { parseStream } from "./parse_stream.ts";

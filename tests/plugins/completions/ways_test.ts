@@ -1,0 +1,313 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { CONFIG, type ConfigInput, newApp } from "../../support/app.ts";
+import { fakeUpstream } from "../../support/fake_upstream.ts";
+
+const QWEN = "Qwen/Qwen2.5-Coder-7B";
+type Upstreams = NonNullable<ConfigInput["upstreams"]>;
+type Setup = "plain" | "suffix" | "beta" | "fim" | "infill" | "generate" | "chat" | "off";
+
+function configFor(completions: Setup | undefined, model = QWEN, more: object = {}): ConfigInput {
+  const fake = { ...CONFIG.upstreams.fake, completions, ...more } as Upstreams[string];
+  return {
+    upstreams: { fake },
+    lanes: { oss: { models: { coder: { task: "chat", targets: [{ upstream: "fake", model }] } } } },
+  };
+}
+
+function lines(type: string, ...all: (object | string)[]): Response {
+  const text = all.map((one) => typeof one === "string" ? one : JSON.stringify(one));
+  const body = type === "sse" ? text.map((one) => `data: ${one}\n\n`) : text.map((one) => `${one}\n`);
+  const media = type === "sse" ? "text/event-stream" : "application/x-ndjson";
+  return new Response(body.join(""), { headers: { "content-type": media } });
+}
+
+const USAGE = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
+
+/** What each kind of server answers with ` + b`, whole and streamed. */
+const ANSWERS: Record<string, (stream: boolean) => Response> = {
+  completions: (stream) =>
+    stream
+      ? lines(
+        "sse",
+        { choices: [{ index: 0, text: " +", finish_reason: null }] },
+        { choices: [{ index: 0, text: " b", finish_reason: "stop" }] },
+        { choices: [], usage: USAGE },
+        "[DONE]",
+      )
+      : Response.json({ choices: [{ index: 0, text: " + b", finish_reason: "stop" }], usage: USAGE }),
+  fim: (stream) =>
+    stream
+      ? lines(
+        "sse",
+        { choices: [{ index: 0, delta: { role: "assistant", content: " +" }, finish_reason: null }] },
+        { choices: [{ index: 0, delta: { content: " b" }, finish_reason: "stop" }], usage: USAGE },
+        "[DONE]",
+      )
+      : Response.json({ choices: [{ index: 0, message: { content: " + b" }, finish_reason: "stop" }], usage: USAGE }),
+  infill: (stream) => {
+    const end = { stop: true, stop_type: "eos", tokens_evaluated: 9, tokens_predicted: 2, timings: { prompt_ms: 3 } };
+    return stream
+      ? lines("sse", { content: " +", stop: false }, { content: " b", stop: false }, { content: "", ...end })
+      : Response.json({ content: " + b", ...end });
+  },
+  generate: (stream) => {
+    const end = { done: true, done_reason: "stop", prompt_eval_count: 9, eval_count: 2 };
+    return stream
+      ? lines("ndjson", { response: " +", done: false }, { response: " b", done: false }, { response: "", ...end })
+      : Response.json({ response: " + b", ...end });
+  },
+  chat: (stream) =>
+    stream
+      ? lines(
+        "sse",
+        { choices: [{ index: 0, delta: { content: " +" } }] },
+        { choices: [{ index: 0, delta: { content: " b" }, finish_reason: "stop" }] },
+        { choices: [], usage: USAGE },
+        "[DONE]",
+      )
+      : Response.json({ choices: [{ index: 0, message: { content: " + b" }, finish_reason: "stop" }], usage: USAGE }),
+};
+
+/** The path and the body of what each kind of server is asked for the gap between `a` and `c`. */
+const ASKED: Record<Exclude<Setup, "off">, { answer: keyof typeof ANSWERS; path: string; body: object }> = {
+  plain: {
+    answer: "completions",
+    path: "/v1/completions",
+    body: { prompt: "<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>" },
+  },
+  suffix: { answer: "completions", path: "/v1/completions", body: { prompt: "a", suffix: "c" } },
+  beta: { answer: "completions", path: "/v1/beta/completions", body: { prompt: "a", suffix: "c" } },
+  fim: { answer: "fim", path: "/v1/fim/completions", body: { prompt: "a", suffix: "c" } },
+  infill: { answer: "infill", path: "/infill", body: { input_prefix: "a", input_suffix: "c" } },
+  generate: { answer: "generate", path: "/api/generate", body: { prompt: "a", suffix: "c" } },
+  chat: { answer: "chat", path: "/v1/chat/completions", body: {} },
+};
+
+/** How each client asks for that gap, and what it reads of the answer. */
+const CLIENTS: Record<string, {
+  path: string;
+  body: object;
+  whole(answer: unknown): [string, string | undefined, number];
+  piece(frame: never): string | undefined;
+}> = {
+  completions: {
+    path: "/oss/v1/completions",
+    body: { prompt: "a", suffix: "c", max_tokens: 8 },
+    whole: ({ choices: [choice], usage }: never | any) => [choice.text, choice.finish_reason, usage.completion_tokens],
+    piece: ({ choices }: any) => choices?.[0]?.text,
+  },
+  fim: {
+    path: "/oss/v1/fim/completions",
+    body: { prompt: "a", suffix: "c", max_tokens: 8 },
+    whole: (
+      { choices: [choice], usage }: any,
+    ) => [choice.message.content, choice.finish_reason, usage.completion_tokens],
+    piece: ({ choices }: any) => choices[0].delta.content,
+  },
+  infill: {
+    path: "/oss/infill",
+    body: { input_prefix: "a", input_suffix: "c", n_predict: 8 },
+    whole: ({ content, stop_type, tokens_predicted }: any) => [
+      content,
+      stop_type === "eos" ? "stop" : stop_type,
+      tokens_predicted,
+    ],
+    piece: ({ content }: any) => content,
+  },
+  generate: {
+    path: "/oss/api/generate",
+    body: { prompt: "a", suffix: "c", options: { num_predict: 8 } },
+    whole: ({ response, done_reason, eval_count }: any) => [response, done_reason, eval_count],
+    piece: ({ response }: any) => response,
+  },
+};
+
+for (const [client, { path, body, whole, piece }] of Object.entries(CLIENTS)) {
+  for (const [setup, { answer, path: asked, body: sent }] of Object.entries(ASKED)) {
+    for (const stream of [false, true]) {
+      Deno.test(`completions: ${client} over ${setup}${stream ? ", streamed" : ""}: the gap is asked and filled`, async () => {
+        const upstream = fakeUpstream(() => ANSWERS[answer]!(stream));
+        const app = newApp({ config: configFor(setup as Setup), fetch: upstream.fetch });
+        const response = await app.post(path, { model: "coder", ...body, stream });
+        const text = await response.text();
+        assertEquals(response.status, 200, text);
+        const [{ url, body: got }] = upstream.asked as unknown as [{ url: URL; body: string }];
+        assertEquals(url.pathname, asked);
+        const parsed = JSON.parse(got);
+        for (const [name, value] of Object.entries(sent)) assertEquals(parsed[name], value);
+        const limit = parsed.max_tokens ?? parsed.n_predict ?? parsed.options?.num_predict;
+        assertEquals([parsed.model, limit], [QWEN, 8]);
+        if (setup !== "generate" && setup !== "infill") assert((parsed.stop?.length ?? 0) <= 4);
+        if (stream) {
+          const frames = text.split(/\n+/).map((line) => line.replace(/^data: /, ""))
+            .filter((line) => line !== "" && line !== "[DONE]" && !line.startsWith(":")).map((line) =>
+              JSON.parse(line)
+            );
+          assertEquals(frames.map((frame) => piece(frame as never) ?? "").join(""), " + b");
+        } else {
+          assertEquals(whole(JSON.parse(text)), [" + b", "stop", 2]);
+        }
+        assertEquals(app.logs[0]!.usage, { inputTokens: 9, outputTokens: 2 });
+      });
+    }
+  }
+
+  Deno.test(`completions: ${client}: where the upstream does not continue texts, the client gets a 400`, async () => {
+    const upstream = fakeUpstream();
+    for (const config of [configFor("off"), configFor(undefined, "org/unknown")]) {
+      const app = newApp({ config, fetch: upstream.fetch });
+      const response = await app.post(path, { model: "coder", ...body, stream: false });
+      assertEquals([response.status, upstream.asked.length], [400, 0]);
+      const { error } = await response.json();
+      assertEquals(typeof error, client === "generate" ? "string" : "object");
+      if (client === "infill") assertEquals([error.code, error.type], [400, "invalid_request_error"]);
+    }
+  });
+}
+
+/** Marks and order of every family, by a model of it. */
+const FAMILIES: [model: string, prompt: string][] = [
+  [QWEN, "<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>"],
+  ["Qwen/Qwen3-Coder-30B-A3B-Instruct", "<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>"],
+  ["qwen2.5-coder:1.5b-base", "<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>"],
+  ["google/codegemma-7b", "<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>"],
+  ["Qwen/CodeQwen1.5-7B", "<fim_prefix>a<fim_suffix>c<fim_middle>"],
+  ["bigcode/starcoder2-7b", "<fim_prefix>a<fim_suffix>c<fim_middle>"],
+  ["stabilityai/stable-code-3b", "<fim_prefix>a<fim_suffix>c<fim_middle>"],
+  ["ibm-granite/granite-8b-code-base", "<fim_prefix>a<fim_suffix>c<fim_middle>"],
+  ["deepseek-ai/deepseek-coder-6.7b-base", "<｜fim▁begin｜>a<｜fim▁hole｜>c<｜fim▁end｜>"],
+  ["deepseek-ai/DeepSeek-Coder-V2-Lite-Base", "<｜fim▁begin｜>a<｜fim▁hole｜>c<｜fim▁end｜>"],
+  ["mistralai/Codestral-22B-v0.1", "[SUFFIX]c[PREFIX]a"],
+  ["codellama/CodeLlama-7b-hf", "<PRE> a <SUF>c <MID>"],
+  ["zai-org/GLM-4-9B", "<|code_prefix|>a<|code_suffix|>c<|code_middle|>"],
+  [
+    "zai-org/codegeex4-all-9b",
+    "<|user|>\n###MODE:BLOCK\n<|code_suffix|>c<|code_prefix|>a<|code_middle|><|assistant|>\n",
+  ],
+  ["ByteDance-Seed/Seed-Coder-8B-Base", "<[fim-suffix]>c<[fim-prefix]>a<[fim-middle]>"],
+  ["zed-industries/zeta2", "<[fim-suffix]>c<[fim-prefix]>a<[fim-middle]>"],
+];
+
+for (const [model, prompt] of FAMILIES) {
+  Deno.test(`completions: the marks of ${model}`, async () => {
+    const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+    const app = newApp({ config: configFor("plain", model), fetch: upstream.fetch });
+    const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c" });
+    assertEquals(response.status, 200);
+    const body = JSON.parse(upstream.asked[0]!.body);
+    assertEquals([body.prompt, "suffix" in body], [prompt, false]);
+    assert(body.stop.length <= 4);
+  });
+}
+
+Deno.test("completions: a configured template is the form of a gap, for an upstream and for a model", async () => {
+  for (const [fillTemplate, prompt] of [["<P>{prefix}<S>{suffix}<M>", "<P>a<S>c<M>"], ["S{suffix}P{prefix}", "ScPa"]]) {
+    const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+    const app = newApp({ config: configFor("plain", "org/own", { fillTemplate }), fetch: upstream.fetch });
+    await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c" });
+    assertEquals(JSON.parse(upstream.asked[0]!.body).prompt, prompt);
+  }
+});
+
+Deno.test("completions: other files and the beginning of the gap stand where the family has them", async () => {
+  const body = {
+    model: "coder",
+    input_prefix: "a",
+    input_suffix: "c",
+    prompt: "b",
+    input_extra: [{ filename: "x.ts", text: "let x;" }],
+  };
+  for (
+    const [setup, expected] of [
+      ["plain", { prompt: "<|file_sep|>x.ts\nlet x;\n<|fim_prefix|>a<|fim_suffix|>c<|fim_middle|>b" }],
+      ["infill", { input_prefix: "a", input_suffix: "c", prompt: "b", input_extra: body.input_extra }],
+      ["fim", { prompt: "+++++ x.ts\nlet x;\nab", suffix: "c" }],
+    ] as const
+  ) {
+    const upstream = fakeUpstream(() => ANSWERS[ASKED[setup].answer]!(false));
+    const app = newApp({ config: configFor(setup), fetch: upstream.fetch });
+    assertEquals((await app.post("/oss/infill", body)).status, 200);
+    const got = JSON.parse(upstream.asked[0]!.body);
+    for (const [name, value] of Object.entries(expected)) assertEquals(got[name], value);
+  }
+});
+
+Deno.test("completions: a prompt with marks is read for servers that write their own", async () => {
+  for (const [, prompt] of FAMILIES) {
+    const upstream = fakeUpstream(() => ANSWERS.fim!(false));
+    const app = newApp({ config: configFor("fim"), fetch: upstream.fetch });
+    await app.post("/oss/v1/completions", { model: "coder", prompt });
+    const { prompt: before, suffix } = JSON.parse(upstream.asked[0]!.body);
+    assertEquals([before.trim(), suffix.trim()], ["a", "c"], prompt);
+  }
+});
+
+Deno.test("completions: a chat model that was not configured for it is never asked", async () => {
+  for (const driver of ["messages", "responses"]) {
+    const upstream = fakeUpstream();
+    const app = newApp({ config: configFor(undefined, QWEN, { driver }), fetch: upstream.fetch });
+    const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a" });
+    assertEquals([response.status, upstream.asked.length], [400, 0]);
+  }
+});
+
+Deno.test("completions: a chat model that is asked in words gives its text without a fence, and the client hears of it", async () => {
+  const upstream = fakeUpstream(() =>
+    Response.json({
+      choices: [{ index: 0, message: { content: "```ts\n + b\n```" }, finish_reason: "stop" }],
+      usage: USAGE,
+    })
+  );
+  const app = newApp({ config: configFor("chat"), fetch: upstream.fetch });
+  const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c" });
+  assertEquals((await response.json()).choices[0].text, " + b");
+  assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "in words");
+  assertStringIncludes(upstream.asked[0]!.body, "a{{FILL_HERE}}c");
+});
+
+Deno.test("completions: the next target serves where the first cannot fill the gap", async () => {
+  const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+  const config: ConfigInput = {
+    upstreams: { first: { ...CONFIG.upstreams.fake, completions: "off" }, second: CONFIG.upstreams.fake },
+    lanes: {
+      oss: {
+        models: {
+          coder: { task: "chat", targets: [{ upstream: "first", model: QWEN }, { upstream: "second", model: QWEN }] },
+        },
+      },
+    },
+  };
+  const app = newApp({ config, fetch: upstream.fetch });
+  const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c" });
+  assertEquals([response.status, app.logs[0]!.target], [200, `second/${QWEN}`]);
+});
+
+Deno.test("completions: several of one prompt are several calls where a server makes one, and no stream", async () => {
+  const upstream = fakeUpstream(...new Array(4).fill(() => ANSWERS.infill!(false)));
+  const app = newApp({ config: configFor("infill"), fetch: upstream.fetch });
+  const asked = { model: "coder", prompt: ["a", "b"], suffix: "c", n: 2 };
+  const answer = await (await app.post("/oss/v1/completions", asked)).json();
+  assertEquals(answer.choices.map(({ index, text }: { index: number; text: string }) => [index, text]), [
+    [0, " + b"],
+    [1, " + b"],
+    [2, " + b"],
+    [3, " + b"],
+  ]);
+  assertEquals(answer.usage, { prompt_tokens: 36, completion_tokens: 8, total_tokens: 44 });
+  assertEquals(upstream.asked.map(({ body }) => JSON.parse(body).input_prefix), ["a", "a", "b", "b"]);
+  const refused = await app.post("/oss/v1/completions", { ...asked, stream: true });
+  assertEquals([refused.status, upstream.asked.length], [400, 4]);
+});
+
+Deno.test("completions: an echo is made by the gateway where the server makes none", async () => {
+  for (const stream of [false, true]) {
+    const upstream = fakeUpstream(() => ANSWERS.completions!(stream));
+    const app = newApp({ config: configFor("infill"), fetch: upstream.fetch });
+    const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", echo: true, stream });
+    const text = await response.text();
+    const all = stream
+      ? [...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join("")
+      : JSON.parse(text).choices[0].text;
+    assertEquals([all, "echo" in JSON.parse(upstream.asked[0]!.body)], ["a + b", false]);
+  }
+});
