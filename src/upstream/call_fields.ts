@@ -18,7 +18,10 @@ export const EMPTY_CONTENT = "empty content";
 
 /** The fields that the upstream refuses, as configured and as learned. */
 export function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
-  return [...attempt.upstream.refuses, ...attempt.upstream.refusals.names(placeOf(attempt), attempt.key)];
+  const { operation, upstream: { refuses, refusals }, key } = attempt;
+  // Completions have only this name for their limit, whatever the server's conversations have.
+  const configured = operation === "complete" ? refuses.filter((field) => field !== "max_tokens") : refuses;
+  return [...configured, ...refusals.names(placeOf(attempt), key)];
 }
 
 /** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */

@@ -63,7 +63,7 @@ for (const version of MAJORS) {
       "fp_1",
     ]);
     assert(answer.id.startsWith("cmpl-"));
-    const [{ url, body }] = upstream.asked as [{ url: URL; body: string }];
+    const { url, body } = upstream.asked[0]!;
     assertEquals(url.pathname, "/v1/completions");
     assertEquals(JSON.parse(body), { model: "org/model", ...asked });
     assertEquals(app.logs[0]!.usage, { inputTokens: 5, outputTokens: 4 });

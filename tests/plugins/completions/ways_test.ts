@@ -23,7 +23,7 @@ function lines(type: string, ...all: (object | string)[]): Response {
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
 
-/** What each kind of server answers with ` + b`, whole and streamed. */
+/** The answer of each kind of server with ` + b`, whole and streamed. */
 const ANSWERS: Record<string, (stream: boolean) => Response> = {
   completions: (stream) =>
     stream
@@ -83,42 +83,52 @@ const ASKED: Record<Exclude<Setup, "off">, { answer: keyof typeof ANSWERS; path:
   chat: { answer: "chat", path: "/v1/chat/completions", body: {} },
 };
 
+/** The fields of an answer, or of one frame, on any of the wires. */
+interface Answer {
+  choices?: { text?: string; message?: { content: string }; delta?: { content: string }; finish_reason: string }[];
+  usage?: { completion_tokens: number };
+  content?: string;
+  stop_type?: string;
+  tokens_predicted?: number;
+  response?: string;
+  done_reason?: string;
+  eval_count?: number;
+}
+
 /** How each client asks for that gap, and what it reads of the answer. */
 const CLIENTS: Record<string, {
   path: string;
   body: object;
-  whole(answer: unknown): [string, string | undefined, number];
-  piece(frame: never): string | undefined;
+  whole(answer: Answer): unknown[];
+  piece(frame: Answer): string | undefined;
 }> = {
   completions: {
     path: "/oss/v1/completions",
     body: { prompt: "a", suffix: "c", max_tokens: 8 },
-    whole: ({ choices: [choice], usage }: never | any) => [choice.text, choice.finish_reason, usage.completion_tokens],
-    piece: ({ choices }: any) => choices?.[0]?.text,
+    whole: ({ choices: [choice] = [], usage }) => [choice?.text, choice?.finish_reason, usage?.completion_tokens],
+    piece: ({ choices: [choice] = [] }) => choice?.text,
   },
   fim: {
     path: "/oss/v1/fim/completions",
     body: { prompt: "a", suffix: "c", max_tokens: 8 },
-    whole: (
-      { choices: [choice], usage }: any,
-    ) => [choice.message.content, choice.finish_reason, usage.completion_tokens],
-    piece: ({ choices }: any) => choices[0].delta.content,
+    whole({ choices: [choice] = [], usage }) {
+      return [choice?.message?.content, choice?.finish_reason, usage?.completion_tokens];
+    },
+    piece: ({ choices: [choice] = [] }) => choice?.delta?.content,
   },
   infill: {
     path: "/oss/infill",
     body: { input_prefix: "a", input_suffix: "c", n_predict: 8 },
-    whole: ({ content, stop_type, tokens_predicted }: any) => [
-      content,
-      stop_type === "eos" ? "stop" : stop_type,
-      tokens_predicted,
-    ],
-    piece: ({ content }: any) => content,
+    whole({ content, stop_type, tokens_predicted }) {
+      return [content, stop_type === "eos" ? "stop" : stop_type, tokens_predicted];
+    },
+    piece: ({ content }) => content,
   },
   generate: {
     path: "/oss/api/generate",
     body: { prompt: "a", suffix: "c", options: { num_predict: 8 } },
-    whole: ({ response, done_reason, eval_count }: any) => [response, done_reason, eval_count],
-    piece: ({ response }: any) => response,
+    whole: ({ response, done_reason, eval_count }) => [response, done_reason, eval_count],
+    piece: ({ response }) => response,
   },
 };
 
@@ -131,7 +141,7 @@ for (const [client, { path, body, whole, piece }] of Object.entries(CLIENTS)) {
         const response = await app.post(path, { model: "coder", ...body, stream });
         const text = await response.text();
         assertEquals(response.status, 200, text);
-        const [{ url, body: got }] = upstream.asked as unknown as [{ url: URL; body: string }];
+        const { url, body: got } = upstream.asked[0]!;
         assertEquals(url.pathname, asked);
         const parsed = JSON.parse(got);
         for (const [name, value] of Object.entries(sent)) assertEquals(parsed[name], value);
@@ -143,7 +153,7 @@ for (const [client, { path, body, whole, piece }] of Object.entries(CLIENTS)) {
             .filter((line) => line !== "" && line !== "[DONE]" && !line.startsWith(":")).map((line) =>
               JSON.parse(line)
             );
-          assertEquals(frames.map((frame) => piece(frame as never) ?? "").join(""), " + b");
+          assertEquals(frames.map((frame) => piece(frame) ?? "").join(""), " + b");
         } else {
           assertEquals(whole(JSON.parse(text)), [" + b", "stop", 2]);
         }
