@@ -15,6 +15,8 @@ export interface Piece {
   index: number;
   text: string;
   logprobs?: TokenLogprobs;
+  /** Whether the positions of its tokens count from its own beginning. */
+  isRelative?: boolean;
   finish?: Finish;
   extra?: Extra;
 }
@@ -29,6 +31,8 @@ export interface Decoded {
 
 /** Reads an answer, or a frame of one. Throws the error that it holds. */
 export function decode(body: unknown, way: Exclude<Way, "chat">): Decoded {
+  // llama.cpp ends streams of several completions with an empty frame.
+  if (body === null) return { pieces: [] };
   if (saysError(body)) throw upstreamStreamError(body);
   if (!isJsonObject(body)) throw unreadable();
   switch (way) {
@@ -57,7 +61,7 @@ function decodeChoices(body: JsonObject): Decoded {
       return {
         index: index ?? position,
         text: text ?? contentText((message ?? delta)?.content),
-        ...(parsed && { logprobs: parsed }),
+        ...(parsed && { logprobs: parsed, isRelative: Array.isArray(asObject(logprobs).content) }),
         ...(word && { finish: finishOf(word) }),
         ...(own && { extra: own }),
       };

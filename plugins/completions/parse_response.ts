@@ -83,7 +83,7 @@ export function echoOf(
 }
 
 /** The sum of what the calls used, of all of which there must be a report. */
-function sumOf(reports: readonly (ReportedUsage | undefined)[]): ReportedUsage {
+export function sumOf(reports: readonly (ReportedUsage | undefined)[]): ReportedUsage {
   const sum = (name: "inputTokens" | "outputTokens" | "cachedInputTokens") => {
     const values = reports.flatMap((one) => one?.[name] ?? []);
     return values.length === reports.length ? { [name]: values.reduce((a, b) => a + b, 0) } : {};

@@ -9,7 +9,7 @@ import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { decode, type Piece } from "./decode.ts";
 import { ChatReader } from "./over_chat.ts";
-import { choicesOf, echoOf, isEmptied } from "./parse_response.ts";
+import { choicesOf, echoOf, isEmptied, sumOf } from "./parse_response.ts";
 import { StopCutter } from "./stops.ts";
 import { type Place, stopsFor, type Way, wayOf } from "./ways.ts";
 
@@ -34,6 +34,9 @@ class CompletionReader implements StreamReader<CompleteEvent> {
   readonly #cutting: CuttingEmitter;
   #usage: ReportedUsage = {};
   #extra: Extra | undefined;
+  #isCounted = false;
+  /** The length of each completion so far, in characters. */
+  readonly #lengths = new Map<number, number>();
 
   constructor(way: Exclude<Way, "chat">, cutting: CuttingEmitter) {
     this.#way = way;
@@ -46,9 +49,25 @@ class CompletionReader implements StreamReader<CompleteEvent> {
     if (text === "[DONE]") return this.#finish(emit);
     const { pieces, usage, isLast, extra } = decode(parseJson(text), this.#way);
     if (extra) this.#extra = extra;
-    if (usage) this.#usage = { ...this.#usage, ...usage };
-    for (const piece of pieces) this.#cutting.pass(piece, emit);
+    if (usage) this.#count(usage, pieces);
+    for (const piece of pieces) this.#cutting.pass(this.#placed(piece), emit);
     if (isLast || this.#cutting.isCutOff) this.#finish(emit);
+  }
+
+  /** llama.cpp reports each completion at its end. Others report all of them, in a frame without any or with the last one. */
+  #count(usage: ReportedUsage, pieces: readonly Piece[]): void {
+    const counted = pieces.length > 0 && this.#isCounted ? sumOf([this.#usage, usage]) : usage;
+    this.#isCounted = true;
+    this.#usage = { ...this.#usage, ...counted };
+  }
+
+  /** The piece with its tokens' positions in the whole completion. */
+  #placed(piece: Piece): Piece {
+    const { index, text, logprobs, isRelative } = piece;
+    const from = this.#lengths.get(index) ?? 0;
+    this.#lengths.set(index, from + text.length);
+    if (!logprobs || !isRelative || from === 0) return piece;
+    return { ...piece, logprobs: { ...logprobs, offsets: logprobs.offsets.map((at) => at + from) } };
   }
 
   end(emit: Emit<CompleteEvent>): void {

@@ -11,11 +11,14 @@ import { WIRE } from "./wire.ts";
 /** The calls for a request. There are several if the server makes one completion at a time. */
 export function serializeRequest(input: CompleteRequest, place: Place): Call | Call[] {
   const way = wayOf(input, place);
-  if (way === "completions") return completionsCall(input, place);
+  // llama.cpp reports the tokens of only one of several completions.
+  if (way === "completions" && (input.stream || setupOf(place) !== "infill")) return completionsCall(input, place);
   const { count = 1, prompts } = input;
-  return prompts.flatMap((prompt) =>
-    Array.from({ length: count }, () => singleCall(way, input, gapOf(prompt as string, input), place))
-  );
+  const calls = prompts.flatMap((prompt) => {
+    if (way === "completions") return completionsCall({ ...input, prompts: [prompt], count: undefined }, place);
+    return singleCall(way, input, gapOf(prompt as string, input), place);
+  });
+  return count === 1 ? calls : calls.flatMap((call) => new Array<Call>(count).fill(call));
 }
 
 /** A prompt that its client wrote with the marks of a model is read, because these servers write their own. */
