@@ -4,6 +4,7 @@ import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import type { SlicedWork } from "../../src/util/sliced_work.ts";
+import { StopCutter } from "./stops.ts";
 import type { Gap } from "./families.ts";
 import type { Place } from "./ways.ts";
 import { stopsFor } from "./ways.ts";
@@ -41,16 +42,44 @@ export function chatRequestOf(input: CompleteRequest, gap: Gap, place: Place): G
 
 /** The text of an answer, without the fence that models put around code. */
 export function textOf({ content }: GenerateResponse): string {
-  return withoutFence(content.map((part) => part.type === "text" ? part.text : "").join(""));
+  return new Unfenced().push(content.map((part) => part.type === "text" ? part.text : "").join(""), true);
 }
 
-function withoutFence(text: string): string {
-  return /^\s*```[\w+-]*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
+/** The beginning of a fence with the name of a language, or of what may become one. */
+const FENCE = /^\s*```[\w+-]*\n/;
+const MAY_BE_FENCE = /^\s*(?:`{0,3}|```[\w+-]*)$/;
+
+/** Takes the fence off a text that comes in pieces. */
+class Unfenced {
+  #held: string | undefined = "";
+  #end: StopCutter | undefined;
+  #isOver = false;
+
+  /** `isLast`: whether the text ends with this piece. */
+  push(piece: string, isLast = false): string {
+    if (this.#held === undefined) return this.#rest(piece, isLast);
+    const text = this.#held + piece;
+    this.#held = text;
+    if (!isLast && MAY_BE_FENCE.test(text)) return "";
+    this.#held = undefined;
+    const [fence] = FENCE.exec(text) ?? [];
+    if (fence !== undefined) this.#end = new StopCutter(["\n```"]);
+    return this.#rest(text.slice(fence?.length ?? 0), isLast);
+  }
+
+  /** Nothing follows the end of a fence. */
+  #rest(piece: string, isLast: boolean): string {
+    if (!this.#end || this.#isOver) return this.#isOver ? "" : piece;
+    const { text, stop } = this.#end.push(piece, isLast);
+    this.#isOver ||= stop !== undefined;
+    return text;
+  }
 }
 
 /** Reads a conversation's answer as a completion. Its reasoning is left out. */
 export class ChatReader implements StreamReader<CompleteEvent> {
   readonly #inner: StreamReader<GenerateEvent>;
+  readonly #unfenced = new Unfenced();
 
   constructor(inner: StreamReader<GenerateEvent>) {
     this.#inner = inner;
@@ -61,20 +90,25 @@ export class ChatReader implements StreamReader<CompleteEvent> {
   }
 
   read(frame: Frame, emit: Emit<CompleteEvent>): SlicedWork<void> | void {
-    return this.#inner.read(frame, (event) => pass(event, emit));
+    return this.#inner.read(frame, (event) => this.#pass(event, emit));
   }
 
   end(emit: Emit<CompleteEvent>): SlicedWork<void> | void {
-    return this.#inner.end((event) => pass(event, emit));
+    return this.#inner.end((event) => this.#pass(event, emit));
   }
-}
 
-function pass(event: GenerateEvent, emit: Emit<CompleteEvent>): void {
-  if (event.type === "part-delta" && event.delta.type === "text") {
-    emit({ type: "delta", index: 0, text: event.delta.text });
-  } else if (event.type === "finish") {
-    const { finish, usage } = event;
-    emit({ type: "choice-end", index: 0, finish });
-    emit({ type: "finish", usage, finish });
-  } else if (event.type === "error") emit(event);
+  #pass(event: GenerateEvent, emit: Emit<CompleteEvent>): void {
+    if (event.type === "part-delta" && event.delta.type === "text") {
+      this.#show(this.#unfenced.push(event.delta.text), emit);
+    } else if (event.type === "finish") {
+      const { finish, usage } = event;
+      this.#show(this.#unfenced.push("", true), emit);
+      emit({ type: "choice-end", index: 0, finish });
+      emit({ type: "finish", usage, finish });
+    } else if (event.type === "error") emit(event);
+  }
+
+  #show(text: string, emit: Emit<CompleteEvent>): void {
+    if (text !== "") emit({ type: "delta", index: 0, text });
+  }
 }

@@ -1,72 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../../support/app.ts";
+import { ANSWERS, configFor, lines, QWEN, type Setup } from "../../support/completions.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
-
-const QWEN = "Qwen/Qwen2.5-Coder-7B";
-type Upstreams = NonNullable<ConfigInput["upstreams"]>;
-type Setup = "plain" | "suffix" | "beta" | "fim" | "infill" | "generate" | "chat" | "off";
-
-function configFor(completions: Setup | undefined, model = QWEN, more: object = {}): ConfigInput {
-  const fake = { ...CONFIG.upstreams.fake, completions, ...more } as Upstreams[string];
-  return {
-    upstreams: { fake },
-    lanes: { oss: { models: { coder: { task: "chat", targets: [{ upstream: "fake", model }] } } } },
-  };
-}
-
-function lines(type: string, ...all: (object | string)[]): Response {
-  const text = all.map((one) => typeof one === "string" ? one : JSON.stringify(one));
-  const body = type === "sse" ? text.map((one) => `data: ${one}\n\n`) : text.map((one) => `${one}\n`);
-  const media = type === "sse" ? "text/event-stream" : "application/x-ndjson";
-  return new Response(body.join(""), { headers: { "content-type": media } });
-}
-
-const USAGE = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
-
-/** The answer of each kind of server with ` + b`, whole and streamed. */
-const ANSWERS: Record<string, (stream: boolean) => Response> = {
-  completions: (stream) =>
-    stream
-      ? lines(
-        "sse",
-        { choices: [{ index: 0, text: " +", finish_reason: null }] },
-        { choices: [{ index: 0, text: " b", finish_reason: "stop" }] },
-        { choices: [], usage: USAGE },
-        "[DONE]",
-      )
-      : Response.json({ choices: [{ index: 0, text: " + b", finish_reason: "stop" }], usage: USAGE }),
-  fim: (stream) =>
-    stream
-      ? lines(
-        "sse",
-        { choices: [{ index: 0, delta: { role: "assistant", content: " +" }, finish_reason: null }] },
-        { choices: [{ index: 0, delta: { content: " b" }, finish_reason: "stop" }], usage: USAGE },
-        "[DONE]",
-      )
-      : Response.json({ choices: [{ index: 0, message: { content: " + b" }, finish_reason: "stop" }], usage: USAGE }),
-  infill: (stream) => {
-    const end = { stop: true, stop_type: "eos", tokens_evaluated: 9, tokens_predicted: 2, timings: { prompt_ms: 3 } };
-    return stream
-      ? lines("sse", { content: " +", stop: false }, { content: " b", stop: false }, { content: "", ...end })
-      : Response.json({ content: " + b", ...end });
-  },
-  generate: (stream) => {
-    const end = { done: true, done_reason: "stop", prompt_eval_count: 9, eval_count: 2 };
-    return stream
-      ? lines("ndjson", { response: " +", done: false }, { response: " b", done: false }, { response: "", ...end })
-      : Response.json({ response: " + b", ...end });
-  },
-  chat: (stream) =>
-    stream
-      ? lines(
-        "sse",
-        { choices: [{ index: 0, delta: { content: " +" } }] },
-        { choices: [{ index: 0, delta: { content: " b" }, finish_reason: "stop" }] },
-        { choices: [], usage: USAGE },
-        "[DONE]",
-      )
-      : Response.json({ choices: [{ index: 0, message: { content: " + b" }, finish_reason: "stop" }], usage: USAGE }),
-};
 
 /** The path and the body of what each kind of server is asked for the gap between `a` and `c`. */
 const ASKED: Record<Exclude<Setup, "off">, { answer: keyof typeof ANSWERS; path: string; body: object }> = {
@@ -262,17 +197,24 @@ Deno.test("completions: a chat model that was not configured for it is never ask
 });
 
 Deno.test("completions: a chat model that is asked in words gives its text without a fence, and the client hears of it", async () => {
-  const upstream = fakeUpstream(() =>
-    Response.json({
-      choices: [{ index: 0, message: { content: "```ts\n + b\n```" }, finish_reason: "stop" }],
-      usage: USAGE,
-    })
-  );
-  const app = newApp({ config: configFor("chat"), fetch: upstream.fetch });
-  const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c" });
-  assertEquals((await response.json()).choices[0].text, " + b");
-  assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "in words");
-  assertStringIncludes(upstream.asked[0]!.body, "a{{FILL_HERE}}c");
+  for (const pieces of [["```ts\n + b\n```"], ["``", "`t", "s\n + b", "\n``", "`\nThis adds b."], [" + b"]]) {
+    for (const stream of [false, true]) {
+      const upstream = fakeUpstream(() => {
+        const end = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };
+        const deltas = pieces.map((content) => ({ choices: [{ index: 0, delta: { content } }] }));
+        const message = { content: pieces.join("") };
+        return stream ? lines("sse", ...deltas, end, "[DONE]") : Response.json({
+          choices: [{ index: 0, message, finish_reason: "stop" }],
+        });
+      });
+      const app = newApp({ config: configFor("chat"), fetch: upstream.fetch });
+      const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c", stream });
+      const text = await response.text();
+      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + b");
+      assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "in words");
+      assertStringIncludes(upstream.asked[0]!.body, "a{{FILL_HERE}}c");
+    }
+  }
 });
 
 Deno.test("completions: the next target serves where the first cannot fill the gap", async () => {
