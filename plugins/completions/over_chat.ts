@@ -49,6 +49,9 @@ export function textOf({ content }: GenerateResponse): string {
 const FENCE = /^\s*```[\w+-]*\n/;
 const MAY_BE_FENCE = /^\s*(?:`{0,3}|```[\w+-]*)$/;
 
+/** Blank space and the name of a language, in characters. */
+const LONGEST_FENCE = 64;
+
 /** Takes the fence off a text that comes in pieces. */
 class Unfenced {
   #held: string | undefined = "";
@@ -60,7 +63,7 @@ class Unfenced {
     if (this.#held === undefined) return this.#rest(piece, isLast);
     const text = this.#held + piece;
     this.#held = text;
-    if (!isLast && MAY_BE_FENCE.test(text)) return "";
+    if (!isLast && text.length < LONGEST_FENCE && MAY_BE_FENCE.test(text)) return "";
     this.#held = undefined;
     const [fence] = FENCE.exec(text) ?? [];
     if (fence !== undefined) this.#end = new StopCutter(["\n```"]);

@@ -30,11 +30,18 @@ export class StopCutter {
 
   /** The length of the longest end of the text that begins a stop. */
   #heldLength(text: string): number {
-    for (let length = Math.min(this.#longest - 1, text.length); length > 0; length--) {
-      const end = text.slice(text.length - length);
-      if (this.#stops.some((stop) => stop.startsWith(end))) return length;
+    let longest = 0;
+    for (const stop of this.#stops) {
+      let at = Math.max(0, text.length - stop.length + 1);
+      for (
+        at = text.indexOf(stop[0]!, at);
+        at >= 0 && text.length - at > longest;
+        at = text.indexOf(stop[0]!, at + 1)
+      ) {
+        if (stop.startsWith(text.slice(at))) longest = text.length - at;
+      }
     }
-    return 0;
+    return longest;
   }
 }
 

@@ -8,6 +8,9 @@ import { GatewayError } from "../../src/errors.ts";
 import { familyOf, stopsOf } from "./families.ts";
 import { MOST_CHOICES } from "./wire.ts";
 
+/** The longest stop that the gateway looks for itself, in characters: it does so at every piece of a stream. */
+const LONGEST_STOP = 256;
+
 /** The facts about a target and its driver. */
 export interface Place {
   target: Target;
@@ -105,6 +108,9 @@ export function stopsFor(
   const all = [...new Set([...input.stopSequences ?? [], ...family ? stopsOf(family) : []])];
   const most = setup === "infill" || setup === "generate" ? Infinity : MOST_STOPS;
   const own = all.slice(most);
+  if (own.some(({ length }) => length > LONGEST_STOP)) {
+    throw refuse("stop", `Expected at most ${LONGEST_STOP} characters in the stop sequences after the first ${most}`);
+  }
   // Text that is cut here would no longer match its tokens.
   if (input.logprobs === undefined || own.length === 0) return { sent: all.slice(0, most), own };
   if ((input.stopSequences?.length ?? 0) > most) {

@@ -24,15 +24,19 @@ export function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readon
   return [...configured, ...refusals.names(placeOf(attempt), key)];
 }
 
+/** Without these, a completion would be the answer to another request. */
+const NEEDED: ReadonlySet<string> = new Set(["prompt", "suffix", "n", "best_of", "echo", "logprobs", "max_tokens"]);
+
 /** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */
 export function without<K extends ModelOperation>(
   call: Call,
   fields: readonly string[],
-  { context, upstream }: Attempt<K>,
+  { operation, context, upstream }: Attempt<K>,
 ): Call {
   if (fields.length === 0) return call;
   const sent = fieldsOf(call);
-  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
+  const isKept = (field: string) => operation === "complete" && NEEDED.has(field);
+  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field) && !isKept(field)));
   if (dropped.size === 0) return call;
   const { synonyms = {} } = upstream.driver;
   const nameOf = (field: string) => {

@@ -22,7 +22,8 @@ export function lines(type: string, ...all: (object | string)[]): Response {
   return new Response(body.join(""), { headers: { "content-type": media } });
 }
 
-const USAGE = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
+/** The figures of an answer. */
+export const USAGE = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
 
 /** The answer of each kind of server with ` + b`, whole and streamed. */
 export const ANSWERS: Record<string, (stream: boolean) => Response> = {

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../../support/app.ts";
-import { ANSWERS, configFor, lines, QWEN, type Setup } from "../../support/completions.ts";
+import { ANSWERS, configFor, lines, QWEN, type Setup, USAGE } from "../../support/completions.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
 
 /** The path and the body of what each kind of server is asked for the gap between `a` and `c`. */
@@ -263,3 +263,72 @@ Deno.test("completions: an echo is made by the gateway where the server makes no
     assertEquals([all, "echo" in JSON.parse(upstream.asked[0]!.body)], ["a + b", false]);
   }
 });
+
+Deno.test("completions: what a server refuses is left out and noted, but never what makes it another request", async () => {
+  const refusal = (field: string) =>
+    Response.json({ error: { message: `Unsupported parameter: '${field}'`, param: field } }, { status: 400 });
+  const asked = { model: "coder", prompt: "a", suffix: "c", seed: 7, n: 2, echo: true };
+  const two = { choices: [0, 1].map((index) => ({ index, text: " + b", finish_reason: "stop" })), usage: USAGE };
+  const relaxed = fakeUpstream(() => refusal("seed"), () => Response.json(two));
+  const app = newApp({ config: configFor("suffix"), fetch: relaxed.fetch });
+  const response = await app.post("/oss/v1/completions", asked);
+  assertEquals([response.status, relaxed.asked.length], [200, 2]);
+  assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "dropped seed");
+  for (const field of ["suffix", "n", "echo"]) {
+    const upstream = fakeUpstream(() => refusal(field));
+    const refused = await newApp({ config: configFor("suffix"), fetch: upstream.fetch }).post(
+      "/oss/v1/completions",
+      asked,
+    );
+    assertEquals([refused.status, upstream.asked.length], [400, 1], field);
+  }
+});
+
+Deno.test("completions: a vendor's limit for conversations does not rename that of completions", async () => {
+  const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+  const app = newApp({ config: configFor("suffix", QWEN, { refuses: ["max_tokens"] }), fetch: upstream.fetch });
+  await app.post("/oss/v1/completions", { model: "coder", prompt: "a", max_tokens: 8 });
+  const body = JSON.parse(upstream.asked[0]!.body);
+  assertEquals([body.max_tokens, body.max_completion_tokens], [8, undefined]);
+});
+
+Deno.test("completions: many long stops are refused rather than looked for", async () => {
+  const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+  const app = newApp({ config: configFor("plain"), fetch: upstream.fetch });
+  const stop = Array.from({ length: 60 }, (_, at) => `${at}${"a".repeat(100_000)}`);
+  const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", stop });
+  assertEquals([response.status, upstream.asked.length], [400, 0]);
+  const infill = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", stop: new Array(65).fill("x") });
+  assertEquals(infill.status, 400);
+});
+
+for (const driver of ["messages", "responses"] as const) {
+  Deno.test(`completions: a chat model on ${driver} is asked in words, where the configuration says so`, async () => {
+    const upstream = fakeUpstream(({ body }) => {
+      assertEquals(JSON.parse(body).model, QWEN);
+      const facts = { id: "1", model: QWEN, usage: { input_tokens: 9, output_tokens: 2 } };
+      return Response.json(
+        driver === "messages"
+          ? {
+            ...facts,
+            type: "message",
+            role: "assistant",
+            content: [{ type: "text", text: " + b" }],
+            stop_reason: "end_turn",
+          }
+          : {
+            ...facts,
+            object: "response",
+            status: "completed",
+            output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: " + b" }] }],
+          },
+      );
+    });
+    const app = newApp({ config: configFor("chat", QWEN, { driver }), fetch: upstream.fetch });
+    for (const stream of [false, true]) {
+      const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c", stream });
+      const text = await response.text();
+      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + b", text);
+    }
+  });
+}
