@@ -7,6 +7,7 @@ import type { AnyProtocol } from "../src/contract/protocol.ts";
 import type { StagePlugin } from "../src/contract/stage.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
+import { completeBy, completionsDriver, completionsProtocols } from "./completions/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { geminiProtocols } from "./gemini/mod.ts";
 import { hub, hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
@@ -26,6 +27,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...responsesProtocols,
   ...geminiProtocols,
   ...chatProtocols,
+  ...completionsProtocols,
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
@@ -38,16 +40,23 @@ const chatFamily: Driver = {
   models: serverModels,
   operations: {
     ...chatDriver.operations,
+    complete: completeBy(chatDriver.operations.generate, true),
     ...embeddingsDriver.operations,
     ...rerankDriver.operations,
     ...audioDriver.operations,
   },
 };
 
+/** Servers that have conversations only. Their models can be asked in words. */
+function withCompletions(driver: Driver): Driver {
+  return { ...driver, operations: { ...driver.operations, complete: completeBy(driver.operations.generate, false) } };
+}
+
 export const drivers: readonly Driver[] = [
   chatFamily,
-  { ...messagesDriver, models: serverModels },
-  { ...responsesDriver, models: serverModels },
+  withCompletions({ ...messagesDriver, models: serverModels }),
+  withCompletions({ ...responsesDriver, models: serverModels }),
+  completionsDriver,
   embeddingsDriver,
   rerankDriver,
   audioDriver,

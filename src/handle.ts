@@ -188,7 +188,7 @@ function receive({ operation, body: kind }: AnyProtocol, context: RequestContext
   if (!headers.has("x-laneway-explain") || !wantsExplanation({ headers })) {
     if (kind !== "none") requestLog.capture = observe.captures?.loaded?.begin(context);
     if (RUN_MODELS.has(operation)) {
-      guards.loadShedder.check(guards.limits);
+      guards.loadShedder.check(guards.limits, operation === "complete");
       if (caller.quota) account = guards.admission(caller);
     }
   }
@@ -221,11 +221,14 @@ function dispatch<K extends ServedOperation>(
   if (release) requestLog.atEnd(release);
   requestLog.capture?.receive(protocol.body, body);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
-  if (isShort) return operate(protocol, wire, protocol.parse(wire, context), named, context);
-  const parsed = runStep(() => protocol.parse(wire, context));
+  const variant = protocol.variant?.(wire) as Protocol<K> | undefined;
+  if (variant) requestLog.entry.protocol = variant.name;
+  const serving = variant ?? protocol;
+  if (isShort) return operate(serving, wire, serving.parse(wire, context), named, context);
+  const parsed = runStep(() => serving.parse(wire, context));
   return parsed instanceof Promise
-    ? parsed.then((input) => operate(protocol, wire, input, named, context))
-    : operate(protocol, wire, parsed, named, context);
+    ? parsed.then((input) => operate(serving, wire, input, named, context))
+    : operate(serving, wire, parsed, named, context);
 }
 
 function operate<K extends ServedOperation>(

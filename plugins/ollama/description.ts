@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
 import { count, text, word } from "../shared/descriptions.ts";
-import { embedSchema, promptSchema, requestSchema, showSchema } from "./wire.ts";
+import { embedSchema, generateSchema, promptSchema, requestSchema, showSchema } from "./wire.ts";
 
 const line = z.looseObject({
   model: text,
@@ -29,6 +29,27 @@ export const chat: EndpointDescription = {
   request: requestSchema,
   answer: jsonAnswer(line),
   event: line,
+};
+
+const { message: _, ...ends } = line.shape;
+const generated = z.looseObject({ ...ends, response: text, thinking: text.optional() });
+
+export const generate: EndpointDescription = {
+  summary: "The answer to a prompt, as Ollama's generate",
+  description:
+    "Answers a prompt as the only turn of a conversation. It is streamed, a line of JSON each, unless `stream` is " +
+    "`false`.",
+  request: generateSchema,
+  answer: jsonAnswer(generated),
+  event: generated,
+};
+
+export const fill: EndpointDescription = {
+  summary: "The continuation of a raw prompt, or the text before a suffix, as Ollama's generate",
+  when: "with `raw` or a `suffix`",
+  request: generateSchema,
+  answer: jsonAnswer(generated),
+  event: generated,
 };
 
 export const tags: EndpointDescription = {

@@ -33,6 +33,41 @@ const chat: Protocol<"generate"> = {
   serializeError,
 };
 
+/** The endpoint for prompts, where they are raw or have a suffix. */
+const fill: Protocol<"complete"> = {
+  name: "ollama-fill",
+  describe: async () => (await import("./description.ts")).fill,
+  wire: "ollama",
+  load,
+  operation: "complete",
+  method: "POST",
+  pattern: new PathPattern("/:lane/api/generate"),
+  // Only the body shows which requests these are.
+  accepts: () => false,
+  body: "json",
+  conversation: "prompt",
+  keepAlive: (exchange) => verbs.keepAliveGenerated(exchange),
+  parse: (wire) => verbs.parseCompletion(wire),
+  serialize: (output, exchange) => Response.json(verbs.serializeCompletion(output, exchange)),
+  stream: { framing: "ndjson", writer: (exchange) => verbs.serializeCompletionStream(exchange) },
+  serializeError,
+};
+
+const generate: Protocol<"generate"> = {
+  ...chat,
+  name: "ollama-generate",
+  describe: async () => (await import("./description.ts")).generate,
+  pattern: new PathPattern("/:lane/api/generate"),
+  conversation: "prompt",
+  variant: (wire) => verbs.isCompletion(wire) ? fill : undefined,
+  keepAlive: (exchange) => verbs.keepAliveGenerated(exchange),
+  parse: (wire) => verbs.parseGenerate(wire),
+  serialize: (output, exchange) => Response.json(verbs.serializeGenerated(output, exchange)),
+  stream: { framing: "ndjson", writer: (exchange) => verbs.serializeGeneratedStream(exchange) },
+  client: undefined,
+  speaksFor: undefined,
+};
+
 const embed: Protocol<"embed"> = {
   name: "ollama-embed",
   describe: async () => (await import("./description.ts")).embed,
@@ -114,6 +149,16 @@ function atRoot<P extends AnyProtocol>(protocol: P): P {
   return { ...protocol, name: `${protocol.name}-root`, pattern };
 }
 
-export const ollamaProtocols: readonly AnyProtocol[] = [chat, embed, embeddings, tags, running, show, version].flatMap((
+export const ollamaProtocols: readonly AnyProtocol[] = [
+  chat,
+  fill,
+  generate,
+  embed,
+  embeddings,
+  tags,
+  running,
+  show,
+  version,
+].flatMap((
   protocol,
 ) => [protocol, atRoot(protocol)]);

@@ -14,7 +14,11 @@ import { noteDropped } from "../../src/transforms/placeholder.ts";
 import { line } from "./wire.ts";
 
 /** Serializes a whole answer as a single complete line of a stream. */
-export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
+export function serializeResponse(
+  output: GenerateResponse,
+  exchange: Exchange<"generate">,
+  lineOf = line,
+): JsonObject {
   const { content } = output;
   for (const part of content) noteUnspeakable(part, exchange);
   const joined = (...types: OutputPart["type"][]) =>
@@ -28,7 +32,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     ...(thinking !== "" && { thinking }),
     ...(calls.length > 0 && { tool_calls: calls.map((call, index) => serializeCall(call, index, exchange)) }),
   };
-  return line(exchange.input.model, exchange.now(), message, serializeEnd(output.finish, output.usage, exchange, 0));
+  return lineOf(exchange.input.model, exchange.now(), message, serializeEnd(output.finish, output.usage, exchange, 0));
 }
 
 /** Whether the answer ended amid the call. Arguments are an object on this wire, so nothing of it can be sent. */
@@ -51,8 +55,8 @@ export function serializeCall({ id, name, kind, input }: ToolCallPart, index: nu
  */
 export function serializeEnd(
   finish: Finish,
-  { inputTokens, outputTokens }: Usage,
-  exchange: Exchange<"generate">,
+  { inputTokens, outputTokens }: Pick<Usage, "inputTokens" | "outputTokens">,
+  exchange: Pick<Exchange, "clientWire" | "elapsedMs" | "note">,
   beganMs: number,
 ): JsonObject {
   const elapsedMs = exchange.elapsedMs();

@@ -5,18 +5,24 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { noteAnnotations, noteCut, noteUnspeakable, serializeCall, serializeEnd } from "./serialize_response.ts";
-import { line, modelIn } from "./wire.ts";
+import { generatedLine, line, modelIn } from "./wire.ts";
 
 /**
  * Writes an answer as lines of JSON: a line for each increment and for each whole call, then one with `done: true`, the finish reason
  * and the usage. After a failure, the last line has `error`.
  */
 export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
-  return new LineWriter(exchange);
+  return new LineWriter(exchange, line);
+}
+
+/** Writes the lines of the endpoint for prompts. */
+export function serializeGeneratedStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new LineWriter(exchange, generatedLine);
 }
 
 class LineWriter implements StreamWriter<GenerateEvent> {
   readonly #exchange: Exchange<"generate">;
+  readonly #lineOf: typeof line;
   #beganMs = 0;
   #calls = 0;
   /** The open call. It is sent whole because its arguments are an object. */
@@ -25,8 +31,9 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   #ended: ToolCallPart | undefined;
   #input: string[] = [];
 
-  constructor(exchange: Exchange<"generate">) {
+  constructor(exchange: Exchange<"generate">, lineOf: typeof line) {
     this.#exchange = exchange;
+    this.#lineOf = lineOf;
   }
 
   write(event: GenerateEvent, emit: Emit<Frame>): void {
@@ -81,11 +88,15 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   }
 
   #line(message: JsonObject, rest?: JsonObject): Frame {
-    return { data: JSON.stringify(line(this.#exchange.input.model, this.#exchange.now(), message, rest)) };
+    return { data: JSON.stringify(this.#lineOf(this.#exchange.input.model, this.#exchange.now(), message, rest)) };
   }
 }
 
 /** A line without content, because a blank line breaks clients. */
 export function keepAlive({ wire, now }: Pick<Exchange, "wire" | "now">): Frame {
   return { data: JSON.stringify(line(modelIn(wire.body), now(), {})) };
+}
+
+export function keepAliveGenerated({ wire, now }: Pick<Exchange, "wire" | "now">): Frame {
+  return { data: JSON.stringify(generatedLine(modelIn(wire.body), now(), {})) };
 }

@@ -61,6 +61,23 @@ export const requestSchema = z.looseObject(requestFields);
 export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
 export type OllamaRequest = z.output<typeof requestSchema>;
 
+const { messages: _messages, tools: _tools, ...sharedFields } = requestFields;
+const generateFields = {
+  ...sharedFields,
+  prompt: z.string().nullish(),
+  suffix: z.string().nullish(),
+  system: z.string().nullish(),
+  images: z.array(z.string()).nullish(),
+  /** The prompt already has the form that the model reads. */
+  raw: z.boolean().nullish(),
+  template: z.string().nullish(),
+  /** The tokens of earlier turns. */
+  context: z.array(z.int()).nullish(),
+};
+export const generateSchema = z.looseObject(generateFields);
+export const GENERATE_KEYS: ReadonlySet<string> = new Set(Object.keys(generateFields));
+export type OllamaGenerate = z.output<typeof generateSchema>;
+
 /** `name` is the former name of `model`. */
 export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject({ name })]);
 
@@ -99,4 +116,20 @@ export function line(
   rest: JsonObject = { done: false },
 ): JsonObject {
   return { model, created_at: timestamp(seconds), message: { role: "assistant", content: "", ...message }, ...rest };
+}
+
+/** Like `line`, for the endpoint for prompts, whose answers are no messages. */
+export function generatedLine(
+  model: string,
+  seconds: number,
+  { content = "", thinking }: JsonObject,
+  rest: JsonObject = { done: false },
+): JsonObject {
+  return {
+    model,
+    created_at: timestamp(seconds),
+    response: content,
+    ...(thinking !== undefined && { thinking }),
+    ...rest,
+  };
 }

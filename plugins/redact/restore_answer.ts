@@ -1,4 +1,5 @@
 /** Puts originals back into whole answers, and into the events of streamed ones. */
+import type { CompleteEvent, CompleteResponse } from "../../src/canonical/complete.ts";
 import type { Transcript, TranscriptEvent } from "../../src/canonical/audio.ts";
 import type {
   Annotation,
@@ -147,5 +148,50 @@ export class TranscriptRestorer implements StreamTransform<TranscriptEvent> {
     const text = event.type === "delta" ? this.#text.push(event.text) : this.#text.end();
     if (text !== "" || event.type === "delta" && event.text === "") emit({ type: "delta", text });
     if (event.type === "finish") emit(this.#restore(event));
+  }
+}
+
+/** The tokens of log probabilities are those of the placeholders, and stay. */
+export function restoreCompletions(response: CompleteResponse, originals: Originals): CompleteResponse {
+  const restore = restorerFor(originals, false);
+  const choices = response.choices.map(({ logprobs, ...choice }) => ({
+    ...restore(choice),
+    ...(logprobs && { logprobs }),
+  }));
+  return { ...restore({ ...response, choices: [] }), choices };
+}
+
+/** Completions arrive side by side. */
+export class CompletionRestorer implements StreamTransform<CompleteEvent> {
+  readonly #originals: Originals;
+  readonly #restore: Restore;
+  readonly #texts = new Map<number, RestoredText>();
+
+  constructor(originals: Originals) {
+    this.#originals = originals;
+    this.#restore = restorerFor(originals, false);
+  }
+
+  push(event: CompleteEvent, emit: Emit<CompleteEvent>): void {
+    switch (event.type) {
+      case "delta": {
+        const open = this.#texts.get(event.index) ?? new RestoredText(this.#originals, false);
+        this.#texts.set(event.index, open);
+        const text = open.push(event.text);
+        if (text !== "" || event.text === "" || event.logprobs) emit({ ...event, text });
+        return;
+      }
+      case "choice-end": {
+        const rest = this.#texts.get(event.index)?.end() ?? "";
+        if (rest !== "") emit({ type: "delta", index: event.index, text: rest });
+        return emit(this.#restore(event));
+      }
+      case "finish":
+        return emit(this.#restore(event));
+      case "error":
+        return emit(event);
+      default:
+        event satisfies never;
+    }
   }
 }

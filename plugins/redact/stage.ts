@@ -9,7 +9,9 @@ import { Placeholders } from "./placeholder.ts";
 import { type Recognition, recognitionOf, redactValue } from "./redact.ts";
 import { Originals } from "./restore.ts";
 import {
+  CompletionRestorer,
   EventRestorer,
+  restoreCompletions,
   restoreResponse,
   restorerFor,
   restoreTranscript,
@@ -68,6 +70,12 @@ function refuseUnread(input: Input<ModelOperation>, operation: ModelOperation, {
   if (operation === "transcribe") {
     refuseUnreadable(mediumOf((input as Operations["transcribe"]["input"]).file.mediaType), unreadable);
   }
+  if (
+    operation === "complete" &&
+    (input as Operations["complete"]["input"]).prompts.some((one) => typeof one !== "string")
+  ) {
+    refuseUnreadable("tokens", unreadable);
+  }
   if (operation === "embed" && (input as Operations["embed"]["input"]).input.some((one) => typeof one !== "string")) {
     refuseUnreadable("tokens", unreadable);
   }
@@ -93,6 +101,11 @@ function answerOf(operation: ModelOperation, originals: Originals, isJson: boole
       return {
         events: new FrameRestorer(originals, isJson),
         output: (output: Output<"relay">) => ({ ...output, body: restorerFor(originals, isJson)(output.body) }),
+      };
+    case "complete":
+      return {
+        events: new CompletionRestorer(originals),
+        output: (output: Output<"complete">) => restoreCompletions(output, originals),
       };
     case "transcribe":
       return {

@@ -2,9 +2,16 @@ import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { embed } from "./embed.ts";
 import { generate } from "./generate.ts";
-import { rerank } from "./rerank.ts";
 import { speak } from "./speak.ts";
 import { transcribe } from "./transcribe.ts";
+import type * as Later from "./later.ts";
+
+/** Loaded with the first request for one of them, because few need them. */
+let later: typeof Later;
+
+function load(): Promise<void> | undefined {
+  return later ? undefined : import("./later.ts").then((loaded) => void (later = loaded));
+}
 
 /**
  * The embedded upstream. It needs no key and no network, and always answers the same request with the same bytes. So a new user's
@@ -17,7 +24,8 @@ export const sandbox: Driver = {
   operations: {
     generate: { local: generate },
     embed: { local: embed },
-    rerank: { local: rerank },
+    rerank: { load, local: (...asked) => later.rerank(...asked) },
+    complete: { load, local: (...asked) => later.complete(...asked) },
     speak: { local: speak },
     transcribe: { local: transcribe },
   },

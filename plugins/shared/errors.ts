@@ -129,6 +129,10 @@ function failureByWords({ status, isRefusal, inner, words, message, details }: R
   if (saysOverflow(isRefusal || status === undefined ? `${words} ${message}` : words)) {
     return new GatewayError("context_length_exceeded", overflowSays(inner, says), details);
   }
+  // llama.cpp, with status 501, and Ollama: the model has no marks for gaps.
+  if (/^infill is not supported\b|\bdoes not support insert\b/i.test(message)) {
+    return new GatewayError("invalid_request", message, { ...details, param: "suffix", tryNextTarget: true });
+  }
   // llama.cpp reports this with status 500. Retrying does not help.
   if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
     return new GatewayError("invalid_request", message, details);

@@ -1,4 +1,5 @@
 import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, TranscriptionRequest } from "./audio.ts";
+import type { CompleteEvent, CompleteRequest, CompleteResponse } from "./complete.ts";
 import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
@@ -12,6 +13,8 @@ export interface Operations {
   generate: { input: GenerateRequest; output: GenerateResponse; event: GenerateEvent };
   /** `generate` without the canonical form, for requests that only one wire can express: `GenerateRequest.relay`. */
   relay: { input: RelayRequest; output: RelayResponse; event: RelayEvent };
+  /** The continuation of texts, without turns. */
+  complete: { input: CompleteRequest; output: CompleteResponse; event: CompleteEvent };
   countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
   rerank: { input: RerankRequest; output: RerankResponse; event: never };
@@ -33,7 +36,15 @@ export interface Operations {
 
 export type OperationName = keyof Operations;
 /** The operations that run a model at an upstream. The others are answered from the lane or the memory. */
-export type ModelOperation = "generate" | "relay" | "countTokens" | "embed" | "rerank" | "speak" | "transcribe";
+export type ModelOperation =
+  | "generate"
+  | "relay"
+  | "complete"
+  | "countTokens"
+  | "embed"
+  | "rerank"
+  | "speak"
+  | "transcribe";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
@@ -42,6 +53,7 @@ export type StreamEvent<K extends OperationName> = Operations[K]["event"];
 export const TASK_OF: Record<OperationName, Task | undefined> = {
   generate: "chat",
   relay: "chat",
+  complete: "chat",
   countTokens: "chat",
   embed: "embedding",
   rerank: "rerank",

@@ -1,4 +1,5 @@
 import type { Transcript, TranscriptEvent } from "./audio.ts";
+import type { CompleteEvent, CompleteResponse } from "./complete.ts";
 import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./generate.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
@@ -58,6 +59,17 @@ function* replayTranscript(transcript: Transcript): Generator<TranscriptEvent> {
   yield { type: "finish", transcript };
 }
 
+/** All completions side by side, as servers send them. */
+function* replayCompletions({ choices, usage, extra }: CompleteResponse): Generator<CompleteEvent> {
+  for (const [index, { text, logprobs, extra, finish }] of choices.entries()) {
+    // Probabilities stay with the text of their tokens.
+    const pieces = logprobs ? [text] : words(text);
+    for (const text of pieces) yield { type: "delta", index, text, ...(logprobs && { logprobs }) };
+    yield { type: "choice-end", index, finish, ...(extra && { extra }) };
+  }
+  yield { type: "finish", usage, finish: choices[0]?.finish, ...(extra && { extra }) };
+}
+
 function emptied(part: OutputPart): OutputPart {
   switch (part.type) {
     case "text": {
@@ -103,5 +115,6 @@ function deltaOf(part: OutputPart): PartDelta {
 /** Turns an operation's whole answer into a stream, for operations that stream. */
 export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<StreamEvent<K>> } = {
   generate: replay,
+  complete: replayCompletions,
   transcribe: replayTranscript,
 };

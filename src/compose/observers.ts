@@ -94,7 +94,7 @@ const OPERATION = {
 
 function operationOf({ name, operation }: AnyProtocol): [string, string][] {
   const task = operation === "countTokens" ? undefined : TASK_OF[operation];
-  return task === undefined ? [] : [[name, OPERATION[task]]];
+  return task === undefined ? [] : [[name, operation === "complete" ? "text_completion" : OPERATION[task]]];
 }
 
 function namesIn({ lanes }: Config): Set<string> {

@@ -2,35 +2,43 @@ import type { Config } from "../config/schema.ts";
 import { secretAt } from "../config/secrets.ts";
 import type { SecretPlace } from "../contract/call.ts";
 import type { Driver } from "../contract/driver.ts";
-import { ConcurrencyLimit } from "../routing/concurrency.ts";
+import { type Concurrency, ConcurrencyLimit, type ConcurrencyLimits } from "../routing/concurrency.ts";
 import { SharedConcurrencyLimit } from "../routing/shared_concurrency.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { LearntRelaxations } from "../relaxations/learnt.ts";
 import { splitBaseUrl } from "../util/urls_and_headers.ts";
 import type { World } from "./world.ts";
 
-type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "concurrency">;
+type Limits = Pick<
+  Upstream,
+  "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "concurrency" | "completionConcurrency"
+>;
 
 /** The configured upstreams by name. An unchanged upstream keeps what it has learned. */
 export function createUpstreams(world: World): Map<string, Upstream> {
-  const { config, keep, transports, process: { shared } } = world;
+  const { config, keep, transports } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
       const { concurrency: limits } = upstream;
       const transport = transports.get(upstream.transport ?? config.transport);
-      // Running calls stay counted even if other settings of the upstream have changed.
-      const concurrency = limits &&
-        keep(
-          `concurrency ${name}`,
-          limits,
-          () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
-        );
-      const make = () => createUpstream(name, upstream, { ...read, concurrency }, world);
+      const concurrency = limits && concurrencyOf(name, limits, world);
+      const completionConcurrency = limits &&
+        concurrencyOf(`${name} completions`, { ...limits, running: limits.completions ?? limits.running }, world);
+      const make = () => createUpstream(name, upstream, { ...read, concurrency, completionConcurrency }, world);
       const kept = keep(`upstream ${name}`, [upstream, read], make);
       return [name, { ...kept, ...secretFor(upstream, world), transport }];
     }),
+  );
+}
+
+/** Running calls stay counted even if other settings of the upstream have changed. */
+function concurrencyOf(name: string, limits: ConcurrencyLimits, { keep, process: { shared } }: World): Concurrency {
+  return keep(
+    `concurrency ${name}`,
+    limits,
+    () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
   );
 }
 

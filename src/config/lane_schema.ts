@@ -73,6 +73,8 @@ export const aliasSchema = object("A model of the lane.", {
   ownedBy: z.string().optional().meta({ description: "The model's maker, for the model list." }),
   ...modelLimits,
   textForms: quirkFields.textForms.optional(),
+  completions: quirkFields.completions.optional(),
+  fillTemplate: quirkFields.fillTemplate.optional(),
   structuredOutput: quirkFields.structuredOutput.optional(),
   hostedTools: quirkFields.hostedTools.optional(),
   repairArguments: quirkFields.repairArguments.optional(),

@@ -104,6 +104,11 @@ export const limitsSchema = object("Limits on what clients send and upstreams an
   concurrentRequests: z.int().min(1).default(2_000).meta({
     description: "Concurrent requests that run a model, of all callers. Further ones get 503.",
   }),
+  concurrentCompletions: z.int().min(1).optional().meta({
+    description:
+      "Concurrent requests for completions, of all callers, which are counted apart. Further ones get 503. By default as " +
+      "many as concurrentRequests.",
+  }),
   memoryBytes: z.int().min(1).optional().meta({
     description:
       "The memory of the gateway above which requests that run a model get 503. By default three quarters of " +

@@ -61,6 +61,8 @@ export const upstreamSchema = object("A service that runs models.", {
       "where the server is known to do it (see prefill), and else not.",
   }),
   prefill: quirkFields.prefill.optional(),
+  completions: quirkFields.completions.optional(),
+  fillTemplate: quirkFields.fillTemplate.optional(),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
       "Where this upstream's chat templates accept system messages. With first, later ones from clients of " +
@@ -116,6 +118,10 @@ export const upstreamSchema = object("A service that runs models.", {
   repairArguments: quirkFields.repairArguments.default(false),
   concurrency: object("How many concurrent requests it gets. Further ones wait in turn.", {
     running: z.int().min(1).meta({ description: "Concurrent requests." }),
+    completions: z.int().min(1).optional().meta({
+      description:
+        "Concurrent completions, which are counted apart and wait in a line of their own. By default as many as running.",
+    }),
     waiting: z.int().min(0).default(100).meta({ description: "Waiting requests. Further ones get 503." }),
     waitMs: milliseconds(
       10_000,

@@ -28,8 +28,13 @@ export interface Target extends Quirks {
   silentContent?: "empty" | "absent";
 }
 
+interface Loadable {
+  /** Loads the functions of the operation, if that waits for the first request. It completes before any of them is called. */
+  load?(): Promise<void> | undefined;
+}
+
 /** How one operation is requested from an upstream. It describes calls and makes none. */
-export interface UpstreamOperation<K extends ModelOperation> {
+export interface UpstreamOperation<K extends ModelOperation> extends Loadable {
   /** Several calls are a batch. They run concurrently, and their replies keep the order of the calls. */
   request(input: Input<K>, target: Target, context: Context): Call | Call[];
   /** Whether the wire has a field for this output schema. Absent if it has one for every schema. */
@@ -44,13 +49,15 @@ export interface UpstreamOperation<K extends ModelOperation> {
   /** How to read a streamed answer. */
   stream?: {
     framing: Framing;
+    /** The framing of a target's answers, where servers of one kind have several. */
+    framingAt?(target: Target): Framing;
     /** For a conversation, `input` has only the calls of tools, because a reader lives as long as the answer. */
     reader(input: Input<K>, target: Target, context: AnswerContext): StreamReader<StreamEvent<K>>;
   };
 }
 
 /** For the embedded upstream: an answer without a call. A streamed answer replays it. */
-export interface LocalOperation<K extends ModelOperation> {
+export interface LocalOperation<K extends ModelOperation> extends Loadable {
   local(input: Input<K>, target: Target, context: Context): Output<K>;
 }
 

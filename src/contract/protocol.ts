@@ -59,6 +59,8 @@ export interface Protocol<K extends OperationName> {
   speaksFor?(headers: Headers, pathname?: string): boolean;
   /** Distinguishes protocols that share a path pattern. The first one that accepts the request serves it. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
+  /** The protocol that serves a request, where the body decides which. `undefined` for this one. */
+  variant?(wire: WireRequest): AnyProtocol | undefined;
   /** Headers in which its clients identify the conversation of a request. */
   sessionHeaders?: readonly string[];
   /** The keep-alive frame for an idle stream. Without one, a comment is sent. JSON lines have no comments. */

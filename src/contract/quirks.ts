@@ -21,6 +21,10 @@ export const DIALECTS = [
 /** How servers are asked to go on with the last turn of the assistant. */
 export const PREFILLS = ["turn", "continue-final-message", "prefix", "repeated-prefix", "partial"] as const;
 
+/** How servers are asked to continue texts. */
+export const COMPLETIONS = ["plain", "suffix", "beta", "fim", "infill", "generate", "chat", "off"] as const;
+export type Completions = typeof COMPLETIONS[number];
+
 /** The quirks that can be configured for an upstream, a model or both. Each description says what the default is. */
 export const quirkFields = {
   batch: z.int().min(1).meta({
@@ -98,6 +102,23 @@ export const quirkFields = {
       "How this upstream is asked to go on with an answer that broke off, as the last turn of the assistant. With " +
       "turn, that turn is enough. With continue-final-message, by continue_final_message beside it. With prefix and " +
       "partial, by that field of the turn; with repeated-prefix, the server then repeats the turn.",
+  }),
+  completions: z.enum(COMPLETIONS).meta({
+    description:
+      "How this upstream or model continues texts and fills gaps. With plain, at completions, where a gap is written with " +
+      "the marks of the model's family; with suffix, the server takes the text after the gap there, with beta at " +
+      "beta/completions. With fim at fim/completions; with infill at completions, and for gaps at infill beside the base " +
+      "URL; with generate at api/generate beside the base URL. With chat, a chat model is asked in words; with off, not at " +
+      "all. By default plain at chat upstreams, off elsewhere. An alias overrides its upstream.",
+  }),
+  fillTemplate: z.string().regex(
+    /^(?=.*\{prefix\})(?=.*\{suffix\})/s,
+    "Expected a text with {prefix} and {suffix}",
+  ).meta({
+    description:
+      "How a gap is written for a model whose family is not known, with the marks that the model was trained with. An alias " +
+      "overrides its upstream.",
+    examples: ["<PRE>{prefix}<SUF>{suffix}<MID>"],
   }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:

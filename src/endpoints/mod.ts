@@ -9,6 +9,7 @@ import { cancelResponse, deleteResponse, getResponse } from "./stored_responses.
 
 export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   generate: infer,
+  complete: infer,
   countTokens,
   embed: infer,
   rerank: infer,

@@ -5,15 +5,17 @@ import { GatewayError } from "../errors.ts";
 export interface LoadLimits {
   /** Requests that run a model at the same time. */
   concurrentRequests: number;
+  /** Completions at the same time, which are counted apart, because editors ask with every key. By default as many. */
+  concurrentCompletions?: number;
   /** The memory in bytes above which no requests are admitted. Defaults to what the process may use. */
   memoryBytes?: number;
 }
 
 export interface LoadShedder {
   /** Throws `unavailable` if no request would be admitted. Called before a body is read, because that takes memory. */
-  check(limits: LoadLimits): void;
+  check(limits: LoadLimits, isCompletion?: boolean): void;
   /** Admits a request. The returned function ends it. Throws `unavailable`. */
-  acquire(limits: LoadLimits): () => void;
+  acquire(limits: LoadLimits, isCompletion?: boolean): () => void;
   /** How many requests are running a model. */
   running(): number;
   /** The memory in bytes above which no requests are admitted. */
@@ -52,7 +54,7 @@ export interface LoadOptions {
 export function createLoadShedder(
   { memory, limit = () => Infinity, collect, areDescriptorsScarce, now, onShed }: LoadOptions,
 ): LoadShedder {
-  let running = 0;
+  let [running, completing] = [0, 0];
   /** How many were running at the latest reading, and how many have been admitted since. */
   let ran = 0;
   let entered = 0;
@@ -77,29 +79,33 @@ export function createLoadShedder(
     readAt = now();
   }
 
-  function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
-    if (running < concurrentRequests) {
+  function check(
+    { concurrentRequests, concurrentCompletions = concurrentRequests, memoryBytes }: LoadLimits,
+    isCompletion = false,
+  ): void {
+    if (isCompletion ? completing < concurrentCompletions : running - completing < concurrentRequests) {
       if (now() - readAt >= FRESH_MS || running - ran >= FRESH_MORE || entered >= FRESH_REQUESTS) read(memoryBytes);
       const most = memoryBytes ?? (bytes <= LEAST_BYTES ? Infinity : known ??= limit());
       if (!isScarce && bytes <= most) return;
     }
     onShed?.();
-    throw new GatewayError("unavailable", "The gateway is at capacity: try again", {
-      retryAfter: RETRY_AFTER,
-    });
+    throw new GatewayError("unavailable", "The gateway is at capacity: try again", { retryAfter: RETRY_AFTER });
   }
 
   return {
     check,
     running: () => running,
     limitBytes,
-    acquire(limits) {
-      check(limits);
+    acquire(limits, isCompletion = false) {
+      check(limits, isCompletion);
+      const completions = isCompletion ? 1 : 0;
       running++;
+      completing += completions;
       entered++;
       let inside = true;
       return () => {
         if (inside) running--;
+        if (inside) completing -= completions;
         inside = false;
       };
     },

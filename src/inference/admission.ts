@@ -7,10 +7,10 @@ import type { Stage } from "./inference.ts";
  */
 export const ADMISSION: Stage = {
   name: "admission",
-  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
-  admit({ context, estimate }) {
+  operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
+  admit({ operation, context, estimate }) {
     const { gateway: { guards }, caller, requestLog } = context;
-    requestLog.atEnd(guards.loadShedder.acquire(guards.limits));
+    requestLog.atEnd(guards.loadShedder.acquire(guards.limits, operation === "complete"));
     if (guards.budgets || caller.quota) return admitLimited(context, estimate);
     requestLog.estimate = estimate;
   },

@@ -164,9 +164,9 @@ function withBudgetOnly<T extends Input<ModelOperation>>(
   { answerLimit }: AttemptRecord,
   target: Target,
   note: (text: string) => void,
-): T | Input<"relay"> {
-  return answerLimit !== undefined && "body" in input
-    ? withinBudget<Input<"relay">>(input, answerLimit, target, note)
+): T | Input<"relay" | "complete"> {
+  return answerLimit !== undefined && ("body" in input || "prompts" in input)
+    ? withinBudget<Input<"relay" | "complete">>(input, answerLimit, target, note)
     : input;
 }
 

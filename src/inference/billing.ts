@@ -23,7 +23,7 @@ import { weighRelayed } from "./mask_secrets.ts";
 function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: RequestLog): AnswerBill<K> {
   return {
     follow(text) {
-      // A relay or a transcription has a single answer, whose tokens are estimated as its events pass.
+      // A relay, completion or transcription has a single answer, whose tokens are estimated as its events pass.
       bill.emitted = operation === "generate"
         ? () => text.length / CHARACTERS_PER_TOKEN
         : () => requestLog.emittedTokens;
@@ -37,7 +37,7 @@ function billOf<K extends ModelOperation>(operation: K, bill: Bill, requestLog: 
 /** Opens a bill for each answer that is asked for, before its target is called. */
 export const BILLING: Stage = {
   name: "billing",
-  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
   around(inference, ask) {
     const { attempt, target, context } = inference;
     const { requestLog } = context;
@@ -71,6 +71,10 @@ function reportIn<K extends ModelOperation>(operation: K, output: Output<K>): Re
     case "relay": {
       const { usage, body } = output as Output<"relay">;
       return { usage, weigh: () => weighRelayed(body) };
+    }
+    case "complete": {
+      const { usage, choices } = output as Output<"complete">;
+      return { usage, weigh: () => choices.reduce((sum, { text }) => sum + estimateTextTokens(text), 0) };
     }
     case "transcribe": {
       const { usage, text } = output as Output<"transcribe">;

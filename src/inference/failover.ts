@@ -22,18 +22,19 @@ import type { Ask, Inference, Stage } from "./inference.ts";
  */
 export const FAILOVER: Stage = {
   name: "failover",
-  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
   around(inference, ask) {
     const { operation, input, plan, context } = inference;
     const { conversation, hedgeAfterMs } = plan;
+    const isCompletion = operation === "complete";
     if (!isStreamed(operation, input)) {
-      const failover = planFailover(plan.targets, context, { conversation });
+      const failover = planFailover(plan.targets, context, { conversation, isCompletion });
       return wholeAnswer(() => firstAnswer(failover, (target, signal) => askWhole(inference, target, signal, ask)));
     }
     const failover = planFailover(
       plan.targets,
       context,
-      operation === "generate" ? { conversation, hedgeAfterMs } : { conversation },
+      operation === "generate" ? { conversation, hedgeAfterMs } : { conversation, isCompletion },
     );
     const continuable = context.gateway.routing.continues && operation === "generate"
       ? continuableOf(inference as Inference<"generate">, ask as Ask<"generate">)
@@ -57,13 +58,15 @@ interface PlanOptions {
   hedgeAfterMs?: number;
   /** Identifies the conversation, if its targets depend on that. */
   conversation?: string;
+  /** Completions have places of their own at upstreams. */
+  isCompletion?: boolean;
 }
 
 /** The plan for a request's targets. It counts and records each attempt, and keeps the session affinity. */
 function planFailover(
   targets: readonly PlannedTarget[],
   { gateway, signal, caller, requestLog }: RequestContext,
-  { hedgeAfterMs, conversation, first = "first" }: PlanOptions = {},
+  { hedgeAfterMs, conversation, first = "first", isCompletion }: PlanOptions = {},
 ): FailoverPlan<PlannedTarget> {
   const { upstreams, prices, routing, clocks: { now, monotonic }, observe: { meter } } = gateway;
   const { breaker, retry: policy, hedges, affinity } = routing;
@@ -86,7 +89,8 @@ function planFailover(
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
     acquire(where, until) {
-      const permit = upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until);
+      const { concurrency, completionConcurrency } = upstreams.get(where.upstream) ?? {};
+      const permit = (isCompletion ? completionConcurrency : concurrency)?.acquire(caller.owner, until);
       return permit && requestLog.capture ? recordWait(permit, targetName(where), requestLog) : permit;
     },
     onAsk(where) {

@@ -68,6 +68,15 @@ export function forgetConversation(
   exchange.wire = withoutField(exchange.wire, conversation);
 }
 
+/** Lets go of the texts to complete. */
+export function forgetPrompts(
+  exchange: Exchange<"complete">,
+  { conversation }: Pick<Protocol<"complete">, "conversation">,
+): void {
+  exchange.input = { ...exchange.input, prompts: [] };
+  exchange.wire = withoutField(exchange.wire, conversation);
+}
+
 /** The request as it came, but for one field of its body. */
 export function withoutField(wire: WireRequest, field: string | undefined): WireRequest {
   if (field === undefined || !isJsonObject(wire.body)) return wire;

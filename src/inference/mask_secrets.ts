@@ -31,6 +31,10 @@ const MESSAGE: Words = {
 };
 const RELAYED: Words = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
 
+/** The tokens of a completion are its words in pieces. */
+const LOGPROBS: Words = { tokens: WORDS };
+const COMPLETION: Words = { text: WORDS, logprobs: LOGPROBS };
+
 /** The words of all kinds of answers and of their events. One tree is enough, because no key has two meanings. */
 const ANSWER: Words = {
   ...TRANSCRIPT,
@@ -40,12 +44,14 @@ const ANSWER: Words = {
   segment: SEGMENT,
   transcript: TRANSCRIPT,
   body: RELAYED,
+  choices: COMPLETION,
+  logprobs: LOGPROBS,
 };
 
 /** Hides the secrets of the gateway and of the caller in answers. */
 export const SECRETS: Stage = {
   name: "secrets",
-  operations: ["generate", "relay", "embed", "rerank", "speak", "transcribe"],
+  operations: ["generate", "relay", "complete", "embed", "rerank", "speak", "transcribe"],
   needs: FACT.secrets,
   answer: ({ context: { hide } }) => ({ change: (value) => hideIn(value, ANSWER, hide) as typeof value }),
 };

@@ -1,15 +1,18 @@
 /** How answers leave: whole or as a stream, written by the protocol of their operation. */
 import { collectFrom } from "../canonical/collect.ts";
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
+import type { CompleteEvent } from "../canonical/complete.ts";
 import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
 import type { ModelOperation, Output } from "../canonical/operations.ts";
 import { replayAtOnce } from "../canonical/replay.ts";
+import type { ReportedUsage, Usage } from "../canonical/usage.ts";
 import { transformed } from "../transforms/apply.ts";
 import { type EventSource, sourceOf } from "../util/event_source.ts";
 import { runStep } from "../util/sliced_work.ts";
 import { watching } from "./answer.ts";
 import type { Passage } from "./answer_loop.ts";
 import { learn } from "./counting.ts";
+import { forgetPrompts } from "./incoming.ts";
 import type { Answer, AnswerPass, Inference } from "./inference.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 import { serveSpeech } from "./speech.ts";
@@ -28,6 +31,7 @@ export type InferredOperation = Exclude<ModelOperation, "countTokens">;
 export const SERVE: { readonly [K in InferredOperation]: Serve<K> } = {
   generate: serveConversation,
   relay: serveRelayed,
+  complete: serveCompletions,
   embed: serveVectors,
   rerank: serveVectors,
   speak: serveSpeech,
@@ -142,6 +146,36 @@ async function serveRelayed(
   const output = await changed(await answer.whole(), passes);
   context.requestLog.settle(output.usage ?? {}, () => weighRelayed(output.body));
   return protocol.serialize(output, exchange);
+}
+
+/** Answers with completions. Tokens that the upstream does not report are estimated. */
+async function serveCompletions(
+  { protocol, exchange, context, estimate }: Inference<"complete">,
+  answer: Answer<"complete">,
+  passes: readonly AnswerPass<"complete">[],
+): Promise<Response> {
+  const { requestLog } = context;
+  if (exchange.input.stream) {
+    const change = changeBy(passes);
+    const counted = <T extends { type: string }>(event: T): T =>
+      isEnd(event) ? { ...event, usage: countedUsage(event.usage, estimate, requestLog.emittedTokens) } : event;
+    const passage = { change: <T extends CompleteEvent>(event: T) => counted(change ? change(event) : event) };
+    forgetPrompts(exchange, protocol);
+    return respondWithStream(protocol, exchange, answer, context, passage);
+  }
+  const output = await changed(await answer.whole(), passes);
+  const emitted = output.choices.reduce((sum, { text }) => sum + estimateTextTokens(text), 0);
+  requestLog.settle(output.usage, () => emitted);
+  return protocol.serialize({ ...output, usage: countedUsage(output.usage, estimate, emitted) }, exchange);
+}
+
+function isEnd(event: { type: string }): event is Extract<CompleteEvent, { type: "finish" }> {
+  return event.type === "finish";
+}
+
+function countedUsage(usage: ReportedUsage, inputTokens: number, emitted: number): Usage {
+  const isReported = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
+  return { inputTokens, outputTokens: Math.ceil(emitted), ...usage, ...(!isReported && { estimated: true }) };
 }
 
 async function serveVectors<K extends "embed" | "rerank">(

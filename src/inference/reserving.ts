@@ -35,6 +35,10 @@ export function reservingFor<K extends ModelOperation>(
       const one = input as Input<"relay">;
       return ofAnswers(inputTokens, { limit: limitOf(one), count: countIn(one.body.n) }, cost, target);
     }
+    case "complete": {
+      const { maxOutputTokens, prompts, count = 1, bestOf = count } = input as Input<"complete">;
+      return ofAnswers(inputTokens, { limit: maxOutputTokens, count: prompts.length * bestOf }, cost, target);
+    }
     case "transcribe": {
       const seconds = secondsOf((input as Input<"transcribe">).file.bytes);
       return price.audioMinute === undefined

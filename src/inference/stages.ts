@@ -115,6 +115,7 @@ export const STAGES: readonly Stage[] = [
 const BY_OPERATION: Record<ModelOperation, readonly Stage[]> = {
   generate: stagesOf("generate"),
   relay: stagesOf("relay"),
+  complete: stagesOf("complete"),
   countTokens: stagesOf("countTokens"),
   embed: stagesOf("embed"),
   rerank: stagesOf("rerank"),

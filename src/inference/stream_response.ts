@@ -18,7 +18,13 @@ import { CHARACTERS_PER_TOKEN, learn } from "./counting.ts";
 import { weighRelayed } from "./mask_secrets.ts";
 
 /** The operations whose answers can be streamed. */
-export type Streamed = "generate" | "relay" | "speak" | "transcribe";
+export type Streamed = "generate" | "relay" | "complete" | "speak" | "transcribe";
+
+/**
+ * How long the head of a streamed completion waits, in milliseconds. Editors drop most of what they ask, and over HTTP/1.1 Deno
+ * (2.9.6) learns only after the head that a client has left. A refusal that comes at once still gets its own status.
+ */
+const SOON_MS = 20;
 
 /**
  * Responds with a stream. Its head goes out at the upstream's first event: a failure before that gets its own status,
@@ -45,7 +51,8 @@ export async function respondWithStream<K extends Streamed>(
     onEvent: observer.see,
   });
   const first = events.next();
-  const [early] = await settleWithin(first, pace.headAfterMs) ?? [];
+  const headAfterMs = protocol.operation === "complete" ? Math.min(SOON_MS, pace.headAfterMs) : pace.headAfterMs;
+  const [early] = await settleWithin(first, headAfterMs) ?? [];
   if (early?.type === "error") {
     await events.cancel();
     throw early.error;

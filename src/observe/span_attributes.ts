@@ -37,6 +37,7 @@ export function fail(span: Span, error: string | undefined): void {
 export const OPERATION_NAME: Readonly<Record<ModelOperation, string>> = {
   generate: "chat",
   relay: "chat",
+  complete: "text_completion",
   countTokens: "count_tokens",
   embed: "embeddings",
   rerank: "rerank",

@@ -6,6 +6,7 @@ import type { BudgetState } from "../state/budget/budget.ts";
 import type { Meter } from "../observe/meter.ts";
 import { sumExpositions } from "../observe/sum_expositions.ts";
 import { refusedParts } from "../upstream/learnt.ts";
+import type { Upstream } from "../upstream/upstream.ts";
 
 /** The report that the other processes read about this one. */
 export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
@@ -36,7 +37,7 @@ export function processStatus(gateway: Gateway): ProcessStatus {
     webSocketsOpen: sockets.loaded?.size ?? 0,
     memoryBytes: process.memory(),
     upstreams: Array.from(upstreams, ([name, upstream]) => {
-      const { driver, concurrency, missingSecret, hasSecretFile } = upstream;
+      const { driver, missingSecret, hasSecretFile } = upstream;
       const refused = refusedParts(upstream);
       const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
       return {
@@ -46,7 +47,7 @@ export function processStatus(gateway: Gateway): ProcessStatus {
         resting: resting.filter((target) => target.startsWith(`${name}/`)).map((target) =>
           target.slice(name.length + 1)
         ),
-        ...concurrency?.load(),
+        ...loadOf(upstream),
         ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs) }),
         ...(lastError && { lastError: { code: lastError.code, time: new Date(lastError.at).toISOString() } }),
         ...(refused.length > 0 && { refused }),
@@ -64,14 +65,25 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
   return metrics.render(gaugesOf(gateway));
 }
 
+/** The calls at an upstream with a limit, completions included. */
+function loadOf({ concurrency, completionConcurrency }: Upstream): { running: number; waiting: number } | undefined {
+  if (!concurrency) return undefined;
+  const [calls, completions] = [concurrency.load(), completionConcurrency?.load()];
+  return {
+    running: calls.running + (completions?.running ?? 0),
+    waiting: calls.waiting + (completions?.waiting ?? 0),
+  };
+}
+
 /** The current values. */
 export function gaugesOf(
   { guards: { loadShedder, budgets }, sockets, observe: { meter }, process, routing: { breaker }, upstreams }: Gateway,
 ): Family[] {
   const { memory, shared, workers } = process;
-  const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
-    concurrency ? [{ upstream, ...concurrency.load() }] : []
-  );
+  const limited = [...upstreams].flatMap(([name, upstream]) => {
+    const load = loadOf(upstream);
+    return load ? [{ upstream: name, ...load }] : [];
+  });
   const resting = breaker.resting().map((id) => id.slice(0, id.indexOf("/")));
   const one = (name: string, help: string, value: number) => gauge(name, help, [[{}, value]]);
   return [

@@ -210,7 +210,7 @@ function partOf(learnt: Learnable): string {
 
 /** The model of a place. */
 export function modelAt(place: string): string {
-  return place.slice(place.indexOf(" ") + 1);
+  return place.slice(place.indexOf(" ") + 1).replace(/ completions$/, "");
 }
 
 function searchKey(model: string, key: string): string {

@@ -31,11 +31,16 @@ export class LimitedEvents<E extends { type: string }> {
   /** Throws `upstream_error` once the events exceed the limit in total. */
   readonly add = (event: E): void => {
     if (event.type === "part-delta") {
-      this.length += (event as E & TextDelta).delta.text.length;
-      if (this.length > this.#most) throw tooMuchText(this.#most);
+      this.#count((event as E & TextDelta).delta.text);
     }
+    if (event.type === "delta" && "text" in event) this.#count(event.text as string);
     this.list.push(event);
   };
+
+  #count(text: string): void {
+    this.length += text.length;
+    if (this.length > this.#most) throw tooMuchText(this.#most);
+  }
 }
 
 type TextDelta = Extract<GenerateEvent, { type: "part-delta" }>;

@@ -101,9 +101,14 @@ export function isGivenUp({ signal, isRefused }: Pick<Attempt<ModelOperation>, "
   return signal.aborted && !isRefused;
 }
 
-/** Identifies one model at one base URL. */
-export function placeOf({ upstream, target }: Pick<Attempt<ModelOperation>, "upstream" | "target">): string {
-  return `${upstream.baseUrl} ${target.model}`;
+/** Identifies one model at one base URL. Its completions are another endpoint, which refuses other fields. */
+export function placeOf(
+  { operation, upstream, target }: Pick<Attempt<ModelOperation>, "upstream" | "target"> & {
+    operation?: ModelOperation;
+  },
+): string {
+  const place = `${upstream.baseUrl} ${target.model}`;
+  return operation === "complete" ? `${place} completions` : place;
 }
 
 /** Answers from the embedded upstream. The parts that it cannot express are known only after it has answered. */
@@ -111,6 +116,8 @@ export function local<K extends ModelOperation>(
   way: LocalOperation<K>,
   attempt: Attempt<K>,
 ): Output<K> | Promise<Output<K>> {
+  const loading = way.load?.();
+  if (loading) return loading.then(() => local(way, attempt));
   const answer = (input: Input<K>) => {
     const output = way.local(input, attempt.target, attempt.context);
     attempt.onDescribed?.();

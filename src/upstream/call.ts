@@ -12,11 +12,13 @@ import { send, type Upstream } from "./send.ts";
 /** Loaded when an upstream refuses something for the first time. */
 let relaxing: typeof import("./ask_again.ts") | undefined;
 
-/** The calls as they will be made. Returns a promise only if stages of plugins wait. */
+/** The calls as they will be made. Returns a promise only if stages of plugins wait, or the driver has to be loaded. */
 export function describe<K extends ModelOperation>(
   attempt: Attempt<K>,
   way: UpstreamOperation<K>,
 ): Call[] | Promise<Call[]> {
+  const loading = way.load?.();
+  if (loading) return loading.then(() => describe(attempt, way));
   const { input, corrections, upstream: { refuses, refusals } } = attempt;
   const hasSchema = "messages" in input && input.outputSchema !== undefined;
   const isPlain = !hasSchema && !corrections && !refusals.hasAny && refuses.length === 0;

@@ -18,18 +18,25 @@ export const EMPTY_CONTENT = "empty content";
 
 /** The fields that the upstream refuses, as configured and as learned. */
 export function refusedBy<K extends ModelOperation>(attempt: Attempt<K>): readonly string[] {
-  return [...attempt.upstream.refuses, ...attempt.upstream.refusals.names(placeOf(attempt), attempt.key)];
+  const { operation, upstream: { refuses, refusals }, key } = attempt;
+  // Completions have only this name for their limit, whatever the server's conversations have.
+  const configured = operation === "complete" ? refuses.filter((field) => field !== "max_tokens") : refuses;
+  return [...configured, ...refusals.names(placeOf(attempt), key)];
 }
+
+/** Without these, a completion would be the answer to another request. */
+const NEEDED: ReadonlySet<string> = new Set(["prompt", "suffix", "n", "best_of", "echo", "logprobs", "max_tokens"]);
 
 /** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */
 export function without<K extends ModelOperation>(
   call: Call,
   fields: readonly string[],
-  { context, upstream }: Attempt<K>,
+  { operation, context, upstream }: Attempt<K>,
 ): Call {
   if (fields.length === 0) return call;
   const sent = fieldsOf(call);
-  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
+  const isKept = (field: string) => operation === "complete" && NEEDED.has(field);
+  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field) && !isKept(field)));
   if (dropped.size === 0) return call;
   const { synonyms = {} } = upstream.driver;
   const nameOf = (field: string) => {

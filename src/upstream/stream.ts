@@ -59,7 +59,8 @@ async function openCall<K extends ModelOperation>(
     const body = isStream || !response.body ? response.body : await peek(response.body);
     if (body && (isStream || "isEvents" in body && body.isEvents)) {
       const reader = way.stream.reader(forReader(input), target, context);
-      return new AnswerStream(body, reader, way.stream.framing, watch, attempt, bill);
+      const framing = way.stream.framingAt?.(target) ?? way.stream.framing;
+      return new AnswerStream(body, reader, framing, watch, attempt, bill);
     }
     // Some servers send a whole answer although a stream was requested.
     const replay = REPLAY[operation];
@@ -82,9 +83,15 @@ async function openCall<K extends ModelOperation>(
  */
 function forReader<K extends ModelOperation>(input: Input<K>): Input<K> {
   if ("body" in input) return withoutConversation(input) as Input<K>;
+  if ("prompts" in input) return withoutPrompts(input) as Input<K>;
   return "messages" in input
     ? { ...input, messages: [{ role: "assistant", content: callsIn(input.messages) }] }
     : input;
+}
+
+/** Only an echo needs the prompts. */
+function withoutPrompts({ files: _, prompts, suffix, ...rest }: Input<"complete">): Input<"complete"> {
+  return { ...rest, prompts: rest.echo ? prompts : prompts.map(() => ""), ...(suffix !== undefined && { suffix: "" }) };
 }
 
 /** The tool calls without their arguments. */

@@ -29,6 +29,8 @@ export interface Upstream {
     acquire(caller: string, signal: AbortSignal): Promise<() => void>;
     load(): { running: number; waiting: number };
   };
+  /** Completions have a limit of their own. */
+  completionConcurrency?: Upstream["concurrency"];
   headers: Readonly<Record<string, string>>;
   /** Whether the trace context is sent to it. */
   propagateTrace?: boolean;

@@ -66,6 +66,23 @@ export function speech(): Response {
   return new Response(body, { headers: { "content-type": "audio/mpeg" } });
 }
 
+const WORDS = 16;
+
+/** `POST /v1/completions`: a word at a time, each as one write. */
+export function completions(): Response {
+  let left = WORDS;
+  const piece = (text: string, finish_reason: string | null) =>
+    `data: ${JSON.stringify({ object: "text_completion", choices: [{ index: 0, text, finish_reason }] })}\n\n`;
+  const body = new ReadableStream<string>({
+    pull(controller) {
+      if (left-- > 0) return controller.enqueue(piece(" la", null));
+      controller.enqueue(`${piece("", "length")}data: [DONE]\n\n`);
+      controller.close();
+    },
+  }, { highWaterMark: 1 });
+  return new Response(body.pipeThrough(new TextEncoderStream()), { headers: { "content-type": "text/event-stream" } });
+}
+
 let waiting: PromiseWithResolvers<void>[] = [];
 
 /** `POST /v1/audio/transcriptions` and `POST /fal/bench`: says how many bytes came, once so many requests wait. */

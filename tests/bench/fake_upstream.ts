@@ -6,7 +6,7 @@
  * messages of the request as its tokens.
  */
 import { clock } from "./clock.ts";
-import { embeddings, features, speech, transcription } from "./fake_tasks.ts";
+import { completions, embeddings, features, speech, transcription } from "./fake_tasks.ts";
 
 interface ChatRequest {
   stream?: boolean;
@@ -147,6 +147,7 @@ const ROUTES: Readonly<Record<string, (request: Request) => Response | Promise<R
   "/v1/chat/completions": chat,
   "/v1/embeddings": embeddings,
   "/hub/models/bench/pipeline/feature-extraction": features,
+  "/v1/completions": completions,
   "/v1/audio/speech": speech,
   "/v1/audio/transcriptions": transcription,
   "/fal/bench": transcription,

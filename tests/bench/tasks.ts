@@ -11,6 +11,8 @@ export const TASK_FIGURES: Record<string, Figure> = {
   embedFloat: { label: "2,048 × 1,024 embeddings, float", unit: "ms", digits: 0, beside: "more" },
   embedBase64: { label: "2,048 × 1,024 embeddings, base64", unit: "ms", digits: 0, beside: "more" },
   embedBatches: { label: "2,048 × 1,024 embeddings, float, from 64 calls", unit: "ms", digits: 0, beside: "more" },
+  turnP50: { label: "first token of a streamed turn, p50", unit: "ms", digits: 2, beside: "more" },
+  completionP50: { label: "first token of a streamed completion, p50", unit: "ms", digits: 2, beside: "more" },
   soundP50: { label: "first byte of streamed speech, p50", unit: "ms", digits: 2, beside: "more" },
 };
 
@@ -19,6 +21,13 @@ const TEXTS = Array.from({ length: INPUTS }, (_, at) => `${at} what a passage of
 
 const VECTOR_ANSWERS = 3;
 const SOUNDS = 150;
+const STREAMS = 300;
+
+/** A turn and a completion whose answers are equally long. */
+const STREAMED = {
+  turnP50: { endpoint: "chat/completions", body: { messages: [{ role: "user", content: "chunks=16" }] } },
+  completionP50: { endpoint: "completions", body: { prompt: "chunks=16" } },
+} as const;
 
 const VECTORS = {
   embedFloat: { model: "embedding", encoding: "float" },
@@ -35,6 +44,11 @@ export async function measureTasks(subject: TaskSubject, origin: string): Promis
   for (const kind of KINDS) {
     const request = postBytes(origin + pathOf(subject, "embeddings"), vectorsBody(kind));
     values[kind] = quantile((await repeat(origin, request, VECTOR_ANSWERS)).map(({ totalMs }) => totalMs), 0.5);
+  }
+  for (const [name, { endpoint, body }] of Object.entries(STREAMED)) {
+    const request = postBytes(origin + pathOf(subject, endpoint), { model: "bench", stream: true, ...body });
+    await repeat(origin, request, STREAMS / 3);
+    values[name] = quantile((await repeat(origin, request, STREAMS)).map(({ firstByteMs }) => firstByteMs), 0.5);
   }
   const body = { model: "speech", input: "A short sentence to read aloud.", voice: "alloy", response_format: "mp3" };
   const request = postBytes(origin + pathOf(subject, "audio/speech"), body);

@@ -119,7 +119,8 @@ for (const name of Object.keys(ENDPOINTS)) {
           const shapes = [{ error: { message, param: `headers.${secret}` } }, { detail: [{ msg: message }] }, message];
           for (const shape of shapes) {
             const { app, response, text } = await send(name, () => Response.json(shape, { status }));
-            assert(response.status >= 400);
+            // The head of a streamed completion does not wait for another try.
+            assert(response.status >= 400 || name === "completions, streamed" && text.includes('"error"'));
             assert(!text.includes(secret.slice(0, 10)), text);
             const headers = JSON.stringify([...response.headers]);
             assert(!headers.includes(secret.slice(0, 10)) && !headers.includes("upstream.test"), headers);

@@ -254,3 +254,36 @@ Deno.test("redaction: the sandbox is an upstream like any other", async () => {
     assertEquals(await assertRecordsClean(app), 1);
   }
 });
+
+Deno.test("redaction: completions side by side, whole and streamed, with the gap, and token ids are refused", async () => {
+  const coder = { task: "chat", targets: [{ upstream: "texts", model: "Qwen/Qwen2.5-Coder-7B" }] };
+  const config = {
+    ...RECORD,
+    upstreams: { texts: { driver: "chat", baseUrl } },
+    lanes: { oss: { models: { coder } } },
+  };
+  const answers: Answering = ({ text, body }) => {
+    const held = text.match(HELD)!.slice(0, 2).join(" ");
+    const choices = [0, 1].map((index) => ({ index, text: held, finish_reason: "stop" }));
+    if (body.stream !== true) return Response.json({ choices });
+    const pieces = [...held].flatMap((text) => [0, 1].map((index) => ({ index, text, finish_reason: null })));
+    const ends = choices.map((choice) => ({ ...choice, text: "" }));
+    return sse([...pieces, ...ends].map((choice) => ({ choices: [choice] })), "data: [DONE]\n\n");
+  };
+  for (const stream of [false, true]) {
+    const { app, received } = newRedactionRig({ config, answers });
+    const asked = { model: "coder", prompt: SAID, suffix: NAMED, n: 2, stream };
+    const text = await (await app.post("/oss/v1/completions", asked)).text();
+    const frames = stream
+      ? text.split("\n").filter((one) => one.startsWith("data: {")).map((one) => one.slice(6))
+      : [text];
+    const texts = ["", ""];
+    for (const frame of frames) for (const { index, text } of JSON.parse(frame).choices) texts[index] += text;
+    assertEquals(texts, [`${EMAIL} ${PASSWORD}`, `${EMAIL} ${PASSWORD}`]);
+    const refused = await app.post("/oss/v1/completions", { model: "coder", prompt: [1, 2, 3] });
+    assertEquals(refused.status, 400);
+    assertStringIncludes(await refused.text(), "token ids");
+    assertReceivedClean(received);
+    assertEquals(await assertRecordsClean(app), 2);
+  }
+});

@@ -6,6 +6,9 @@ import type { Asked } from "./fake_upstream.ts";
 
 export const TURNS = [{ role: "user", content: "Hello" }];
 
+/** The path of completions of the lane `oss`. */
+export const COMPLETIONS = "/oss/v1/completions";
+
 const CONTENTS = [{ role: "user", parts: [{ text: "Hello" }] }];
 
 export interface EndpointRequest {
@@ -18,6 +21,11 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
   chat: (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS } }),
   "chat, streamed": (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS, stream: true } }),
   "chat, relayed": (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS, n: 2 } }),
+  completions: (modelFor) => ({ path: COMPLETIONS, body: { model: modelFor("chat"), prompt: "Hello" } }),
+  "completions, streamed": (modelFor) => ({
+    path: COMPLETIONS,
+    body: { model: modelFor("chat"), prompt: "Hello", stream: true },
+  }),
   messages: (modelFor) => ({
     path: "/oss/v1/messages",
     body: { model: modelFor("chat"), max_tokens: 9, messages: TURNS },
@@ -63,8 +71,20 @@ export function payloadOf({ body }: EndpointRequest): BodyInit {
   return body instanceof FormData ? body : JSON.stringify(body);
 }
 
+/** Goes on with one word. */
+function complete(body: string): Response {
+  const chunk = (text: string, finish_reason: string | null) => ({ choices: [{ index: 0, text, finish_reason }] });
+  const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
+  if (!body.includes('"stream":true')) return Response.json({ ...chunk(" one", "stop"), usage });
+  const frames = [chunk(" one", null), { ...chunk("", "stop"), usage }].map((one) =>
+    `data: ${JSON.stringify(one)}\n\n`
+  );
+  return new Response(`${frames.join("")}data: [DONE]\n\n`, { headers: { "content-type": "text/event-stream" } });
+}
+
 /** Answers as a server of all tasks does, on the chat wire and those for other tasks. */
 export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
+  if (/(?<!\/chat)\/completions$/.test(url.pathname)) return complete(body);
   switch (url.pathname.split("/").at(-1)) {
     case "embeddings":
       return Response.json({ data: [{ index: 0, embedding: [1, 0] }], usage: { prompt_tokens: 1 } });

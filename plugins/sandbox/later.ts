@@ -1,0 +1,2 @@
+export { complete } from "./complete.ts";
+export { rerank } from "./rerank.ts";
