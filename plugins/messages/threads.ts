@@ -1,6 +1,7 @@
 /** Threads: the gateway keeps the conversation, and each request has only its new turn. */
 import { z } from "zod";
 import type { Message } from "../../src/canonical/generate.ts";
+import { type ClosedPlaces, noteUnknown } from "../../src/canonical/extra.ts";
 import { asObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import type { ThreadRefusal, ThreadSpeech } from "../../src/contract/thread.ts";
@@ -20,6 +21,8 @@ const threadSchema = z.looseObject({
 
 /** Stands for the turn of a request that adds none. */
 const NO_TURN = [{ role: "user", content: "" }];
+
+const THREAD_FIELDS: ClosedPlaces = { thread: ["type", "previous_message_id"] };
 
 /** The fields that a thread keeps. */
 const SETUP = ["system", "tools"] as const;
@@ -76,6 +79,7 @@ export const threads: ThreadSpeech = {
 /** The request's body. Parts of SDK's options that stand for it are in their places. */
 function bodyOf(wire: WireRequest, { note }: Context): JsonObject {
   const body = wire.body as JsonObject;
+  noteUnknown({ thread: body.thread }, THREAD_FIELDS, note);
   return hasSdkOptions(body) ? asSent(wire, note).body as JsonObject : body;
 }
 

@@ -18,7 +18,7 @@ export function user(content: unknown): JsonObject {
   return { role: "user", content } as JsonObject;
 }
 
-/** What a client gets: the message of a whole answer or of a stream, or the error in its place. */
+/** The answer to a client: the message of a whole answer or of a stream, or the error in its place. */
 export interface Turn {
   status: number;
   id: string;

@@ -353,7 +353,7 @@ Deno.test("threads: nobody continues a response of another key, a response of an
     const refused = await client.ask({ messages: [user("b")], thread: after(id) }, "whole", key);
     assertRefused(refused, "thread_not_found", 404);
   }
-  // Nor does another endpoint know what is kept here.
+  // Another endpoint does not know what is kept here.
   const previous = { model: "chat", input: "b", previous_response_id: first.id };
   assertEquals((await client.app.post(PATH.responses, previous, team)).status, 400);
   assertEquals((await client.app.get(`${PATH.responses}/${first.id}`, team)).status, 404);
