@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Message } from "../../src/canonical/generate.ts";
 import { type ClosedPlaces, noteUnknown } from "../../src/canonical/extra.ts";
-import { asObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { asObject, isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import type { ThreadRefusal, ThreadSpeech } from "../../src/contract/thread.ts";
 import { validate } from "../../src/contract/validate.ts";
@@ -90,8 +90,21 @@ function instructionsIn({ system }: JsonObject): number {
 
 /** Clients mark what they send. Marks of all turns together are more than a request may have. */
 function unhinted(messages: readonly Message[]): Message[] {
-  return withoutCacheHints({ model: "", messages: [...messages], stream: false }, () => {}).messages;
+  const { messages: plain } = withoutCacheHints({ model: "", messages: [...messages], stream: false }, () => {});
+  return plain.map((message) => withoutMarks(message) as Message);
 }
+
+/** Without the marks inside of blocks that only this wire knows. */
+function withoutMarks(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMarks);
+  if (!isJsonObject(value)) return value;
+  const { [CACHE_HINT]: _, ...plain } = value;
+  for (const key of HOLDERS) if (plain[key] !== undefined) plain[key] = withoutMarks(plain[key]) as JsonValue;
+  return plain;
+}
+
+/** The fields that lead to blocks. */
+const HOLDERS = ["content", "extra", "fields", "source", "tool", "definition", "tool_references", "tool_changes"];
 
 /** The thread keeps its own. A client may repeat them, but not change them. */
 function checkSetup(body: JsonObject, setup: JsonObject): void {

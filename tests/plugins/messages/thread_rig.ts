@@ -49,7 +49,7 @@ export function readTurn(text: string, status = 200, notes = ""): Turn {
     if (event.type === "content_block_delta") addTo(block!, event.delta);
     if (event.type === "content_block_stop" && typeof block!.partial === "string") {
       const { partial, ...rest } = block!;
-      turn.content[event.index] = { ...rest, input: JSON.parse(partial || "{}") };
+      turn.content[event.index] = { ...rest, input: JSON.parse(String(partial || "{}")) };
     }
     if (event.type === "message_delta") turn.stop = event.delta.stop_reason;
     if (event.type === "error") turn.error = event.error;
