@@ -6,7 +6,7 @@ import { opencodeSettings } from "./opencode.ts";
 export const kilo: Client = {
   name: "kilo",
   title: "Kilo",
-  agents: ["kilo", "Kilo-Code"],
+  agents: ["Kilo-Code"],
   wire: "chat",
   program: "kilo",
   files(connection, machine) {
