@@ -58,6 +58,8 @@ export interface Protocol<K extends OperationName> {
   keyPlaces?: KeyPlaces;
   /** Whether an unmatched request comes from a client of this protocol. If so, errors have this protocol's shape. */
   speaksFor?(headers: Headers, pathname?: string): boolean;
+  /** Why the gateway does not serve this path, if it is one of the wire's own. */
+  unserved?(pathname: string): string | undefined;
   /** Distinguishes protocols that share a path pattern. The first one that accepts the request serves it. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
   /** Headers in which its clients identify the conversation of a request. */
