@@ -72,7 +72,13 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
           // It ends by itself.
         }
       };
-      if (!await answers.ask("write", store.add([[key, mine]], now() + CLAIM_MS))) {
+      const adding = store.add([[key, mine]], now() + CLAIM_MS);
+      const added = await answers.ask("write", adding).catch((error) => {
+        // The request is refused, so a claim that comes late is given back.
+        adding.then((isLate) => isLate && release(), release);
+        throw error;
+      });
+      if (!added) {
         // A command that got no reply may have been sent twice.
         const held = await answers.ask("read", store.get(key)) as typeof mine | undefined;
         if (held?.by !== mine.by) {

@@ -1,5 +1,7 @@
 /** Threads on every engine: an answer is continued once, whichever gateway is first. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { createThreads, type Threads } from "../../src/state/threads.ts";
 import { assistant, RETENTION_MS, user } from "./continuity/client.ts";
@@ -8,17 +10,16 @@ import { ENGINES } from "./engines.ts";
 const HOUR_MS = 3_600_000;
 const ADA = "ada";
 
+const OPTIONS = {
+  retentionMs: 4 * HOUR_MS + RETENTION_MS,
+  patienceMs: 30_000,
+  writeMs: 30_000,
+  limits: { characters: 1_000_000, values: 1_000_000 },
+};
+
 let made = 0;
 function threadsOn(store: Store, now: () => number): Threads {
-  return createThreads({
-    store,
-    now,
-    retentionMs: 4 * HOUR_MS + RETENTION_MS,
-    patienceMs: 30_000,
-    writeMs: 30_000,
-    limits: { characters: 1_000_000, values: 1_000_000 },
-    newId: () => `claim-${++made}`,
-  });
+  return createThreads({ ...OPTIONS, store, now, newId: () => `claim-${++made}` });
 }
 
 async function add(threads: Threads, id: string, text: string, previous?: string, owner = ADA): Promise<void> {
@@ -114,3 +115,32 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals((await one.open("msg_1", ADA))!.messages[0], user("a"));
   });
 }
+
+Deno.test("threads: a claim that the store takes too long for is given back once it is there", async () => {
+  const inner = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+  const gate = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  let isSlow = false;
+  const store: Store = {
+    ...inner,
+    async add(...args) {
+      if (isSlow) await gate.promise;
+      return await inner.add(...args);
+    },
+    async delete(...keys) {
+      const wasThere = await inner.delete(...keys);
+      gone.resolve();
+      return wasThere;
+    },
+  };
+  const threads = threadsOn(store, () => 0);
+  await add(threads, "msg_1", "a");
+  const { conversation } = (await threads.open("msg_1", ADA))!;
+  isSlow = true;
+  const hasty = createThreads({ ...OPTIONS, store, now: () => 0, patienceMs: 1, newId: () => "hasty" });
+  await assertRejects(() => hasty.claim("msg_1", ADA, conversation), GatewayError);
+  isSlow = false;
+  gate.resolve();
+  await gone.promise;
+  assertEquals((await threads.claim("msg_1", ADA, conversation)).state, "held");
+});
