@@ -167,6 +167,9 @@ async function refusalOf(found: NonNullable<Match> | Unserved, context: RequestC
   const { request, caller, gateway } = context;
   if ("lost" in found) {
     refuseUpgrade(request);
+    const reason = found.lost ? undefined : found.protocol.unserved?.(new URL(request.url).pathname);
+    // A status from 500 on would be tried again.
+    if (reason !== undefined) return new GatewayError("not_found", reason);
     return notServed(request, found.lost, caller, gateway);
   }
   const lane = enter(found, context);

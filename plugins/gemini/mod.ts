@@ -14,8 +14,17 @@ function load(): Promise<void> | undefined {
 
 const keyPlaces: KeyPlaces = { header: "x-goog-api-key", parameter: "key" };
 
-function speaksThisWire(headers: Headers): boolean {
-  return headers.has(keyPlaces.header) || headers.has("x-goog-api-client");
+function speaksThisWire(headers: Headers, pathname?: string): boolean {
+  return headers.has(keyPlaces.header) || headers.has("x-goog-api-client") || INTERACTIONS.test(pathname ?? "");
+}
+
+/** The newer API of conversations that the vendor keeps. No other wire has such a path. */
+const INTERACTIONS = /^(?:\/[^/]+)?\/v1(?:alpha|beta)?\/interactions(?:\/|$)/;
+
+function unserved(pathname: string): string | undefined {
+  return INTERACTIONS.test(pathname)
+    ? "The gateway serves no interactions: use generateContent, or Responses for conversations that are kept"
+    : undefined;
 }
 
 /** A model's name may contain slashes and colons. The action follows the last colon. */
@@ -24,7 +33,7 @@ function actionOn(version: string, action: string): PathPattern {
 }
 
 /** The fields that all protocols share. */
-const shared = { wire: "gemini", load, keyPlaces, speaksFor: speaksThisWire, serializeError };
+const shared = { wire: "gemini", load, keyPlaces, speaksFor: speaksThisWire, unserved, serializeError };
 
 function conversations(version: string): AnyProtocol[] {
   const generate: Protocol<"generate"> = {

@@ -69,11 +69,18 @@ const version = {
 } as const;
 const when = `with the header ${VERSION_HEADER} or x-api-key`;
 
+const thread = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("create") }),
+  z.looseObject({ type: z.literal("continue"), previous_message_id: word }),
+]).nullish().meta({ description: "Begins a thread, or continues one with the new messages alone." });
+
 export const messages: EndpointDescription = {
   summary: "The next turn of a conversation, as Messages",
-  description: "Answers a conversation, whole or streamed, with tools, pictures, documents and thinking.",
+  description:
+    "Answers a conversation, whole or streamed, with tools, pictures, documents and thinking. With `thread`, " +
+    "the gateway keeps the conversation, and each answer is continued once.",
   parameters: version,
-  request: requestSchema,
+  request: requestSchema.extend({ thread }),
   answer: jsonAnswer(z.looseObject({ ...message, stop_reason: stop })),
   event,
   library,

@@ -38,6 +38,7 @@ const messages: Protocol<"generate"> = {
   speaksFor: (headers) => headers.has(VERSION_HEADER),
   keepAlive: () => ({ event: "ping", data: '{"type":"ping"}' }),
   parse: parseRequest,
+  threads: async () => (await import("./threads.ts")).threads,
   // A signature may hold anything, and is worth the same at every place that serves its vendor's models.
   reasoning: ({ body }) => ({ hidden: hidesThinking(body), keepsOwn: true }),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
@@ -58,6 +59,7 @@ const countTokens: Protocol<"countTokens"> = {
   pattern: new PathPattern("/:lane/v1/messages/count_tokens"),
   body: "json",
   parse: parseRequest,
+  threads: async () => (await import("./threads.ts")).threads,
   serialize: ({ inputTokens }) => Response.json({ input_tokens: inputTokens }),
   serializeError,
 };

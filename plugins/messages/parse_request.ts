@@ -16,12 +16,12 @@ import type {
   OutputSchema,
   TextPart,
   Thinking,
+  Tool,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { copyRenamed, isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { asSent, hasSdkOptions, refusePartial } from "../shared/foreign.ts";
 import { MESSAGES_SAMPLING } from "../shared/sampling.ts";
 import { parseCompaction } from "./compaction.ts";
@@ -34,7 +34,7 @@ import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireForma
 export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
   const { note } = context;
   const { body: given } = wire;
-  if (isJsonObject(given) && given.thread) refuseThread();
+  if (isJsonObject(given) && given.thread) return partOfThread(given);
   const body = validate(requestSchema, given);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   const isPlain = !hasOther(body, PLAIN_KEYS) && !hasTellingBlocks(body);
@@ -85,12 +85,17 @@ function noteUnread(body: MessagesRequest, note: (text: string) => void): void {
 
 function addControls(body: MessagesRequest, request: GenerateRequest): void {
   const { tool_choice } = body;
-  const tools = withRemoteTools(parseTools(body.tools ?? [], request.messages), body as JsonObject);
+  const tools = toolsOf(body, request.messages);
   if (tools.length > 0) request.tools = tools;
   if (tool_choice) request.toolChoice = parseToolChoice(tool_choice);
   if (tool_choice?.disable_parallel_tool_use) request.parallelToolCalls = false;
   const thinking = parseThinking(body);
   if (thinking) request.thinking = thinking;
+}
+
+/** The tools that the model has after these messages. */
+export function toolsOf(body: MessagesRequest, messages: readonly Message[]): Tool[] {
+  return withRemoteTools(parseTools(body.tools ?? [], messages), body as JsonObject);
 }
 
 /** Adds what few requests have. */
@@ -105,10 +110,9 @@ function addRest(body: MessagesRequest, beta: string | null, request: GenerateRe
   request.extra = extra;
 }
 
-/** The request has only the new turn. Clients then send the whole conversation, by this code. */
-function refuseThread(): never {
-  const details = { param: "thread", reason: "thread_unsupported_request" };
-  throw new GatewayError("invalid_request", "thread is not supported: send the whole conversation", details);
+/** A request that cannot be read without its thread. The model's name is enough to find the lane. */
+function partOfThread({ model, stream }: JsonObject): GenerateRequest {
+  return { model: String(model), messages: [], stream: stream === true, recall: { at: 0, thread: true } };
 }
 
 const BYTES = ["type", "media_type", "data"];
@@ -189,7 +193,7 @@ const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "schema"]);
  * cache but the vendor's own: the vendor removes it before the model sees it. So it goes to the vendor's models only.
  */
 export const BILLING_HEADER = "x-anthropic-billing-header";
-const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
+export const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
 
 function parseSystem(system: NonNullable<MessagesRequest["system"]>): Message[] {
   const blocks: JsonObject[] = typeof system === "string" ? [{ type: "text", text: system }] : system as JsonObject[];

@@ -252,6 +252,8 @@ export interface RecallRequest {
   conversation?: string;
   /** Whether to make the answer in the background. */
   background?: boolean;
+  /** Whether the request belongs to a thread. All else of it is read by the speech of threads, once its thread is known. */
+  thread?: true;
   /** Present if the answer is to be stored: the parts of the request that the wire needs later. */
   keep?: JsonObject;
 }

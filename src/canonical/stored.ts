@@ -15,6 +15,8 @@ export interface StoredAnswer {
   /** The messages that the client added in this turn. Earlier turns are in the previous answers. */
   messages: Message[];
   response: GenerateResponse;
+  /** On the first turn of a thread: the parts of its request that all later turns have in common. */
+  setup?: JsonObject;
   /** The parts of the request that the wire needs later (`RecallRequest.keep`). */
   keep: JsonObject;
   /** Present if there is no answer: it is still being made in the background, or it failed. */

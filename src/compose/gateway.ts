@@ -25,6 +25,7 @@ import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
 import type { StorageQuota } from "../state/retention.ts";
+import type { Threads } from "../state/threads.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
@@ -226,7 +227,7 @@ function createRouting(world: World, upstreams: Gateway["upstreams"]): Routing {
 }
 
 function createStoredState(world: World): StoredState {
-  const { config, keep, store, clocks: { now, monotonic }, pace, platform } = world;
+  const { config, keep, store, clocks: { now, monotonic }, pace, platform, newId } = world;
   const retentionMs = config.store.retentionDays * DAY_MS;
   const storageQuota = keep("storage quota", null, () => {
     const options = { store, now, bytesPerKey: bytesPerKey(config.store, platform.database) };
@@ -236,7 +237,13 @@ function createStoredState(world: World): StoredState {
   });
   const sealingSecret = config.sealing.key && secretAt(config.sealing.key, world);
   const waitMs = Math.min(pace.storeMs, storeKind(config.store.kind).waitMs);
+  const waits = { patienceMs: pace.storeMs, writeMs: waitMs };
+  // A message has more values in the canonical form than on its wire.
+  const limits = { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues };
+  const answers = { store, storageQuota, now, retentionMs, ...waits, limits };
+  let threads: Promise<Threads> | undefined;
   return {
+    threads: () => threads ??= import("../state/threads.ts").then((room) => room.createThreads({ ...answers, newId })),
     conversations: createConversations({
       store,
       storageQuota,
@@ -249,16 +256,7 @@ function createStoredState(world: World): StoredState {
       const patienceMs = pace.storeMs;
       return createRuns({ store, storageQuota, now, retentionMs, patienceMs, hasReplicas: hasReplicas(world) });
     }),
-    continuity: createContinuity({
-      store,
-      storageQuota,
-      now,
-      retentionMs,
-      patienceMs: pace.storeMs,
-      writeMs: waitMs,
-      // A message has more values in the canonical form than on its wire.
-      limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
-    }),
+    continuity: createContinuity(answers),
     sealer: keep("sealer", [config.sealing, sealingSecret], () =>
       createSealing({
         secret: sealingSecret,

@@ -17,6 +17,7 @@ import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { Runs } from "../state/runs.ts";
 import type { LoadSealer } from "../state/seal.ts";
+import type { Threads } from "../state/threads.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { ExactCounts } from "../tokens/exact_counts.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
@@ -98,6 +99,8 @@ export interface StoredState {
   /** Responses, for requests that continue one. */
   continuity: Continuity;
   conversations: Conversations;
+  /** Conversations each of whose answers is continued once. */
+  threads(): Promise<Threads>;
   /** Responses that are made in the background. */
   runs: Runs;
   /** Encrypts what upstreams want to get back from clients. */

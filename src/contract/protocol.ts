@@ -11,6 +11,7 @@ import type { EndpointDescription } from "./description.ts";
 import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
 import type { AnswerFraming, StreamWriter } from "./stream.ts";
+import type { ThreadSpeech } from "./thread.ts";
 
 /** Where an answer can carry sealed reasoning. */
 export interface ReasoningPlace {
@@ -57,6 +58,8 @@ export interface Protocol<K extends OperationName> {
   keyPlaces?: KeyPlaces;
   /** Whether an unmatched request comes from a client of this protocol. If so, errors have this protocol's shape. */
   speaksFor?(headers: Headers, pathname?: string): boolean;
+  /** Why the gateway does not serve this path, if it is one of the wire's own. */
+  unserved?(pathname: string): string | undefined;
   /** Distinguishes protocols that share a path pattern. The first one that accepts the request serves it. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
   /** The protocol that serves a request, where the body decides which. `undefined` for this one. */
@@ -77,6 +80,8 @@ export interface Protocol<K extends OperationName> {
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   /** The part of an answer that carries a summary, given as text and sealed. */
   summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
+  /** How its clients continue threads. Present if `parse` may return a part of one. */
+  threads?(): Promise<ThreadSpeech>;
   /** The immediate answer when the real one is made in the background. `answer` is still pending. */
   serializeQueued?(answer: StoredAnswer, exchange: Exchange<"generate">): Response;
   /** Whether its clients continue a paused answer by sending it back. */

@@ -16,8 +16,9 @@ import { answer } from "../upstream/run.ts";
 /** How long an upstream may count, in milliseconds. */
 const COUNT_MS = 2_000;
 
-export async function countTokens(incoming: Incoming<"countTokens">): Promise<Response> {
-  const { protocol, context } = incoming;
+export async function countTokens(asked: Incoming<"countTokens">): Promise<Response> {
+  const { protocol, context, input: { recall } } = asked;
+  const incoming = recall?.thread ? await (await import("../inference/threads.ts")).wholeThread(asked) : asked;
   const inference = await passDown(incoming) as Inference<"countTokens">;
   const { exchange, plan: { targets: [target] } } = inference;
   if (!target) throw new Error(`Model "${inference.input.model}" has no target`);

@@ -1,12 +1,13 @@
 /** A request that has been read, on its way to its operation. */
 import type { GenerateRequest, GenerateResponse, Message } from "../canonical/generate.ts";
-import { isJsonObject } from "../canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
 import type { Lane } from "../lanes/lane.ts";
-import type { Recalled } from "../state/continuity.ts";
+import type { Continuity, Recalled } from "../state/continuity.ts";
+import type { Conversation } from "../state/turns.ts";
 
 /** The operations that clients can ask for. */
 export type ServedOperation = AnyProtocol["operation"];
@@ -19,6 +20,19 @@ export interface ConversationCache {
   keep(id: string, response?: GenerateResponse, target?: string): void;
 }
 
+/** A request as the next turn of its thread. */
+export interface ThreadTurn {
+  /** The id of the answer that it continues, with the conversation up to that. Absent on the first turn. */
+  previous?: string;
+  follows?: Conversation;
+  /** The parts of the first turn that later turns have in common with it. */
+  setup?: JsonObject;
+  /** Whether its answer is stored. */
+  isKept(answer: GenerateResponse): boolean;
+  /** Where its answer is stored. */
+  answers: Pick<Continuity, "remember">;
+}
+
 export interface Incoming<K extends OperationName> {
   readonly protocol: Protocol<K>;
   readonly wire: WireRequest;
@@ -27,6 +41,8 @@ export interface Incoming<K extends OperationName> {
   readonly context: RequestContext;
   /** Present if the request came over a WebSocket. */
   readonly conversationCache?: ConversationCache;
+  /** Present if the request belongs to a thread. */
+  readonly thread?: ThreadTurn;
   /**
    * Present if the answer is made in the background. Called once the request is admitted, before any upstream is
    * called. `messages`: those that the client added.

@@ -130,9 +130,16 @@ function stagesOf(operation: ModelOperation): Stage[] {
 /** Serves a request to a model. */
 export function infer<K extends InferredOperation>(incoming: Incoming<K>): Promise<Response> {
   const { input, wire } = incoming;
-  return "messages" in input && input.recall?.background && !wantsExplanation(wire)
+  if (!("messages" in input) || !input.recall) return serve(incoming);
+  const { recall: { thread, background } } = input;
+  if (thread) return inThread(incoming as Incoming<"generate">);
+  return background && !wantsExplanation(wire)
     ? runInBackground(incoming as Incoming<"generate">, serve)
     : serve(incoming);
+}
+
+async function inThread(incoming: Incoming<"generate">): Promise<Response> {
+  return await (await import("./threads.ts")).serveThread(incoming, serve);
 }
 
 async function serve<K extends InferredOperation>(incoming: Incoming<K>): Promise<Response> {

@@ -1,14 +1,16 @@
 /** Keeps answers, for requests that continue them. */
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { StoredAnswer } from "../canonical/stored.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
-import type { AddedTurn } from "../state/continuity.ts";
+import type { AddedTurn, Continuity } from "../state/continuity.ts";
+import type { Conversation } from "../state/turns.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
 import { FACT } from "./facts.ts";
-import type { ConversationCache } from "./incoming.ts";
+import type { ConversationCache, ThreadTurn } from "./incoming.ts";
 import type { Stage } from "./inference.ts";
 
 /**
@@ -19,7 +21,8 @@ export const STORAGE: Stage<"generate"> = {
   name: "storage",
   operations: ["generate"],
   needs: FACT.kept,
-  answer({ exchange, added, context, conversationCache }) {
+  answer({ exchange, added, context, conversationCache, thread }) {
+    if (thread) return { completed: (response) => rememberInThread(response, exchange, added, context, thread) };
     return { completed: (response) => remember(response, exchange, added, context, conversationCache) };
   },
 };
@@ -28,9 +31,10 @@ async function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
   { messages, follows, begins }: AddedTurn,
-  { gateway, requestLog, caller, note }: RequestContext,
+  context: RequestContext,
   conversationCache?: ConversationCache,
 ): Promise<void> {
+  const { gateway, requestLog, caller, note } = context;
   const { id, created, input } = exchange;
   const { keep } = input.recall ?? {};
   const target = requestLog.attempt?.target ?? "";
@@ -48,16 +52,34 @@ async function remember(
   if (!keep) return conversationCache?.keep(id, response, target);
   const previous = begins ? undefined : input.recall?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
+  await store({ ...facts, messages, response, keep }, follows, exchange, context, gateway.state.continuity);
+}
+
+/** Stores the next turn of a thread. An answer that its client cannot continue leaves the thread unchanged. */
+async function rememberInThread(
+  response: GenerateResponse,
+  exchange: Exchange<"generate">,
+  { messages }: AddedTurn,
+  context: RequestContext,
+  { previous, follows, setup, isKept, answers }: ThreadTurn,
+): Promise<void> {
+  if (!isKept(response)) return;
+  const { id, created, input: { model } } = exchange;
+  const facts = { id, previous, created, completed: exchange.now(), model, setup };
+  await store({ ...facts, messages, response, keep: {} }, follows, exchange, context, answers);
+}
+
+async function store(
+  answer: StoredAnswer,
+  follows: Conversation | undefined,
+  exchange: Exchange<"generate">,
+  { requestLog, caller, note }: RequestContext,
+  answers: Pick<Continuity, "remember">,
+): Promise<void> {
+  const target = requestLog.attempt?.target ?? "";
   try {
-    await requestLog.waitForStore(
-      gateway.state.continuity.remember(
-        { ...facts, messages, response, keep },
-        target,
-        caller.owner,
-        follows,
-        requestLog.storeMs,
-      ),
-    );
+    const { storeMs } = requestLog;
+    await requestLog.waitForStore(answers.remember(answer, target, caller.owner, follows, storeMs));
   } catch (cause) {
     exchange.stored = false;
     requestLog.entry.cause = cause;

@@ -5,7 +5,7 @@ import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { StorageQuota } from "./retention.ts";
 import type { Store } from "./store.ts";
-import { type Conversation, restKey, type Size, type Turn, Turns, VERSION } from "./turns.ts";
+import { type Conversation, type Size, type Turn, Turns, type TurnSpace, VERSION } from "./turns.ts";
 import { withStoreTimeout } from "./store_timeout.ts";
 
 export interface Continuity {
@@ -62,6 +62,8 @@ export interface ContinuityOptions {
   writeMs: number;
   /** How long a conversation that is assembled from stored turns may be. */
   limits: ConversationLimits;
+  /** Where answers are stored. Absent: where the gateway stores answers that may be continued by any number of others. */
+  space?: TurnSpace;
 }
 
 /** Equal to the limits of a request, which could send the same conversation in one piece. */
@@ -71,13 +73,14 @@ export function createContinuity(options: ContinuityOptions): Continuity {
   return new StoredAnswers(options);
 }
 
-class StoredAnswers implements Continuity {
+export class StoredAnswers implements Continuity {
   readonly #options: ContinuityOptions;
-  readonly #turns: Turns;
+  /** The turns alone, without the other halves of their answers. */
+  readonly turns: Turns;
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
-    this.#turns = new Turns(options.store, options.storageQuota);
+    this.turns = new Turns(options.store, options.storageQuota, options.space);
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {
@@ -86,10 +89,10 @@ class StoredAnswers implements Continuity {
     const { at, previous, references = [] } = recall;
     const messages = input.messages.slice(at);
     if (previous === undefined && references.length === 0) return { input, added: { messages } };
-    const [before, found] = await this.#ask(
+    const [before, found] = await this.ask(
       "read",
       Promise.all([
-        previous === undefined ? undefined : this.#turns.history(owner, previous, this.#options.limits),
+        previous === undefined ? undefined : this.turns.history(owner, previous, this.#options.limits),
         this.#lookUp(references, owner),
       ]),
     );
@@ -123,18 +126,23 @@ class StoredAnswers implements Continuity {
 
   async #write(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
     const { now, retentionMs } = this.#options;
-    const { previous, messages, response: { content, ...ending }, ...others } = answer;
-    const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
-    const rest = [restKey(owner, answer.id), { version: VERSION, ...others, response: ending }] as const;
+    const { previous, messages, setup, response: { content, ...ending }, ...others } = answer;
+    const said = content.map((part) => markReasoning(part, target));
+    const turn: Turn = { previous, messages, said, ...(setup && { setup }) };
+    const rest = [this.turns.keys.of(owner, answer.id, "rest"), {
+      version: VERSION,
+      ...others,
+      response: ending,
+    }] as const;
     const expiresAt = now() + retentionMs;
-    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt, retentionMs });
+    const isNew = await this.turns.add(owner, answer.id, turn, { follows, rest, expiresAt, retentionMs });
     if (!isNew) throw new Error(`Cannot store the answer: there is one of its id`);
   }
 
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
-    const [turn, rest] = await this.#ask(
+    const [turn, rest] = await this.ask(
       "read",
-      Promise.all([this.#turns.find(owner, id), this.#options.store.get(restKey(owner, id))]),
+      Promise.all([this.turns.find(owner, id), this.#options.store.get(this.turns.keys.of(owner, id, "rest"))]),
     );
     if (!turn || !rest) return undefined;
     const { said, ...request } = turn;
@@ -143,16 +151,16 @@ class StoredAnswers implements Continuity {
   }
 
   async forget(id: string, owner: string): Promise<boolean> {
-    return await this.#ask("delete", this.#delete(id, owner));
+    return await this.ask("delete", this.#delete(id, owner));
   }
 
   async #delete(id: string, owner: string): Promise<boolean> {
-    const [first, ...others] = await this.#turns.keysOf(owner, id);
+    const [first, ...others] = await this.turns.keysOf(owner, id);
     return await this.#options.store.delete(first!, ...others);
   }
 
   /** A failure of the store is not the client's mistake, and the request must not be answered as if it began a conversation. */
-  async #ask<T>(what: string, work: Promise<T>): Promise<T> {
+  async ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
       return await withStoreTimeout(this.#options.patienceMs, work);
     } catch (cause) {
@@ -182,7 +190,7 @@ class StoredAnswers implements Continuity {
     // The batches grow, so that a list of unknown ids costs few reads.
     for (let from = 0, to = 1; from < ids.length; [from, to] = [to, to + Math.min(to, READS_AT_ONCE)]) {
       const some = ids.slice(from, to);
-      const found = await Promise.all(some.map((id) => this.#turns.find(owner, id)));
+      const found = await Promise.all(some.map((id) => this.turns.find(owner, id)));
       for (const [index, turn] of found.entries()) {
         if (!turn) return turns;
         turns.set(some[index]!, turn);
@@ -195,7 +203,8 @@ class StoredAnswers implements Continuity {
 /** The most turns in one batch of reads. */
 const READS_AT_ONCE = 32;
 
-function messagesOf(turns: readonly Turn[]): Message[] {
+/** The messages of turns, as a client would send them. */
+export function messagesOf(turns: readonly Turn[]): Message[] {
   return turns.flatMap(({ messages, said }): Message[] => [
     ...messages,
     ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),

@@ -4,6 +4,7 @@
  * threads that lead to it. A turn is written once and never changed.
  */
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
+import type { JsonObject } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { type Chain, type QuotaEntry, quotaKey, renewalFor, settled, type StorageQuota } from "./retention.ts";
@@ -14,7 +15,21 @@ export interface Turn {
   previous?: string;
   messages: Message[];
   said: AssistantMessage["content"];
+  /** On the first turn: what its wire keeps for all later ones. */
+  setup?: JsonObject;
 }
+
+/** Where turns are stored, and how they may follow one another. */
+export interface TurnSpace {
+  /** The first text of the keys of single turns. */
+  answers: string;
+  /** The first text of the keys of threads. */
+  threads: string;
+  /** Whether a turn is followed at most once. A second one is then not stored. */
+  isLinear: boolean;
+}
+
+const RESPONSES: TurnSpace = { answers: "answers", threads: "threads", isLinear: false };
 
 /** The size of a conversation. */
 export interface Size {
@@ -74,8 +89,10 @@ export interface Addition {
 }
 
 export class Turns {
+  readonly keys: TurnKeys;
   readonly #store: Store;
   readonly #storageQuota: StorageQuota | undefined;
+  readonly #isLinear: boolean;
   /**
    * The locations of turns that this process wrote lately, so that the next turn reads them at once. A location never changes,
    * and there is nothing at that of a deleted turn.
@@ -83,15 +100,17 @@ export class Turns {
   readonly #written = new BoundedMap<string, TurnLocation>(MOST_WRITTEN);
 
   /** `storageQuota`: absent if owners may store any amount. */
-  constructor(store: Store, storageQuota?: StorageQuota) {
+  constructor(store: Store, storageQuota?: StorageQuota, space: TurnSpace = RESPONSES) {
     this.#store = store;
     this.#storageQuota = storageQuota;
+    this.keys = new TurnKeys(space);
+    this.#isLinear = space.isLinear;
   }
 
   async find(owner: string, id: string): Promise<Turn | undefined> {
     const place = await this.#placeOf(owner, id);
     if (!place) return await this.#findOld(owner, id);
-    const row = await this.#store.get(rowKey(owner, place.line)) as Row | undefined;
+    const row = await this.#store.get(this.keys.row(owner, place.line)) as Row | undefined;
     if (row?.id !== id) return undefined;
     const { version: _version, id: _id, held: _held, ...turn } = row;
     return turn;
@@ -113,11 +132,11 @@ export class Turns {
       const turns: (Turn & { id: string } | undefined)[] = place
         ? await this.#rowsOf(owner, place.line)
         : [old && { ...old, id: at }];
-      const positions = place ? positionsOf(owner, place.line) : [];
+      const positions = place ? this.keys.positions(owner, place.line) : [];
       for (const [index, turn] of turns.entries()) {
         if (at === undefined || turn?.id !== at) throw notFound(id, at ?? id);
         newest.push(turn);
-        keys.push(keysAt(owner, at, positions[index], (turn as Row).held));
+        keys.push(this.keys.at(owner, at, positions[index], (turn as Row).held));
         at = turn.previous;
       }
     }
@@ -140,39 +159,49 @@ export class Turns {
     const { renewal, kept } = renewalFor(follows?.chain ?? { keys: [] }, expiresAt, retentionMs);
     const addAt = async (line: Line): Promise<boolean> => {
       const place: TurnLocation = { version: VERSION, line, size, ...(kept !== undefined && { kept }), ...held };
-      const entries: StoreEntry[] = [rest, [rowKey(owner, line), row], [placeKey(owner, id), place]];
-      if (slot) entries.push(slot.entryFor(quotaEntryFor(owner, id, line, follows)));
+      const entries: StoreEntry[] = [rest, [this.keys.row(owner, line), row], [
+        this.keys.of(owner, id, "place"),
+        place,
+      ]];
+      if (slot) entries.push(slot.entryFor(this.keys.quotaEntry(owner, id, line, follows)));
       if (!await this.#store.add(entries, expiresAt, renewal)) return false;
       this.#written.set(nameOf(owner, id), place);
       return true;
     };
     const addOnce = async () => {
-      for (const line of linesAfter(follows?.line ?? [], id)) if (await addAt(line)) return true;
+      const lines = linesAfter(follows?.line ?? [], id);
+      for (const line of this.#isLinear ? lines.slice(0, 1) : lines) if (await addAt(line)) return true;
       return false;
     };
     return await settled(slot, addOnce());
   }
 
+  /** Whether a turn of its thread follows the last one of `line`. */
+  async isFollowed(owner: string, line: Line): Promise<boolean> {
+    const [thread, turns] = line.at(-1)!;
+    return await this.#store.get(this.keys.row(owner, [[thread, turns + 1]])) !== undefined;
+  }
+
   /** The keys of everything that is stored for a turn, first the one by which it is found. */
   async keysOf(owner: string, id: string): Promise<StoreKey[]> {
     const place = await this.#placeOf(owner, id);
-    return keysAt(owner, id, place && rowKey(owner, place.line), place?.held);
+    return this.keys.at(owner, id, place && this.keys.row(owner, place.line), place?.held);
   }
 
   async #placeOf(owner: string, id: string): Promise<TurnLocation | undefined> {
     return this.#written.get(nameOf(owner, id)) ??
-      await this.#store.get(placeKey(owner, id)) as TurnLocation | undefined;
+      await this.#store.get(this.keys.of(owner, id, "place")) as TurnLocation | undefined;
   }
 
   /** A turn in an earlier format, where each turn was a value of its own that named the turn before it. */
   async #findOld(owner: string, id: string): Promise<Turn | undefined> {
-    return await this.#store.get(oldKey(owner, id)) as Turn | undefined;
+    return await this.#store.get(this.keys.of(owner, id, "turn")) as Turn | undefined;
   }
 
   /** The turns of a line, the newest first, with gaps where one is missing. */
   async #rowsOf(owner: string, line: Line): Promise<(Row | undefined)[]> {
     const stretches = await Promise.all(
-      line.map(([thread, turns]) => this.#store.getRange(threadKey(owner, thread), 1, turns)),
+      line.map(([thread, turns]) => this.#store.getRange(this.keys.thread(owner, thread), 1, turns)),
     );
     return stretches.flat().reverse() as (Row | undefined)[];
   }
@@ -185,50 +214,55 @@ function linesAfter(before: Line, id: string): Line[] {
   return thread === undefined || turns === undefined ? [begun] : [[...before.slice(0, -1), [thread, turns + 1]], begun];
 }
 
-/** The keys of everything that is stored for a turn, first the one by which it is found. */
-function keysAt(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
-  const listed = held === undefined ? [] : [quotaKey(owner, held)];
-  return [...row ? [placeKey(owner, id), row] : [oldKey(owner, id)], restKey(owner, id), ...listed];
-}
+/** The keys of what is stored. The owner is part of every key, so that no caller reads another's data. */
+class TurnKeys {
+  readonly #space: TurnSpace;
 
-/** A thread is evicted as a whole. It stays as long as a thread that continues it is used. */
-function quotaEntryFor(owner: string, id: string, line: Line, follows?: Conversation): QuotaEntry {
-  const [group] = line.at(-1)!;
-  const before = follows?.line.at(-1)?.[0];
-  return { group, ...(before !== group && { from: before }), keys: keysAt(owner, id, rowKey(owner, line)) };
-}
+  constructor(space: TurnSpace) {
+    this.#space = space;
+  }
 
-/** The keys of the turns of a line, the newest first. */
-function positionsOf(owner: string, line: Line): StoreKey[] {
-  return line.flatMap(([thread, turns]) => {
-    return Array.from({ length: turns }, (_, index) => [...threadKey(owner, thread), index + 1]);
-  }).reverse();
-}
+  /**
+   * `place`: the location of a turn. `turn`: the turn itself, in the earlier format. `rest`: the half of its answer that later
+   * turns do not need. `claim`: held by the request that follows it.
+   */
+  of(owner: string, id: string, part: "place" | "turn" | "rest" | "claim"): StoreKey {
+    return [this.#space.answers, owner, id, part];
+  }
 
-/** The owner is part of every key, so that no caller reads another's data. */
-export function restKey(owner: string, id: string): StoreKey {
-  return ["answers", owner, id, "rest"];
-}
+  thread(owner: string, thread: string): StoreKey {
+    return [this.#space.threads, owner, thread];
+  }
 
-function placeKey(owner: string, id: string): StoreKey {
-  return ["answers", owner, id, "place"];
+  row(owner: string, line: Line): StoreKey {
+    const [thread, turns] = line.at(-1)!;
+    return [...this.thread(owner, thread), turns];
+  }
+
+  /** The keys of everything that is stored for a turn, first the one by which it is found. */
+  at(owner: string, id: string, row?: StoreKey, held?: number): StoreKey[] {
+    const listed = held === undefined ? [] : [quotaKey(owner, held)];
+    const first = row ? [this.of(owner, id, "place"), row] : [this.of(owner, id, "turn")];
+    return [...first, this.of(owner, id, "rest"), ...listed];
+  }
+
+  /** A thread is evicted as a whole. It stays as long as a thread that continues it is used. */
+  quotaEntry(owner: string, id: string, line: Line, follows?: Conversation): QuotaEntry {
+    const [group] = line.at(-1)!;
+    const before = follows?.line.at(-1)?.[0];
+    return { group, ...(before !== group && { from: before }), keys: this.at(owner, id, this.row(owner, line)) };
+  }
+
+  /** The keys of the turns of a line, the newest first. */
+  positions(owner: string, line: Line): StoreKey[] {
+    return line.flatMap(([thread, turns]) => {
+      return Array.from({ length: turns }, (_, index) => [...this.thread(owner, thread), index + 1]);
+    }).reverse();
+  }
 }
 
 function nameOf(owner: string, id: string): string {
   return JSON.stringify([owner, id]);
-}
-
-function oldKey(owner: string, id: string): StoreKey {
-  return ["answers", owner, id, "turn"];
-}
-
-function threadKey(owner: string, thread: string): StoreKey {
-  return ["threads", owner, thread];
-}
-
-function rowKey(owner: string, line: Line): StoreKey {
-  const [thread, turns] = line.at(-1)!;
-  return [...threadKey(owner, thread), turns];
 }
 
 function sum(one: Size, other: Size): Size {

@@ -18,6 +18,9 @@ const CONFIG = {
 /** aider comes from PyPI, and takes half a gigabyte: it is tried where this variable names its program. */
 const AIDER = Deno.env.get("LANEWAY_AIDER");
 
+/** Kilo is opencode under another name, and takes 290 megabytes: it is tried where this variable names its program. */
+const KILO = Deno.env.get("LANEWAY_KILO");
+
 const CLIENTS = [
   { name: "claude-code", spec: CLAUDE_CODE, bin: "claude", file: ".claude/settings.json", mine: '{"theme": "dark"}' },
   { name: "codex", spec: CODEX, bin: "codex", file: ".codex/laneway.config.toml", mine: '# mine\nmodel = "x"\n' },
@@ -40,6 +43,13 @@ const INSTALLED = await Promise.all(CLIENTS.map(async (client) => ({
 for (
   const { name, file, mine, installed, says } of [
     ...INSTALLED,
+    {
+      name: "kilo",
+      file: ".config/kilo/kilo.jsonc",
+      mine: '{\n  // mine\n  "autoupdate": false,\n}\n',
+      installed: KILO === undefined ? { reason: "LANEWAY_KILO is not set" } : { program: KILO },
+      says: "small called a tool and received its result",
+    },
     {
       name: "aider",
       file: ".aider.conf.yml",

@@ -66,7 +66,7 @@ export function registryVariables(): Record<string, string> {
   return { ...files, ...Object.fromEntries(own), NPM_CONFIG_PREFER_OFFLINE: "true" };
 }
 
-function cacheFolder(): string | undefined {
+export function cacheFolder(): string | undefined {
   const home = Deno.env.get("HOME");
   return Deno.env.get("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
 }

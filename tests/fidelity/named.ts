@@ -14,7 +14,7 @@ export const NAMED: Record<Client, Readonly<Record<string, readonly string[]>>> 
       ...words(
         "",
         `max_tokens stop_sequences stream metadata service_tier cache_control container diagnostics inference_geo speed
-        temperature top_p top_k mcp_servers fallbacks fallback_credit_token thread compaction billing_policy output_format
+        temperature top_p top_k mcp_servers fallbacks fallback_credit_token compaction billing_policy output_format
         safeguards tags system system[] tools`,
       ),
       ...words("messages[].", "clear_at output_config"),
@@ -27,6 +27,7 @@ export const NAMED: Record<Client, Readonly<Record<string, readonly string[]>>> 
         system[]: x-anthropic-billing-header
         container.skills
         any other field`),
+      ...words("thread: ", "create continue"),
       ...words("thinking.type: ", "enabled adaptive disabled between_tools"),
       ...words("thinking.", "budget_tokens display block_binding"),
       ...words("output_config.", "effort format task_budget"),

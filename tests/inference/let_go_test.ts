@@ -8,7 +8,7 @@ import { deno } from "../../src/platform/deno.ts";
 import type { Platform, Telemetry } from "../../src/platform/platform.ts";
 import { collectGarbage } from "../../src/util/collect_garbage.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
-import { ENDING, frame, word } from "../support/chat.ts";
+import { answerWhole, ENDING, frame, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { delay } from "../support/wait.ts";
 import { EventReader } from "../state/continuity/echo.ts";
@@ -318,3 +318,69 @@ Deno.test("what is to be stored of a conversation is held until it is stored, an
   const items = await (await app.get(`/oss/v1/responses/${reader.last!.id}/input_items`)).json();
   assertEquals(items.data[0].content[0].text, LONG);
 });
+
+for (const driver of Object.keys(BEGINNINGS)) {
+  Deno.test(`the earlier turns of a thread are let go once its answer has begun: ${driver}`, async () => {
+    const read: WeakRef<object>[] = [];
+    const watch = (protocol: Protocol<"generate">): Protocol<"generate"> => ({
+      ...protocol,
+      async threads() {
+        const speech = await protocol.threads!();
+        return {
+          ...speech,
+          goOn(wire, context, thread) {
+            const turn = speech.goOn(wire, context, thread);
+            const [first, ...others] = turn.input.messages;
+            read.push(...[first!, ...others.slice(0, -1), thread.messages[0]!].map((one) => new WeakRef(one)));
+            return turn;
+          },
+        };
+      },
+    });
+    const protocols = builtIn.protocols.map((one) =>
+      one.name === "messages" ? watch(one as Protocol<"generate">) : one
+    );
+    let calls = 0;
+    const app = newApp({
+      config: {
+        upstreams: {
+          first: { driver: "chat", baseUrl: "http://first.test/v1" },
+          fake: { driver, baseUrl: "http://upstream.test/v1" },
+        },
+        lanes: {
+          oss: {
+            models: {
+              first: { task: "chat", targets: [{ upstream: "first", model: "m" }] },
+              model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] },
+            },
+          },
+        },
+      },
+      pace: { headAfterMs: 1 },
+      plugins: { protocols: protocols as typeof builtIn.protocols },
+      fetch: async (input, init) => {
+        await new Request(input, init).body?.cancel();
+        if (calls++ === 0) return answerWhole();
+        let pulls = 0;
+        const body = new ReadableStream<Uint8Array>({
+          pull: (controller) =>
+            pulls++ === 0
+              ? controller.enqueue(new TextEncoder().encode(BEGINNINGS[driver]))
+              : new Promise<void>(() => {}),
+        });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      },
+    });
+    const { path, body } = ASKED.messages!;
+    const created = await app.post(path, { model: "first", ...body, system: LONG, thread: { type: "create" } });
+    const thread = { type: "continue", previous_message_id: (await created.json()).id };
+    const messages = [{ role: "user", content: "And then?" }];
+    const reader = new EventReader(await app.post(path, { model: "model", ...body, stream: true, messages, thread }));
+    await reader.until("Word");
+    await collected();
+    assertEquals(read.length, 4);
+    assertEquals(read.filter((one) => one.deref() !== undefined).length, 0);
+    await reader.leave();
+    await app.close();
+  });
+}

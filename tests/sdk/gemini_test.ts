@@ -585,3 +585,29 @@ Deno.test("gemini: an answer that was held back inside a call says that it was h
     assertEquals([answer].flat().at(-1).candidates[0].finishReason, "SAFETY");
   }
 });
+
+Deno.test("gemini SDK: interactions are not served, and the error says what to use, in the vendor's form", async () => {
+  await withClient(fakeUpstream(() => new Response()), async ({ client, app, upstream }) => {
+    const error = await assertRejects(() => client.interactions.create({ model: "chat", input: "Hello" }));
+    assertMatch(String(error), /404.*interactions.*generateContent/s);
+    const paths = [
+      "/oss/v1beta/interactions",
+      "/v1beta/interactions",
+      "/oss/v1beta/interactions/v1_1",
+      "/oss/v1alpha/interactions/v1_1/cancel",
+    ];
+    for (const path of paths) {
+      for (const method of ["POST", "GET", "DELETE"]) {
+        const headers = { authorization: `Bearer ${ENV.TEAM_KEY}` };
+        const response = await app.fetch(new Request(`http://gateway${path}`, { method, headers }));
+        const { error } = await response.json();
+        assertEquals([response.status, error.code, error.status], [404, 404, "NOT_FOUND"], `${method} ${path}`);
+      }
+    }
+    const other = await app.get("/oss/v1beta/interactionsandmore", { "x-goog-api-key": ENV.TEAM_KEY! });
+    assertMatch((await other.json()).error.message, /^Cannot find the path/);
+    const unknown = await app.get("/oss/v1beta/interactions", { "x-goog-api-key": "nobody's" });
+    assertEquals([unknown.status, (await unknown.json()).error.status], [401, "UNAUTHENTICATED"]);
+    assertEquals(upstream.asked.length, 0);
+  });
+});

@@ -48,7 +48,7 @@ function finishOf({ calls, finish }: Said): string {
   return finish ?? (calls ? "tool_calls" : "stop");
 }
 
-function wholeOf(said: Said): object {
+export function wholeOf(said: Said): object {
   const message = {
     role: "assistant",
     content: said.text ?? null,

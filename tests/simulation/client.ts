@@ -74,9 +74,11 @@ export function requestFor(received: Received, signal?: AbortSignal): Request {
 /** What it asks. */
 export function bodyFor(received: Received): JsonObject {
   const { ask, previous, conversation } = received;
-  const { client, stream, says, id, isKept, isBackground } = ask;
+  const { client, stream, says, id, isKept, isBackground, isThread } = ask;
   const { body } = CLIENTS[client]!;
-  const tools = says.some((said) => "call" in said) ? ["look", "find"] : undefined;
+  // A thread keeps the tools that it begins with.
+  const hasTools = isThread ? !previous : says.some((said) => "call" in said);
+  const tools = hasTools ? ["look", "find"] : undefined;
   const text = JSON.stringify(body({ ...(tools && { tools }) })).replace('"Hello"', JSON.stringify(`#${id} Hello`));
   const plain = JSON.parse(text);
   return {
@@ -85,9 +87,14 @@ export function bodyFor(received: Received): JsonObject {
     ...hostedFor(received, plain),
     ...(isKept && { store: true }),
     ...(isBackground && { background: true }),
-    ...(previous && { previous_response_id: previous.id }),
+    ...(isThread && { thread: threadOf(previous?.id) }),
+    ...(previous && !isThread && { previous_response_id: previous.id }),
     ...(conversation && { conversation: conversation.id }),
   };
+}
+
+export function threadOf(previous: string | undefined): JsonObject {
+  return previous === undefined ? { type: "create" } : { type: "continue", previous_message_id: previous };
 }
 
 /** A request with the secret of this key. */
@@ -184,7 +191,18 @@ async function look(gateway: () => App, received: Received, time: SimulatedTime)
 
 /** The id of its response, if the gateway promised to have stored that. */
 export function storedId(received: Received): string | undefined {
+  if (received.ask.isThread) return keptInThread(received);
   return received.ask.isKept ? keptId(received) : undefined;
+}
+
+/** The id of a complete answer of a thread, unless it says that it could not be stored. */
+function keptInThread(received: Received): string | undefined {
+  const { status, headers, text, isOver, hasLeft, isLost, failure } = received;
+  if (status !== 200 || !isOver || hasLeft || isLost || failure !== undefined) return undefined;
+  const { ends, errors, notes } = gotOf(received);
+  if (ends !== 1 || errors > 0) return undefined;
+  if (`${headers?.get("x-laneway-notes")}${notes}`.includes("could not store")) return undefined;
+  return /"id":"(msg_\w+)"/.exec(text)?.[1];
 }
 
 /** The id of a complete response, unless it says that nothing of it could be stored. */

@@ -5,7 +5,7 @@ import { assertChatStream, assertError } from "../support/answer_shapes.ts";
 import type { Got } from "../support/continued_answers.ts";
 import { assertMessagesStream } from "../support/messages_grammar.ts";
 import { assertResponsesStream } from "../support/responses_grammar.ts";
-import { gotOf, type Received } from "./client.ts";
+import { gotOf, type Received, storedId } from "./client.ts";
 import type { Call, Network } from "./network.ts";
 import { type Ask, BEFORE, type Fault, type Schedule, TIMEOUTS } from "./schedule.ts";
 
@@ -169,7 +169,8 @@ function checkSent(before: Ask, texts: readonly string[], calls: readonly Call[]
 
 /** Whose response another key made does not find it. */
 function checkStranger({ status, text }: Received, { isTroubled }: Facts): void {
-  const isRight = (status === 400 && text.includes("previous_response_not_found")) || status === 429 ||
+  const isRight = (status === 400 && text.includes("previous_response_not_found")) ||
+    (status === 404 && text.includes("thread_not_found")) || status === 429 || (status === 529 && isTroubled) ||
     (status === 503 && isTroubled);
   if (!isRight) throw new Violation("recall", `another key's response: ${status} ${text}`);
 }
@@ -177,10 +178,44 @@ function checkStranger({ status, text }: Received, { isTroubled }: Facts): void 
 function checkFailure(story: Story, facts: Facts): void {
   const { received } = story;
   const { status, text } = received;
+  const refusal = /"error_code":"(thread_\w+)"/.exec(text)?.[1];
+  if (refusal) return checkThreadRefusal(received, refusal, facts);
   const must = mustBeAnswered(story, facts);
   if (must) throw new Violation("answer", `${must}, and yet: ${status} ${text.slice(-400)}`);
   if (status !== 200) checkStatus(story, facts);
   if (status === 402) checkRefusal(story, facts);
+}
+
+/** An answer can be continued unless another request has done so, or is doing it. */
+function checkThreadRefusal(received: Received, code: string, { isTroubled, received: all }: Facts): void {
+  const { previous, beganAt, endedAt } = received;
+  const rivals = all.filter((other) =>
+    other !== received && other.previous?.id === previous?.id && other.beganAt <= endedAt!
+  );
+  // The gateway may see the end of what its client has left, or lost, later.
+  const isUnknown = ({ hasLeft, isLost }: Received) => hasLeft || isLost;
+  const isRight = isTroubled || {
+    thread_already_continued: rivals.some((one) => isUnknown(one) || storedId(one) !== undefined),
+    thread_continue_in_flight: rivals.some((one) =>
+      isUnknown(one) || (one.endedAt ?? Infinity) + RELEASE_MS >= beganAt
+    ),
+  }[code];
+  if (!isRight) throw new Violation("thread", `${code} after ${rivals.length} others`);
+}
+
+/** How long a gateway may take to give an answer free again, in milliseconds. */
+const RELEASE_MS = 1_000;
+
+/** Each answer of a thread is continued once. */
+export function checkThreads({ received }: Pick<Facts, "received">): void {
+  const continued = new Map<string, number>();
+  for (const one of received) {
+    if (!one.ask.isThread || !one.previous || storedId(one) === undefined) continue;
+    const { id } = one.previous;
+    const before = continued.get(id);
+    if (before !== undefined) throw new Violation("thread", `${id} was continued by ${before} and by ${one.ask.id}`);
+    continued.set(id, one.ask.id);
+  }
 }
 
 /** Who is alone and has enough of the budget left is not refused. */
@@ -351,10 +386,15 @@ function isBesideOthers({ received }: Story, { schedule, received: all }: Facts)
   if (settings.concurrentRequests === undefined && upstreams.every(({ running }) => running === undefined)) {
     return false;
   }
+  // The place of a request whose gateway crashed is free once its lease ends.
+  const until = ({ endedAt = Infinity, isLost }: Received) => isLost ? endedAt + LEASE_MS : endedAt;
   return all.some((other) =>
-    other !== received && other.beganAt <= received.endedAt! && (other.endedAt ?? Infinity) >= received.beganAt
+    other !== received && other.beganAt <= received.endedAt! && until(other) >= received.beganAt
   );
 }
+
+/** Longer than a lease lasts, in milliseconds. */
+const LEASE_MS = 30_000;
 
 function checkStatus(
   { received: { status, text }, calls }: Story,

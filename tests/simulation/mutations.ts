@@ -54,10 +54,25 @@ export const MUTATIONS: readonly Mutation[] = [
     about: "recall",
     file: "src/state/turns.ts",
     changes: [
-      ['["answers", owner, id, "place"]', '["answers", "", id, "place"]'],
-      ['["threads", owner, thread]', '["threads", "", thread]'],
+      ["[this.#space.answers, owner, id, part]", '[this.#space.answers, part === "place" ? "" : owner, id, part]'],
+      ["[this.#space.threads, owner, thread]", '[this.#space.threads, "", thread]'],
       ["JSON.stringify([owner, id])", 'JSON.stringify(["", id])'],
     ],
+  },
+  {
+    name: "a response of a thread is continued as often as somebody asks for it",
+    about: "recall",
+    file: "src/state/threads.ts",
+    changes: [
+      ["isLinear: true", "isLinear: false"],
+      ["turns.isFollowed(owner, line)", "Promise.resolve(turns.isFollowed === undefined)"],
+    ],
+  },
+  {
+    name: "a response that a request could not continue stays claimed",
+    about: "recall",
+    file: "src/state/threads.ts",
+    changes: [['await answers.ask("delete", store.delete(key))', "await Promise.resolve()"]],
   },
   {
     name: "the latest turn of a stored conversation is forgotten",

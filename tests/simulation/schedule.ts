@@ -83,6 +83,8 @@ export interface Ask {
   /** Whether its answer is to be stored, and made in the background. */
   isKept?: boolean;
   isBackground?: boolean;
+  /** Whether its conversation is kept as a thread, of which each answer is continued once. */
+  isThread?: boolean;
   /** The request whose stored answer it continues, if that is complete by then. */
   follows?: number;
   /** The number of the conversation of its key that it belongs to. */
@@ -173,7 +175,9 @@ const WORDS = [
 export function scheduleFor(seed: number): Schedule {
   const random = new Random(seed, "world");
   const kinds = random.some(FAULTS, random.int(0, 5));
-  const clients = random.some(CLIENT_NAMES, random.int(1, 5));
+  const some = random.some(CLIENT_NAMES, random.int(1, 5));
+  const isThreaded = new Random(seed, "threads").chance(0.1);
+  const clients = isThreaded ? ["messages" as const] : some;
   const upstreams = Array.from(
     { length: random.pick([1, 2, 2, 3]) },
     (_, at) => upstreamFor(new Random(seed, "upstream", at)),
@@ -192,6 +196,7 @@ export function scheduleFor(seed: number): Schedule {
     slow: random.chance(0.15),
     whole: random.pick([0, 0.3, 1]),
     keeps: random.chance(0.4),
+    threads: isThreaded,
     converses: tools.chance(0.3),
     connects: tools.chance(0.25),
     background: random.chance(0.3),
@@ -209,7 +214,9 @@ export function scheduleFor(seed: number): Schedule {
   const troubles = random.chance(isTogether ? 0.5 : 0.3) ? random.some(TROUBLES, random.int(1, 4)) : [];
   const steps = Array.from({ length: count }, (_, id): Step => {
     const own = new Random(seed, "step", id);
-    const [at, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
+    const [drawn, gateway] = [own.int(0, spread), own.int(0, gateways - 1)];
+    // Threads need requests that come after the answers of others.
+    const at = isThreaded ? Math.floor(spread * id / count) + drawn % 1_000 : drawn;
     if (events.length > 0 && own.chance(0.15)) return { id, at, type: own.pick(events), gateway };
     if (breaks && own.chance(0.15)) return { id, at, type: "outage", ms: own.pick([0, 1_000, 10_000]) };
     if (troubles.length > 0 && own.chance(0.2)) {
@@ -277,6 +284,7 @@ interface Traits {
   slow: boolean;
   whole: number;
   keeps: boolean;
+  threads: boolean;
   converses: boolean;
   connects: boolean;
   background: boolean;
@@ -301,6 +309,7 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
   const isKept = client === "responses" && traits.keeps && random.chance(0.7);
   const tools = traits.tools.filter((tool) => ASKED_FOR[client]?.includes(tool));
   const rounds = tools.length > 0 && random.chance(0.6) ? roundsFor(random, id, tools, traits.toolEnds) : undefined;
+  const isThread = traits.threads && !rounds;
   const isBackground = isKept && traits.background && random.chance(0.5);
   const isMessage = client === "responses" && traits.connects && !isBackground && random.chance(0.7);
   return {
@@ -310,7 +319,8 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
     ...(isKept && { isKept }),
     ...(isBackground && { isBackground }),
     ...(isKept && (traits.converses ? conversationFor(random) : earlierFor(random, id))),
-    key: random.pick(["anna", "bert"]),
+    ...(isThread && { isThread, ...rivalFor(random, id) }),
+    key: isThread && random.chance(0.8) ? "anna" : random.pick(["anna", "bert"]),
     stream: !isBackground && !random.chance(traits.whole) || isMessage,
     ...(isMessage && { socket: random.int(0, 1) }),
     says: saysFor(random, id, traits),
@@ -323,6 +333,11 @@ function askFor(random: Random, id: number, { kinds, clients, traits }: Mix): Om
 
 function earlierFor(random: Random, id: number): Pick<Ask, "follows"> {
   return id > 0 && random.chance(0.6) ? { follows: random.int(0, id - 1) } : {};
+}
+
+/** Requests that continue the same few answers. */
+function rivalFor(random: Random, id: number): Pick<Ask, "follows"> {
+  return id > 0 && random.chance(0.8) ? { follows: random.int(0, Math.min(id - 1, 2)) } : {};
 }
 
 function conversationFor(random: Random): Pick<Ask, "conversation"> {

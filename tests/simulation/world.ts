@@ -5,7 +5,7 @@ import { deno } from "../../src/platform/deno.ts";
 import type { Platform } from "../../src/platform/platform.ts";
 import { waitToBegin } from "../../src/util/sliced_work.ts";
 import { parseConfiguration } from "../support/app.ts";
-import { keptId, type Received, requestAs, run, storedId } from "./client.ts";
+import { keptId, type Received, requestAs, run, storedId, threadOf } from "./client.ts";
 import { SimulatedTime } from "./clock.ts";
 import { Conversations } from "./conversations.ts";
 import { Database } from "./database.ts";
@@ -17,6 +17,7 @@ import {
   checkMoment,
   checkRates,
   checkStory,
+  checkThreads,
   type Facts,
   type Processes,
   type Story,
@@ -196,7 +197,7 @@ class World {
   #ask(ask: Ask): void {
     const instance = this.#serving[ask.gateway]!;
     const before = ask.follows === undefined ? undefined : this.#received.get(ask.follows);
-    const id = before && storedId(before);
+    const id = before?.ask.client === ask.client ? storedId(before) : undefined;
     const received: Received = {
       ask,
       world: this.#name,
@@ -302,9 +303,14 @@ class World {
   }
 
   /** The answer to a request of an operator, or of a client that looks something up. */
-  async #get(key: string, path: string, gateway = 0): Promise<{ status: number; text: string }> {
+  async #get(
+    key: string,
+    path: string,
+    gateway = 0,
+    init: RequestInit = {},
+  ): Promise<{ status: number; text: string }> {
     let answer: { status: number; text: string } | undefined;
-    void this.#serving[gateway]!.app.fetch(requestAs(key, path)).then(async (response) =>
+    void this.#serving[gateway]!.app.fetch(requestAs(key, path, init)).then(async (response) =>
       answer = { status: response.status, text: await response.text() }
     );
     await this.#until(() => answer !== undefined);
@@ -337,6 +343,7 @@ class World {
   #check(): void {
     checkRuns(this.#tools.ran);
     checkMessages(this.#facts);
+    checkThreads(this.#facts);
     for (const received of this.#received.values()) {
       const { ask } = received;
       const id = received.headers?.get("x-request-id");
@@ -381,7 +388,11 @@ class World {
     for (const received of this.#received.values()) {
       const id = storedId(received);
       if (id === undefined) continue;
-      const { key, id: number } = received.ask;
+      const { key, id: number, isThread } = received.ask;
+      if (isThread) {
+        await this.#checkThread(received, id);
+        continue;
+      }
       for (const gateway of this.#serving.keys()) {
         const own = await this.#get(key, `/oss/v1/responses/${id}`, gateway);
         if (own.status !== 200) throw new Violation("stored", `request ${number}: ${id} is lost: ${own.text}`);
@@ -395,6 +406,21 @@ class World {
       if (other.status !== 404) {
         throw new Violation("stored", `request ${number}: ${id} is seen by another: ${other.text}`);
       }
+    }
+  }
+
+  /** Its tokens are counted with all turns, which continues nothing. */
+  async #checkThread({ ask: { key, id: number } }: Received, id: string): Promise<void> {
+    const body = { model: "model", messages: [{ role: "user", content: "Hello" }], thread: threadOf(id) };
+    const init = { method: "POST", body: JSON.stringify(body) };
+    const count = (key: string, gateway: number) => this.#get(key, "/oss/v1/messages/count_tokens", gateway, init);
+    for (const gateway of this.#serving.keys()) {
+      const own = await count(key, gateway);
+      if (own.status !== 200) throw new Violation("stored", `request ${number}: ${id} is lost: ${own.text}`);
+    }
+    const other = await count(key === "anna" ? "bert" : "anna", 0);
+    if (other.status !== 404) {
+      throw new Violation("stored", `request ${number}: ${id} is seen by another: ${other.text}`);
     }
   }
 

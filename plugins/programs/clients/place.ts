@@ -45,6 +45,12 @@ export function inConfig(machine: ClientMachine, ...steps: string[]): string {
   return named?.startsWith("/") ? [named, ...steps].join("/") : inHome(machine, ".config", ...steps);
 }
 
+/** The path below the folder where Windows programs keep what stays on this machine. */
+export function inLocalAppData(machine: ClientMachine, ...steps: string[]): string {
+  const named = machine.env("LOCALAPPDATA");
+  return named ? [named, ...steps].join("\\") : inHome(machine, "AppData", "Local", ...steps);
+}
+
 /** The path below the folder where Windows programs keep a user's settings. */
 export function inAppData(machine: ClientMachine, ...steps: string[]): string {
   const named = machine.env("APPDATA");

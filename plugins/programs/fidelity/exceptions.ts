@@ -32,6 +32,7 @@ export const IDLE: Record<Client, Readonly<Record<string, string>>> = {
     "anthropic-beta (header)": "names what the fields of the body use; those fields are noted",
     "system[]: x-anthropic-billing-header": "changes with every turn, and only the vendor's own models are to see it",
     "thinking.type: adaptive": "the model decides by itself how much it thinks, as it does when nothing is said",
+    "thread: create": "the gateway keeps the conversation under the id of the answer",
     "tools[].type: custom": DEFAULT,
   },
   responses: {

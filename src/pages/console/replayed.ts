@@ -46,7 +46,9 @@ export async function requestAgain(context: RequestContext): Promise<Response> {
 
 /** The wires that the request can be written in, its own first. */
 function wiresFor({ protocol, input }: Parsed, { registry, drivers }: Gateway): string[] {
-  const isConversation = protocol.operation === "generate" && !("relay" in input && input.relay);
+  const { relay, recall } = input as Partial<Input<"generate">>;
+  // Other wires have no threads, and the turns that one keeps are not in the request.
+  const isConversation = protocol.operation === "generate" && !relay && !recall?.thread;
   const spoken = registry.protocols.filter(isForConversations).map(({ wire }) => wire);
   const others = isConversation ? spoken.filter((wire) => driverOf(wire, drivers)) : [];
   return [...new Set([protocol.wire, ...others])];

@@ -64,6 +64,25 @@ Deno.test("connect: files lie where the clients of each system look for them", (
   assertEquals(paths("claude-code", "windows"), ["C:\\Users\\anna\\.claude\\settings.json"]);
   assertEquals(paths("claude-code", "linux", { CLAUDE_CONFIG_DIR: "/etc/mine/" }), ["/etc/mine/settings.json"]);
   assertEquals(paths("codex", "linux", { CODEX_HOME: "/srv/codex" }), ["/srv/codex/laneway.config.toml"]);
+  assertEquals(paths("codex-app", "linux", { CODEX_HOME: "/srv/codex" }), ["/srv/codex/config.toml"]);
+  assertEquals(paths("kilo", "linux"), ["/home/anna/.config/kilo/kilo.jsonc"]);
+  assertEquals(paths("kimi", "linux"), ["/home/anna/.kimi/config.toml"]);
+  assertEquals(paths("grok", "linux", { GROK_HOME: "/srv/grok" }), ["/srv/grok/config.toml"]);
+  assertEquals(paths("claude-desktop", "linux"), []);
+  const ends = ["configLibrary/*.json", "configLibrary/_meta.json", "claude_desktop_config.json"];
+  const desktop = (base: string, slash: string) => [
+    ...ends.map((end) => [base, "Claude-3p", ...end.split("/")].join(slash)),
+    [base, "Claude", "claude_desktop_config.json"].join(slash),
+  ];
+  const entry = /[\da-f-]{36}(?=\.json)/;
+  assertEquals(
+    paths("claude-desktop", "darwin").map((path) => path.replace(entry, "*")),
+    desktop("/Users/anna/Library/Application Support", "/"),
+  );
+  assertEquals(
+    paths("claude-desktop", "windows").map((path) => path.replace(entry, "*")),
+    desktop("C:\\Users\\anna\\AppData\\Local", "\\"),
+  );
   assertEquals(paths("opencode", "linux", { XDG_CONFIG_HOME: "/cfg" }), ["/cfg/opencode/opencode.json"]);
   assertEquals(paths("opencode", "windows", { XDG_CONFIG_HOME: "/cfg" }), [
     "C:\\Users\\anna\\.config\\opencode\\opencode.json",
@@ -111,4 +130,19 @@ Deno.test("connect: it may write the files of the client that is named, those be
     const reading = connectFlags(["connect", "codex", flag], world);
     assert(!reading.some((one) => /^--allow-(write|run)/.test(one)), `${flag} writes nothing`);
   }
+});
+
+Deno.test("connect: Claude Desktop is told which models its picker hides, and which addresses it refuses", () => {
+  const { steps, files } = clients.find(({ name }) => name === "claude-desktop")!;
+  const said = (more: Partial<Connection>) => steps!({ ...CONNECTION, ...more }, machine("darwin")).join("\n");
+  assertStringIncludes(said({}), "claude-glm-5.3");
+  assert(!said({ model: "claude-glm" }).includes("alias"));
+  assert(!said({}).includes("https address"));
+  assert(!said({ gateway: "https://gateway.example.com" }).includes("https address"));
+  for (const gateway of ["http://localhost:8000", "http://10.0.0.1:8000"]) {
+    assertStringIncludes(said({ gateway }), "https address");
+  }
+  const key = { env: "MY_KEY" };
+  assertEquals(files!({ ...CONNECTION, key }, machine("darwin")), []);
+  assertStringIncludes(said({ key }), "--key -");
 });

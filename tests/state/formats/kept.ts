@@ -15,6 +15,8 @@ export interface Facts {
   response: string;
   background: string;
   conversation: string;
+  /** A message of a thread. Absent before version 0.2. */
+  thread?: string;
   /** Reasoning that only a gateway with the same sealing key can read. */
   sealed: string;
 }
@@ -113,8 +115,10 @@ export async function writeAll({ call, command }: Running): Promise<Facts> {
   const items = [{ type: "message", role: "user", content: "hello" }];
   const conversation = await post("conversations", { items, metadata: { topic: "t" } });
   await post(`conversations/${conversation.id}/items`, { items: [{ ...items[0], content: "again" }] });
+  const turn = { model: "small", max_tokens: 100, messages: [{ role: "user", content: "one" }] };
+  const { id: thread } = await post("messages", { ...turn, system: "Be brief.", thread: { type: "create" } });
   const { output } = await post("responses", { ...REASONED, input: "three", store: false });
-  const ids = { response: second.id, background: background.id, conversation: conversation.id };
+  const ids = { response: second.id, background: background.id, conversation: conversation.id, thread };
   return { key, revoked, ...ids, sealed: output[0].encrypted_content };
 }
 
@@ -135,6 +139,12 @@ export async function readAll({ call, command }: Running, facts: Facts): Promise
   const { status, body } = await call("POST", "responses", next, key);
   assertEquals(status, 200, JSON.stringify(body));
   assertEquals((await call("POST", "responses", next, facts.revoked)).status, 401);
+  if (facts.thread) {
+    const thread = { type: "continue", previous_message_id: facts.thread };
+    const turn = { model: "small", max_tokens: 100, messages: [{ role: "user", content: "two" }], thread };
+    const continued = await call("POST", "messages", turn, key);
+    assertEquals(continued.status, 200, JSON.stringify(continued.body));
+  }
   const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: facts.sealed };
   const input = [{ role: "user", content: "three" }, thought, { role: "user", content: "four" }];
   const reasoned = await call("POST", "responses", { ...REASONED, input, store: false }, key);

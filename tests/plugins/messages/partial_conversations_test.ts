@@ -1,4 +1,4 @@
-/** Requests that hold only a part of a conversation: they are refused, never answered as if they were whole. */
+/** Requests that hold only a part of a conversation, where none are kept: they are never answered as if they were whole. */
 import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { type ConfigInput, newApp } from "../../support/app.ts";
@@ -31,33 +31,11 @@ async function refusalOf(path: string, body: JsonObject, headers: Record<string,
   return (await response.json()).error;
 }
 
-const TURN = { role: "user", content: "And then?" };
-const CREATE = { type: "create" };
-const CONTINUE = { type: "continue", previous_message_id: "msg_1" };
-const REQUESTS: Record<string, JsonObject> = {
-  "a new thread": { max_tokens: 9, messages: [TURN], thread: CREATE },
-  "the next turn": { max_tokens: 9, messages: [TURN], thread: CONTINUE },
-  "a thread that goes on without a new turn": { max_tokens: 9, messages: [], thread: CONTINUE },
-};
-
-for (const model of Object.keys(TARGETS)) {
-  for (const [title, body] of Object.entries(REQUESTS)) {
-    Deno.test(`thread: ${title} is refused by the code that clients know (${model})`, async () => {
-      for (const path of [PATH.messages, `${PATH.messages}/count_tokens`]) {
-        const headers = { ...HEADERS.messages, "anthropic-beta": "message-threads-2026-08-12" };
-        const { type, details } = await refusalOf(path, { model, ...body }, headers);
-        assertEquals(type, "invalid_request_error");
-        assertEquals(details, { error_code: "thread_unsupported_request" });
-      }
-    });
-  }
-}
-
 /** The fields with which each wire's requests go on from turns that a server keeps, and whether the gateway keeps them there. */
 const FIELDS: Record<string, { value: JsonObject | string; kept: readonly string[] }> = {
   previous_response_id: { value: "resp_1", kept: ["responses"] },
   conversation: { value: "conv_1", kept: ["responses"] },
-  thread: { value: CREATE, kept: ["messages"] },
+  thread: { value: { type: "create" }, kept: ["messages"] },
 };
 
 for (const [field, { value, kept }] of Object.entries(FIELDS)) {

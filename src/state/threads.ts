@@ -1,0 +1,94 @@
+/**
+ * Threads: stored conversations, each answer of which is continued once. They are stored as other answers are, in a space of their
+ * own. An answer is continued by whoever claims it first, at any gateway on the store. The claim is given back when its request
+ * ends; if that added a turn, the turn itself shows that the answer has been continued.
+ */
+import type { Message } from "../canonical/generate.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import { GatewayError } from "../errors.ts";
+import { type Continuity, type ContinuityOptions, messagesOf, StoredAnswers } from "./continuity.ts";
+import type { Conversation, TurnSpace } from "./turns.ts";
+
+export interface Threads extends Pick<Continuity, "remember" | "find"> {
+  /** The thread up to an answer. `undefined` if `owner` has no answer of this id. Throws if the conversation is too long. */
+  open(id: string, owner: string): Promise<StoredThread | undefined>;
+  /** Claims an answer for the request that continues it. */
+  claim(id: string, owner: string, conversation: Conversation): Promise<Claim>;
+}
+
+export interface StoredThread {
+  /** The parts of its first request that all turns have in common. */
+  setup: JsonObject;
+  messages: Message[];
+  conversation: Conversation;
+  isContinued: boolean;
+}
+
+/** `release` never rejects. */
+export type Claim = { state: "held"; release(): Promise<void> } | { state: "continued" | "in flight" };
+
+export type ThreadOptions = Omit<ContinuityOptions, "space"> & { newId(): string };
+
+const SPACE: TurnSpace = { answers: "messages", threads: "message threads", isLinear: true };
+
+/**
+ * How long a claim is held for a gateway that does not release it, in milliseconds. An answer that takes longer could be continued
+ * once more meanwhile. Only one of both is stored then.
+ */
+const CLAIM_MS = 3_600_000;
+
+export function createThreads({ newId, ...options }: ThreadOptions): Threads {
+  const { store, now } = options;
+  const answers = new StoredAnswers({ ...options, space: SPACE });
+  const { turns } = answers;
+  const isContinued = (owner: string, { line }: Conversation) => turns.isFollowed(owner, line);
+  return {
+    remember: (...args) => answers.remember(...args),
+    find: (id, owner) => answers.find(id, owner),
+
+    async open(id, owner) {
+      try {
+        const { turns: all, ...conversation } = await answers.ask("read", turns.history(owner, id, options.limits));
+        const [first] = all;
+        return {
+          setup: first?.setup ?? {},
+          messages: messagesOf(all),
+          conversation,
+          isContinued: await answers.ask("read", isContinued(owner, conversation)),
+        };
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === "previous_response_not_found") return undefined;
+        throw error;
+      }
+    },
+
+    async claim(id, owner, conversation) {
+      const key = turns.keys.of(owner, id, "claim");
+      const mine = { by: newId() };
+      const release = async () => {
+        try {
+          await answers.ask("delete", store.delete(key));
+        } catch {
+          // It ends by itself.
+        }
+      };
+      const adding = store.add([[key, mine]], now() + CLAIM_MS);
+      const added = await answers.ask("write", adding).catch((error) => {
+        // The request is refused, so a claim that comes late is given back.
+        adding.then((isLate) => isLate && release(), release);
+        throw error;
+      });
+      if (!added) {
+        // A command that got no reply may have been sent twice.
+        const held = await answers.ask("read", store.get(key)) as typeof mine | undefined;
+        if (held?.by !== mine.by) {
+          return { state: await answers.ask("read", isContinued(owner, conversation)) ? "continued" : "in flight" };
+        }
+      }
+      // Another request may have added its turn since the thread was read.
+      if (!await answers.ask("read", isContinued(owner, conversation))) return { state: "held", release };
+      await release();
+      return { state: "continued" };
+    },
+  };
+}
