@@ -1,6 +1,7 @@
 /**
- * The wires that continue texts: completions as servers of the chat wire have them, fill-in-the-middle, and infill. They are spoken to
- * clients as protocols, and to the servers of other drivers as one operation. The code is loaded with the first request.
+ * The wire that continues texts: completions as servers of the chat wire have them, fill-in-the-middle, and infill. Three endpoints make
+ * it up, and fields that only one of them has are kept for that one. It is spoken to clients as protocols, and to the servers of other
+ * drivers as one operation. The code is loaded with the first request.
  */
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
@@ -37,7 +38,6 @@ const fim: Protocol<"complete"> = {
   ...completions,
   name: "fim",
   describe: async () => (await import("./description.ts")).fim,
-  wire: "fim",
   pattern: new PathPattern("/:lane/v1/fim/completions"),
   parse: ({ body }) => verbs.parseFim(body),
   serialize: (output, exchange) => Response.json(verbs.serializeFim(output, exchange)),
@@ -48,7 +48,6 @@ const infill: Protocol<"complete"> = {
   ...completions,
   name: "infill",
   describe: async () => (await import("./description.ts")).infill,
-  wire: "infill",
   pattern: new PathPattern("/:lane/infill"),
   conversation: "input_prefix",
   parse: ({ body }) => verbs.parseInfill(body),
