@@ -24,6 +24,7 @@ import { createKeyReader } from "../state/key_reader.ts";
 import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
+import type { Files } from "../state/files.ts";
 import type { StorageQuota } from "../state/retention.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
@@ -248,6 +249,13 @@ function createStoredState(world: World): StoredState {
     runs: keep("runs", null, () => {
       const patienceMs = pace.storeMs;
       return createRuns({ store, storageQuota, now, retentionMs, patienceMs, hasReplicas: hasReplicas(world) });
+    }),
+    files: keep("files", [config.files, config.store, config.sealing, sealingSecret], () => {
+      const { files } = config;
+      if (!files) return undefined;
+      let loading: Promise<Files> | undefined;
+      const load = async () => (await import("./files.ts")).openFiles(files, { ...world, sealingSecret, waitMs });
+      return () => loading ??= load();
     }),
     continuity: createContinuity({
       store,

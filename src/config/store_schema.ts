@@ -60,3 +60,26 @@ export const storeSchema = object("Where conversations that clients continue by 
   }
   if (cluster && sentinel) refuse("cluster", "Expected none, because the sentinels say which server is used");
 });
+
+export const filesSchema = z.union([
+  z.literal(false),
+  object("Files that clients upload once and then name by their ids. With false there are none.", {
+    folder: z.string().min(1).optional().meta({
+      description:
+        "The folder for their contents, which are sealed with the gateway's key. All gateways on the same store need " +
+        "the same folder. It is created if missing. By default the contents are in the store.",
+      examples: ["/var/lib/laneway/files"],
+    }),
+    bytesPerKey: z.int().min(1).optional().meta({
+      description:
+        "How many bytes of files each key may have. Further ones are refused. The default is 1 GiB with a folder or " +
+        "kv, 64 MiB with redis and 32 MiB with memory.",
+    }),
+    totalBytes: z.int().min(1).optional().meta({
+      description:
+        "How many bytes of files all keys may have together. The default is 10 GiB with a folder or kv, 512 MiB with " +
+        "redis and 64 MiB with memory.",
+    }),
+    filesPerKey: z.int().min(1).max(10_000).default(1_000).meta({ description: "How many files each key may have." }),
+  }),
+], { error: "Expected false or an object" }).prefault({});

@@ -15,6 +15,7 @@ import type { HedgeBudget } from "../routing/hedging.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
+import type { LoadFiles } from "../state/files.ts";
 import type { Runs } from "../state/runs.ts";
 import type { LoadSealer } from "../state/seal.ts";
 import type { Calibration } from "../tokens/calibration.ts";
@@ -100,6 +101,8 @@ export interface StoredState {
   conversations: Conversations;
   /** Responses that are made in the background. */
   runs: Runs;
+  /** Files that clients upload. Absent if the configuration turns them off. */
+  files?: LoadFiles;
   /** Encrypts what upstreams want to get back from clients. */
   sealer: LoadSealer;
 }

@@ -97,7 +97,12 @@ function toField({ headers, content }: Part): FormField {
   const bytes = unshared(content);
   return {
     name,
-    file: { bytes, name: filename, mediaType: mediaTypeOf(bytes, filename, type) },
+    file: {
+      bytes,
+      name: filename,
+      mediaType: mediaTypeOf(bytes, filename, type),
+      declaredType: /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0].toLowerCase(),
+    },
   };
 }
 
