@@ -37,7 +37,13 @@ export const append: FileVerb = {
     if (commands.includes("query")) return { action: "progress", id };
     if (commands.includes("cancel")) return { action: "delete", id };
     const offset = Number(headers.get("x-goog-upload-offset") ?? 0);
-    return { action: "append", id, offset, content: body as Uint8Array<ArrayBuffer>, isLast: commands.includes("finalize") };
+    return {
+      action: "append",
+      id,
+      offset,
+      content: body as Uint8Array<ArrayBuffer>,
+      isLast: commands.includes("finalize"),
+    };
   },
   serialize({ files: [file], received, base }, { input }) {
     if (input.action === "delete") return new Response(null, { headers: { "x-goog-upload-status": "cancelled" } });
@@ -54,7 +60,8 @@ export const upload: FileVerb = {
   parse({ body, headers }) {
     const bytes = body as Uint8Array<ArrayBuffer>;
     const type = headers.get("content-type") ?? UNTYPED;
-    const [, quoted, plain] = /^multipart\/related\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(type) ?? [];
+    const [, quoted, plain] = /^multipart\/related\s*;.*\bboundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(type) ??
+      [];
     const boundary = quoted ?? plain;
     if (boundary === undefined) return { action: "upload", facts: typed(factsOf({}, type), bytes), content: bytes };
     const [facts, file] = partsOf(bytes, boundary);

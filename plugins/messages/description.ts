@@ -131,7 +131,9 @@ export const files: Readonly<Record<"upload" | "list" | "get" | "content" | "rem
     when,
     request: z.looseObject({
       file: z.file().meta({ description: "The file." }),
-      expires_in_seconds: count.optional().meta({ description: "How long it is kept. By default until it is deleted." }),
+      expires_in_seconds: count.optional().meta({
+        description: "How long it is kept. By default until it is deleted.",
+      }),
     }),
     answer: jsonAnswer(file),
   },

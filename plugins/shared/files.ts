@@ -1,4 +1,4 @@
-/** What all wires do with uploaded files. */
+/** Uploaded files, as far as all wires do the same with them. */
 import { typeByName } from "../../src/canonical/document_types.ts";
 import type { FileFacts, FilesAnswer, FilesRequest, StoredFile } from "../../src/canonical/files.ts";
 import type { Exchange, FormField, FormFile, WireRequest } from "../../src/contract/context.ts";
@@ -21,7 +21,7 @@ export function formOf(body: unknown): { file: FormFile; fields: ReadonlyMap<str
 
 const UNTYPED = "application/octet-stream";
 
-/** What a client uploaded in a form. SDKs send most files without a type. */
+/** The request for a file in a form. SDKs send most files without a type. */
 export function uploadOf(
   { bytes, name, mediaType, declaredType = UNTYPED }: FormFile,
   more: Pick<FileFacts, "purpose" | "keepMs">,

@@ -28,7 +28,9 @@ export function openFiles(
   const key = createKeyDerivation({ secret: sealingSecret, store, patienceMs: waitMs });
   const pieces = folder === undefined ? inStore(store, patienceMs) : inFolder(folder);
   const place = folder === undefined ? placeOfStore(config.store, platform, env) : "disk";
-  const bounds = place === "memory" ? BOUNDS.memory : typeof place === "object" && "server" in place
+  const bounds = place === "memory"
+    ? BOUNDS.memory
+    : typeof place === "object" && "server" in place
     ? BOUNDS.server
     : BOUNDS.disk;
   return createFiles({

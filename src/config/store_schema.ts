@@ -82,4 +82,6 @@ export const filesSchema = z.union([
     }),
     filesPerKey: z.int().min(1).max(10_000).default(1_000).meta({ description: "How many files each key may have." }),
   }),
-], { error: "Expected false or an object" }).prefault({});
+], { error: "Expected false or an object" }).prefault({}).meta({
+  description: "Where files are kept that clients upload, and how many. With false there are none.",
+});

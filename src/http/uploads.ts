@@ -67,6 +67,11 @@ export interface UploadLimits extends RoomLimits {
 
 export function createUploads(limits: UploadLimits, room = new Room()): Uploads {
   const { json } = limits;
+  const reserve = (bytes: number, caller: string) => {
+    const arrival: Arrival = { ...NEW, caller };
+    room.take(arrival, bytes, limits);
+    return () => room.give(arrival);
+  };
   return {
     async read(request, caller) {
       const { body: fields, release } = await readLarge(request, caller, limits, room, readFormBody, sizeOf);
@@ -77,11 +82,7 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
       const { body, release } = await readLarge(request, caller, limits, room, read, ({ length }) => length);
       return { bytes: body as Uint8Array<ArrayBuffer>, release };
     },
-    reserve(bytes, caller) {
-      const arrival: Arrival = { ...NEW, caller };
-      room.take(arrival, bytes, limits);
-      return () => room.give(arrival);
-    },
+    reserve,
 
     async readJson(request, caller, isServed, copy) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
@@ -120,9 +121,7 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
 
     hold(text, caller) {
       const bytes = sizeWithin(json.limitBytes, text);
-      const arrival: Arrival = { ...NEW, caller };
-      room.take(arrival, bytes, limits);
-      return { bytes, release: () => room.give(arrival) };
+      return { bytes, release: reserve(bytes, caller) };
     },
   };
 }

@@ -31,10 +31,7 @@ export async function withGivenFiles({ input, context, plan, note }: Conversatio
   const { messages } = input;
   const wanted = filesIn(messages);
   if (wanted.length === 0) return input;
-  const passesOn = plan.targets.some(({ upstream }) => {
-    const { fileIds, takesTokens } = context.gateway.upstreams.get(upstream) ?? {};
-    return fileIds ?? takesTokens;
-  });
+  const passesOn = plan.targets.some(({ upstream }) => context.gateway.upstreams.get(upstream)?.fileIds);
   const found = await find(wanted.map(({ id }) => id), context, passesOn);
   if (input.relay) {
     if (found.size === 0 && passesOn) return input;

@@ -145,7 +145,9 @@ export function inFolder(folder: string): PieceStore {
       return await work();
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError("unavailable", "The gateway cannot use the folder of its files: try again later", { cause });
+      throw new GatewayError("unavailable", "The gateway cannot use the folder of its files: try again later", {
+        cause,
+      });
     }
   };
   return {

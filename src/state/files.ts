@@ -4,9 +4,7 @@
  */
 import type { FileFacts, StoredFile } from "../canonical/files.ts";
 import { GatewayError } from "../errors.ts";
-import type { FileContents } from "./file_contents.ts";
-import type { Store, StoreKey } from "./store.ts";
-import { withStoreTimeout } from "./store_timeout.ts";
+import { type Entry, FileRecords, type FileRecordsOptions, heldBy, sum } from "./file_records.ts";
 
 export interface Files {
   /** Stores a file in one piece. Throws `invalid_request` or `unavailable` if there is no room for it. */
@@ -15,7 +13,7 @@ export interface Files {
   begin(owner: string, id: string, facts: FileFacts, bytes: number): Promise<StoredFile>;
   /** Adds a piece at `offset`, which must be where the last one ended. The last piece completes the file. */
   append(owner: string, id: string, piece: Piece): Promise<Progress>;
-  /** What has arrived of a file that comes in pieces. Throws `not_found`, as the methods below do. */
+  /** Returns how much of a file that comes in pieces has arrived. Throws `not_found`, as the methods below do. */
   progress(owner: string, id: string): Promise<Progress>;
   /** The latest first. */
   list(owner: string): Promise<StoredFile[]>;
@@ -41,47 +39,12 @@ export interface Progress {
   isComplete: boolean;
 }
 
-export interface FilesOptions {
-  store: Store;
-  contents: FileContents;
-  /** The most that all files of a key, and all files together, may come to, in bytes. */
+export interface FilesOptions extends FileRecordsOptions {
+  /** The most that the files of a key may come to, in bytes. */
   bytesPerKey: number;
-  totalBytes: number;
   /** How many files a key may have. */
   filesPerKey: number;
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** How long the store may take, in milliseconds: a client waits for it. */
-  patienceMs: number;
 }
-
-/** A file in its owner's record. Its name is sealed, because names say much. */
-interface Entry extends Omit<StoredFile, "name"> {
-  sealedName: string;
-  /** The bytes of each part, in the order of the content. */
-  parts: number[];
-  /** Whether pieces are still missing. `bytes` is then what was declared. */
-  isPending?: boolean;
-}
-
-interface OwnerRecord {
-  version: number;
-  files: Entry[];
-}
-
-/** What all owners hold: bytes, and when the first file of each expires, in milliseconds since the epoch. */
-interface Totals {
-  version: number;
-  owners: Record<string, [bytes: number, expires: number]>;
-}
-
-/** The version of the record format. A reader ignores fields that it does not know. */
-const VERSION = 1;
-/** How long an upload may take from its first piece to its last, in milliseconds. */
-const PENDING_MS = 3_600_000;
-/** What each file counts in addition to its bytes: a million empty files are no small thing. */
-const BESIDE = 4_000;
-const TOTALS: StoreKey = ["file totals"];
 
 export function createFiles(options: FilesOptions): Files {
   return new StoredFiles(options);
@@ -89,9 +52,11 @@ export function createFiles(options: FilesOptions): Files {
 
 class StoredFiles implements Files {
   readonly #options: FilesOptions;
+  readonly #records: FileRecords;
 
   constructor(options: FilesOptions) {
     this.#options = options;
+    this.#records = new FileRecords(options);
   }
 
   async create(owner: string, id: string, facts: FileFacts, content: Uint8Array): Promise<StoredFile> {
@@ -118,14 +83,14 @@ class StoredFiles implements Files {
       isPending: true,
       ...(keepMs !== undefined && { expires: created + keepMs }),
     };
-    const held = await this.#change(owner, (files) => {
+    const held = await this.#records.change(owner, (files) => {
       if (files.length >= filesPerKey) throw full(`You have as many files as one key may have (${filesPerKey})`);
       if (heldBy([...files, entry]) > bytesPerKey) {
         throw full(`Your files would hold more than one key may store (${bytesPerKey.toLocaleString("en")} bytes)`);
       }
       return [...files, entry];
     });
-    if (!await this.#fits(owner, held)) {
+    if (!await this.#records.fits(owner, held)) {
       await this.#remove(owner, id);
       throw new GatewayError("unavailable", "The files of all keys take all the space that the gateway has for them", {
         reason: "storage_quota_exceeded",
@@ -159,13 +124,14 @@ class StoredFiles implements Files {
   }
 
   async progress(owner: string, id: string): Promise<Progress> {
-    const entry = (await this.#entries(owner)).find((one) => one.id === id);
+    const entry = (await this.#records.read(owner)).find((one) => one.id === id);
     if (!entry) throw notFound();
     return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: !entry.isPending };
   }
 
   async list(owner: string): Promise<StoredFile[]> {
-    const all = (await this.#entries(owner)).filter((one) => !one.isPending && !this.#isOver(one)).reverse();
+    const all = (await this.#records.read(owner)).filter((one) => !one.isPending && !this.#records.isOver(one))
+      .reverse();
     return await Promise.all(all.map((one) => this.#fileOf(owner, one)));
   }
 
@@ -184,36 +150,27 @@ class StoredFiles implements Files {
   }
 
   async delete(owner: string, id: string): Promise<StoredFile> {
-    const entry = (await this.#entries(owner)).find((one) => one.id === id);
+    const entry = (await this.#records.read(owner)).find((one) => one.id === id);
     if (!entry) throw notFound();
     await this.#remove(owner, id);
     return await this.#fileOf(owner, entry);
   }
 
   async #entry(owner: string, id: string): Promise<Entry> {
-    const entry = (await this.#entries(owner)).find((one) => one.id === id);
+    const entry = (await this.#records.read(owner)).find((one) => one.id === id);
     if (!entry || entry.isPending) throw notFound();
-    if (this.#isOver(entry)) throw notFound("file_expired");
+    if (this.#records.isOver(entry)) throw notFound("file_expired");
     return entry;
-  }
-
-  async #entries(owner: string): Promise<Entry[]> {
-    const record = await this.#ask(this.#options.store.get(recordKey(owner)));
-    return (record as OwnerRecord | undefined)?.files ?? [];
   }
 
   async #fileOf(owner: string, { sealedName, parts: _, isPending: __, ...facts }: Entry): Promise<StoredFile> {
     return { ...facts, name: await this.#options.contents.open(sealedName, owner, facts.id) ?? "file" };
   }
 
-  #isOver({ isPending, created, expires = Infinity }: Entry): boolean {
-    return Math.min(expires, isPending ? created + PENDING_MS : Infinity) <= this.#options.now();
-  }
-
   /** Changes one file of an owner. Throws `not_found` if it is gone. */
   async #update(owner: string, id: string, change: (entry: Entry) => Entry): Promise<Entry> {
     let changed: Entry | undefined;
-    await this.#change(owner, (files) => {
+    await this.#records.change(owner, (files) => {
       if (!files.some((one) => one.id === id)) throw notFound();
       return files.map((one) => one.id === id ? changed = change(one) : one);
     });
@@ -221,94 +178,11 @@ class StoredFiles implements Files {
   }
 
   async #remove(owner: string, id: string): Promise<void> {
-    await this.#report(owner, await this.#change(owner, (files) => files.filter((one) => one.id !== id)));
+    await this.#records.report(
+      owner,
+      await this.#records.change(owner, (files) => files.filter((one) => one.id !== id)),
+    );
   }
-
-  /**
-   * Changes an owner's list, from which expired files are removed first, and then deletes the contents of all that is no longer
-   * in it. Returns the rest.
-   */
-  async #change(owner: string, change: (files: Entry[]) => Entry[]): Promise<Entry[]> {
-    let before: Entry[] = [];
-    let after: Entry[] = [];
-    // What `change` throws ends the update, whose store may wrap it.
-    let refusal: unknown;
-    const { store } = this.#options;
-    await this.#ask(store.update(recordKey(owner), (value) => {
-      before = (value as OwnerRecord | undefined)?.files ?? [];
-      after = before.filter((one) => !this.#isOver(one));
-      refusal = undefined;
-      try {
-        after = change(after);
-      } catch (thrown) {
-        refusal = thrown;
-      }
-      return { version: VERSION, files: after } satisfies OwnerRecord;
-    }));
-    const kept = new Set(after.map(({ id }) => id));
-    const gone = before.filter(({ id }) => !kept.has(id));
-    for (const { id, parts } of gone) {
-      for (const [part, bytes] of parts.entries()) await this.#options.contents.remove({ owner, id, part }, bytes);
-    }
-    if (refusal) {
-      if (gone.length > 0) await this.#report(owner, after);
-      throw refusal;
-    }
-    return after;
-  }
-
-  /** Whether all owners' files fit. If they do not, the expired files of others make room first. */
-  async #fits(owner: string, files: readonly Entry[]): Promise<boolean> {
-    const { totalBytes, now } = this.#options;
-    const first = await this.#report(owner, files);
-    const isFull = bytesIn(first) > totalBytes;
-    const stale = Object.entries(first.owners).filter(([other, [, expires]]) => other !== owner && expires <= now());
-    // Otherwise the files of a key that never comes back would stay. One at a time costs no client much.
-    for (const [other] of isFull ? stale : stale.slice(0, 1)) {
-      await this.#report(other, await this.#change(other, (kept) => kept));
-    }
-    if (!isFull) return true;
-    return bytesIn(await this.#report(owner, files)) <= totalBytes;
-  }
-
-  /** Updates the totals by what an owner holds now. */
-  async #report(owner: string, files: readonly Entry[]): Promise<Totals> {
-    let totals: Totals = { version: VERSION, owners: {} };
-    const expiries = files.map((one) => one.expires ?? (one.isPending ? one.created + PENDING_MS : Infinity));
-    // JSON has no infinity.
-    const own: [number, number] = [heldBy(files), Math.min(Number.MAX_SAFE_INTEGER, ...expiries)];
-    await this.#ask(this.#options.store.update(TOTALS, (value) => {
-      const { [owner]: _, ...others } = (value as Totals | undefined)?.owners ?? {};
-      return totals = { version: VERSION, owners: files.length > 0 ? { ...others, [owner]: own } : others };
-    }));
-    return totals;
-  }
-
-  async #ask<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await withStoreTimeout(this.#options.patienceMs, work);
-    } catch (cause) {
-      if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError("unavailable", "The gateway cannot reach its files: try again later", { cause });
-    }
-  }
-}
-
-/** The owner is part of every key, so that no caller reads another's data. */
-function recordKey(owner: string): StoreKey {
-  return ["files", owner];
-}
-
-function heldBy(files: readonly Entry[]): number {
-  return files.reduce((all, { bytes }) => all + bytes + BESIDE, 0);
-}
-
-function bytesIn({ owners }: Totals): number {
-  return sum(Object.values(owners).map(([bytes]) => bytes));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((all, one) => all + one, 0);
 }
 
 function full(message: string): GatewayError {
@@ -319,7 +193,7 @@ function badOffset(offset: number, received: number): GatewayError {
   return new GatewayError("invalid_request", `Expected the piece at offset ${received}, but got the one at ${offset}`);
 }
 
-/** The same for an id that never existed and for one of another key. */
+/** An id of another key is answered like one that never existed. */
 function notFound(reason?: "file_expired"): GatewayError {
   const message = reason ? "The file has expired" : "Cannot find the file: none of yours has this id";
   return new GatewayError("not_found", message, { param: "id", ...(reason && { reason }) });

@@ -4,9 +4,7 @@ import Anthropic, { toFile as toMessagesFile } from "anthropic-sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI, { toFile } from "openai";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { randomId } from "../../src/util/digest.ts";
-import type { Store } from "../../src/state/store.ts";
 import { CONFIG, ENV, newApp, NOW, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
@@ -19,7 +17,12 @@ interface RigOptions extends TestAppOptions {
 
 function newRig({ more, ...options }: RigOptions = {}) {
   const upstream = fakeUpstream(() => answerWhole());
-  const app = newApp({ config: { ...CONFIG, keys: KEYS, ...more }, fetch: upstream.fetch, newId: randomId, ...options });
+  const app = newApp({
+    config: { ...CONFIG, keys: KEYS, ...more },
+    fetch: upstream.fetch,
+    newId: randomId,
+    ...options,
+  });
   const said = (call = -1) => JSON.parse(upstream.asked.at(call)!.body).messages as JsonObject[];
   return { app, openai: openaiOf(app), anthropic: anthropicOf(app), said, upstream };
 }
@@ -170,7 +173,17 @@ Deno.test("files: in the form of Gemini in one body, alone or with its facts, an
   const alone = await send({ "content-type": "image/png", "x-goog-upload-protocol": "raw" }, PNG);
   assertEquals([alone.body.file.mimeType, alone.body.file.sizeBytes], ["image/png", String(PNG.length)]);
   const facts = '{"file":{"displayName":"a.csv"}}';
-  const related = [`--x`, "content-type: application/json", "", facts, "--x", "content-type: text/csv", "", TEXT, "--x--"];
+  const related = [
+    `--x`,
+    "content-type: application/json",
+    "",
+    facts,
+    "--x",
+    "content-type: text/csv",
+    "",
+    TEXT,
+    "--x--",
+  ];
   const both = await send({ "content-type": "multipart/related; boundary=x" }, related.join("\r\n"));
   assertEquals([both.body.file.displayName, both.body.file.mimeType], ["a.csv", "text/csv"]);
   const start = { "x-goog-upload-command": "start", "content-type": "application/json" };

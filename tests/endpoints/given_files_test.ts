@@ -115,7 +115,11 @@ Deno.test("given files: an unknown id, another key's and an expired one are a 40
 Deno.test("given files: a conversation survives the deletion of a file, which is noted", async () => {
   const { upload, remove, ask, said } = newRig();
   const id = await upload(PNG, "a.png");
-  const first = { model: "model", store: true, input: [{ role: "user", content: [{ type: "input_image", file_id: id }] }] };
+  const first = {
+    model: "model",
+    store: true,
+    input: [{ role: "user", content: [{ type: "input_image", file_id: id }] }],
+  };
   const { body } = await ask("responses", first);
   const next = { model: "model", input: "And now?", previous_response_id: body.id };
   assertEquals((await ask("responses", next)).status, 200);
@@ -124,7 +128,10 @@ Deno.test("given files: a conversation survives the deletion of a file, which is
   const { status, notes } = await ask("responses", next);
   assertEquals(status, 200);
   assertMatch(notes!, /replaced a file that is not stored any more with text/);
-  assertMatch(String(said()[0]!.content), /^\[file omitted: the file with id 'file-[0-9a-f]{32}' is not stored any more\]$/);
+  assertMatch(
+    String(said()[0]!.content),
+    /^\[file omitted: the file with id 'file-[0-9a-f]{32}' is not stored any more\]$/,
+  );
 });
 
 Deno.test("given files: an upstream that keeps files itself gets the ids that the gateway does not have", async () => {
@@ -132,7 +139,10 @@ Deno.test("given files: an upstream that keeps files itself gets the ids that th
   const { ask, upload, said } = newRig({ upstreams: { ...CONFIG.upstreams, fake } });
   const id = await upload(PNG, "a.png");
   assertEquals((await ask("chat/completions", chat(user(fileOf("file-theirs"), fileOf(id))))).status, 200);
-  assertEquals(said()[0]!.content as unknown, [fileOf("file-theirs"), { type: "image_url", image_url: { url: PNG_URL } }]);
+  assertEquals(said()[0]!.content as unknown, [fileOf("file-theirs"), {
+    type: "image_url",
+    image_url: { url: PNG_URL },
+  }]);
 });
 
 Deno.test("given files: no more than a request could hold, however often one is named", async () => {

@@ -172,13 +172,13 @@ Deno.test("files: bad requests are refused in the caller's own form", async () =
     return { status: response.status, body: await response.json() };
   };
   const file = new File(["x"], "x.txt");
-  for (
-    const fields of [{ file }, { file, purpose: "fun" }, { purpose: "user_data" }, {
-      file,
-      purpose: "user_data",
-      "expires_after[seconds]": "5",
-    }]
-  ) {
+  const bad: Record<string, string | File>[] = [
+    { file },
+    { file, purpose: "fun" },
+    { purpose: "user_data" },
+    { file, purpose: "user_data", "expires_after[seconds]": "5" },
+  ];
+  for (const fields of bad) {
     const { status, body } = await send({}, fields);
     assertEquals([status, body.error.type], [400, "invalid_request_error"]);
   }
@@ -191,7 +191,10 @@ Deno.test("files: bad requests are refused in the caller's own form", async () =
   const listed = await app.get("/oss/v1/files?limit=0", { authorization: `Bearer ${ENV.TEAM_KEY}` });
   assertEquals([listed.status, (await listed.json()).error.param], [400, "limit"]);
   const put = await app.fetch(
-    new Request("http://gateway/oss/v1/files/x", { method: "PUT", headers: { authorization: `Bearer ${ENV.TEAM_KEY}` } }),
+    new Request("http://gateway/oss/v1/files/x", {
+      method: "PUT",
+      headers: { authorization: `Bearer ${ENV.TEAM_KEY}` },
+    }),
   );
   await put.body?.cancel();
   assertEquals([put.status, put.headers.get("allow")], [405, "GET, HEAD, DELETE"]);
