@@ -35,7 +35,7 @@ import { reportingFirstUse } from "./audit.ts";
 import type { ConsoleHeld } from "./console.ts";
 import { catalogSecrets, createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
-import { createHosted } from "./hosted.ts";
+import { createDocuments, createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
 import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
@@ -102,6 +102,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
       limits: config.hostedTools,
     },
+    documents: createDocuments(world),
     stages: createStages(world),
     state: createStoredState(world),
     counting: createCounting(world, sources),

@@ -77,7 +77,7 @@ export function permissionsOf(
   const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
-  const hasFetcherBeside = isObject(webFetch) && webFetch.url === undefined;
+  const hasFetcherBeside = isObject(webFetch) ? webFetch.url === undefined : isObject(rest.documents);
   const hosted = [
     fields(webSearch).baseUrl,
     hasFetcherBeside ? env(FETCHER_URL) : fields(webFetch).url,

@@ -6,7 +6,7 @@ import { continuationFields, laneNameSchema, laneSchema } from "./lane_schema.ts
 import { budgetSchema, limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
 import { oidcSchema } from "./oidc_schema.ts";
-import { filesSchema, storeSchema } from "./store_schema.ts";
+import { documentsSchema, filesSchema, storeSchema } from "./store_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -103,6 +103,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   stop: stopSchema.prefault({}),
   store: storeSchema.prefault({}),
   files: filesSchema,
+  documents: documentsSchema.optional(),
   usage: object("Keeps what each key used, for /usage and the command usage.", {
     retentionDays: z.int().min(1).max(3650).default(90).meta({
       description: "How long daily sums are kept, in days.",

@@ -1,6 +1,6 @@
 /** The section of the configuration for the store. */
 import { z } from "zod";
-import { object, secretSchema } from "./fields.ts";
+import { milliseconds, object, secretSchema } from "./fields.ts";
 import { SERVER_FORM } from "./redis_url.ts";
 import { DEFAULT_STORE_KIND, STORE_KIND_NAMES, storeKind } from "./store_kinds.ts";
 
@@ -85,3 +85,17 @@ export const filesSchema = z.union([
 ], { error: "Expected false or an object" }).prefault({}).meta({
   description: "Where files are kept that clients upload, and how many. With false there are none.",
 });
+
+export const documentsSchema = object(
+  "Turns PDFs and office documents in conversations into text, and pages of PDFs into pictures for models that see. The " +
+    "fetcher does this. Further packages (11 MB) are downloaded for it at the first start.",
+  {
+    pages: z.int().min(0).max(100).default(20).meta({
+      description: "The most pages of one PDF of which pictures are made, for models that take pictures.",
+    }),
+    maxCharacters: z.int().min(1_000).max(1_000_000).default(200_000).meta({
+      description: "The most text that a model gets from one document, in characters.",
+    }),
+    timeoutMs: milliseconds(30_000, "How long one document may take, in milliseconds."),
+  },
+);

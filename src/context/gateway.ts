@@ -2,6 +2,7 @@ import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Stage } from "../contract/stage.ts";
+import type { ReadDocument } from "../hosted/read_document.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { OperatorEndpoints } from "../http/operator_endpoints.ts";
 import type { Sockets } from "../http/sockets.ts";
@@ -53,6 +54,8 @@ export interface Gateway {
   guards: Guards;
   routing: Routing;
   hosted: HostedTools;
+  /** Reads documents, which models do not. Absent if the configuration does not want it. */
+  documents?(): Promise<ReadDocument>;
   /** The stages of plugins, which change each request at its target. */
   stages: readonly Stage[];
   state: StoredState;

@@ -46,7 +46,8 @@ export const GIVEN_FILES: Stage<"generate"> = {
   name: "uploaded files",
   operations: ["generate", "countTokens"],
   needs: FACT.files,
-  request: (inference) => namesFile(inference.input.messages) ? fillFiles(inference) : inference,
+  request: (inference) =>
+    inference.context.gateway.documents || namesFile(inference.input.messages) ? fillFiles(inference) : inference,
 };
 
 function namesFile(messages: readonly Message[]): boolean {
@@ -57,7 +58,9 @@ function namesFile(messages: readonly Message[]): boolean {
 
 async function fillFiles(inference: Inference<"generate">): Promise<Inference<"generate">> {
   const { withGivenFiles } = await import("./given_files.ts");
-  const input = await withGivenFiles(inference);
+  const given = await withGivenFiles(inference);
+  const reads = inference.context.gateway.documents && given.relay === undefined;
+  const input = reads ? await (await import("./documents.ts")).withReadDocuments(given, inference) : given;
   return { ...inference, input, facts: withTurnsOf(inference.facts, input) };
 }
 
