@@ -10,6 +10,8 @@ export interface FetcherSettings {
   port: number;
   allow: readonly string[];
   obeysRobots: boolean;
+  /** Whether it opens pages. */
+  opensPages: boolean;
   /** Whether it reads documents, too. That takes further packages. */
   readsDocuments: boolean;
   token: string;
@@ -114,7 +116,7 @@ async function download(readsDocuments: boolean): Promise<boolean> {
 }
 
 function spawn(
-  { hostname, allow, obeysRobots, readsDocuments, token, env }: FetcherSettings,
+  { hostname, allow, obeysRobots, opensPages, readsDocuments, token, env }: FetcherSettings,
   port: number,
 ): ChildProcess {
   const kept = RUNTIME_VARIABLES.flatMap((name) => {
@@ -122,7 +124,7 @@ function spawn(
     return value === undefined ? [] : [[name, value]];
   });
   return moduleCommand({
-    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, code: PATH })],
+    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, opensPages, code: PATH })],
     main: MAIN.href,
     hasThreads: true,
     args: [

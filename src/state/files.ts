@@ -117,7 +117,17 @@ class StoredFiles implements Files {
       // It is listed before it is written, so that whoever removes the file finds all of it.
       return content.length > 0 ? { ...entry, parts: [...entry.parts, content.length] } : entry;
     });
-    if (content.length > 0) await contents.write({ owner, id, part }, content, pending.expires ?? Infinity);
+    try {
+      if (content.length > 0) await contents.write({ owner, id, part }, content, pending.expires ?? Infinity);
+    } catch (failure) {
+      // The client may send the piece again.
+      const withoutIt = (entry: Entry) => ({ ...entry, parts: entry.parts.slice(0, part) });
+      await this.#update(owner, id, withoutIt).then(
+        () => contents.remove({ owner, id, part }, content.length),
+        () => {},
+      );
+      throw failure;
+    }
     const { isPending: _, ...complete } = pending;
     const entry = isLast ? await this.#update(owner, id, () => complete) : pending;
     return { file: await this.#fileOf(owner, entry), received: sum(entry.parts), isComplete: isLast };
