@@ -1,4 +1,5 @@
 /** Reads documents that clients sent, within limits: as text, and pages of PDFs as pictures. */
+import { Buffer } from "node:buffer";
 import type { DocumentKind, ReadDocument } from "./document_worker.ts";
 import { type Caller, FetchQueue } from "./fetch_queue.ts";
 import type { DocumentReader } from "./reader.ts";
@@ -50,6 +51,9 @@ export class Documents {
       side: Math.min(work.side, LONGEST_SIDE),
     };
     const { pictures, ...read } = await this.#queue.run(caller, () => this.#reader.read(job, signal, caller));
-    return { ...read, ...(pictures && { pictures: pictures.map((picture) => picture.toBase64()) }) };
+    return {
+      ...read,
+      ...(pictures && { pictures: pictures.map((picture) => Buffer.from(picture).toString("base64")) }),
+    };
   }
 }

@@ -112,14 +112,19 @@ async function ask(call: Call, service: Callee, signal: AbortSignal): Promise<Do
 /** The waits for a reader that restarts, in milliseconds. */
 const WAITS_MS = [300, 1_000, 2_500];
 
+const FAILURES: Readonly<Record<string, string>> = {
+  unsupported_type: "is not what its type says, or it is locked",
+  too_large: "takes too much time or memory to read",
+};
+
 function textIn(
   status: number,
-  { error, message, text, pages, pictures, isCut }: Record<string, unknown>,
+  { error, text, pages, pictures, isCut }: Record<string, unknown>,
 ): DocumentText {
   if (error === "too_many_requests") {
     throw new GatewayError("rate_limit", "Too many documents are being read: try again", { retryAfter: "2" });
   }
-  if (isText(error)) throw new GatewayError("invalid_request", `The document cannot be read: ${message}`);
+  if (isText(error)) throw new GatewayError("invalid_request", `The document ${FAILURES[error] ?? "cannot be read"}`);
   if (status !== 200 || typeof text !== "string") {
     throw new GatewayError("unavailable", "The documents' reader failed: try again", { own: true });
   }

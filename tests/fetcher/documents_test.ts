@@ -155,7 +155,7 @@ Deno.test("documents: one that cannot be read is a 400 in the present turn, and 
     const answered = [{ role: "assistant", content: "Hm." }, { role: "user", content: "And now?" }];
     const { status, notes } = await ask([BROKEN], answered);
     assertEquals([status, notes], [200, "replaced a document that could not be read with text"]);
-    assertMatch(String(said()[0]!.content), /^\[document omitted: The document cannot be read: /);
+    assertMatch(String(said()[0]!.content), /^\[document omitted: The document is not what its type says/);
   }));
 
 Deno.test("documents: without a fetcher they are a 400, and an old conversation goes on", () =>
