@@ -202,11 +202,15 @@ function receive({ operation, body: kind }: AnyProtocol, context: RequestContext
   }
   const reading = kind === "json"
     ? guards.uploads.readJson(request, caller.owner, isServed, requestLog.capture?.bodyCopy)
-    : readForm(request, caller.owner, guards.uploads);
+    : readForm(request, kind, caller.owner, guards.uploads);
   return arrived ? reading.finally(arrived) : reading;
 }
 
-async function readForm(request: Request, owner: string, uploads: Uploads): Promise<Received> {
+async function readForm(request: Request, kind: "form" | "bytes", owner: string, uploads: Uploads): Promise<Received> {
+  if (kind === "bytes") {
+    const { bytes: body, release } = await uploads.readBytes(request, owner);
+    return { body, isShort: false, isLarge: false, release };
+  }
   const { fields, release } = await uploads.read(request, owner);
   return { body: fields, isShort: false, isLarge: false, release };
 }
@@ -259,7 +263,7 @@ async function checkNamed(
   lane: Lane | undefined,
   context: RequestContext,
 ): Promise<void> {
-  if (id === undefined || operation === "conversation") return;
+  if (id === undefined || operation === "conversation" || operation === "files") return;
   const isModel = operation === "getModel" || TASK_OF[operation] !== undefined;
   if (!isModel) await findResponse(id, context);
   else if (lane) await findModel(id, lane, context);

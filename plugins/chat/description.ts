@@ -98,3 +98,51 @@ export const models: EndpointDescription = {
 };
 
 export const oneModel: EndpointDescription = { summary: "One model of the lane", answer: jsonAnswer(model) };
+
+const file = z.looseObject({
+  id: word,
+  object: z.literal("file"),
+  bytes: count,
+  created_at: seconds,
+  expires_at: seconds.optional(),
+  filename: text,
+  purpose: text,
+  status: z.literal("processed"),
+});
+const OF_THE_KEY = "A file belongs to the key that uploaded it: to all others it does not exist.";
+
+/** The endpoints of files, by what they do. */
+export const files: Readonly<Record<"upload" | "list" | "get" | "content" | "remove", EndpointDescription>> = {
+  upload: {
+    summary: "Keeps a file that requests then name by its id",
+    description: `${OF_THE_KEY} Fields that say when it expires are \`expires_after[anchor]\` and ` +
+      "`expires_after[seconds]`.",
+    request: z.looseObject({
+      file: z.file().meta({ description: "The file." }),
+      purpose: z.enum(["assistants", "batch", "fine-tune", "vision", "user_data", "evals"]),
+    }),
+    answer: jsonAnswer(file),
+  },
+  list: {
+    summary: "The files of the key",
+    parameters: {
+      after: { in: "query", description: "The page begins after this file." },
+      limit: { in: "query", description: "The most files on the page.", schema: count },
+      order: { in: "query", description: "By age: desc has the latest first.", schema: z.enum(["asc", "desc"]) },
+      purpose: { in: "query", description: "Lists the files of this purpose only." },
+    },
+    answer: jsonAnswer(z.looseObject({
+      object: z.literal("list"),
+      data: z.array(file),
+      first_id: text.nullable(),
+      last_id: text.nullable(),
+      has_more: z.boolean(),
+    })),
+  },
+  get: { summary: "One file of the key", answer: jsonAnswer(file) },
+  content: { summary: "The content of a file", answer: { "application/octet-stream": undefined } },
+  remove: {
+    summary: "Deletes a file",
+    answer: jsonAnswer(z.looseObject({ id: word, object: z.literal("file"), deleted: z.literal(true) })),
+  },
+};

@@ -104,3 +104,49 @@ export const oneModel: EndpointDescription = {
 export function beside(description: EndpointDescription): EndpointDescription {
   return { ...description, when };
 }
+
+const file = z.looseObject({
+  name: word,
+  displayName: text,
+  mimeType: text,
+  sizeBytes: text,
+  createTime: text,
+  updateTime: text,
+  expirationTime: text.optional(),
+  uri: text,
+  state: z.literal("ACTIVE"),
+});
+const uploaded = z.looseObject({ file });
+type FileVerb = "begin" | "append" | "upload" | "list" | "get" | "remove";
+
+/** The endpoints of files, by what they do. */
+export const files: Readonly<Record<FileVerb, EndpointDescription>> = {
+  begin: {
+    summary: "Begins the upload of a file in pieces",
+    description: "The answer's header `x-goog-upload-url` says where the pieces go.",
+    when: "with the header x-goog-upload-command: start",
+    request: z.looseObject({ file: z.looseObject({ mimeType: text.optional(), displayName: text.optional() }) }),
+    answer: {},
+  },
+  append: {
+    summary: "Uploads a piece of a file",
+    when: "with an upload_id in the query",
+    parameters: { upload_id: { in: "query", description: "The upload, as its URL has it." } },
+    answer: jsonAnswer(uploaded),
+  },
+  upload: {
+    summary: "Keeps a file, as Gemini uploads it",
+    description: "The body is the file, or multipart/related with its facts first. It is kept for 48 hours.",
+    answer: jsonAnswer(uploaded),
+  },
+  list: {
+    summary: "The files of the key, as Gemini lists them",
+    parameters: {
+      pageSize: { in: "query", description: "How many a page has.", schema: z.int().min(1) },
+      pageToken: { in: "query", description: "The `nextPageToken` of the page before." },
+    },
+    answer: jsonAnswer(z.looseObject({ files: z.array(file), nextPageToken: text.optional() })),
+  },
+  get: { summary: "One file of the key, as Gemini shows it", answer: jsonAnswer(file) },
+  remove: { summary: "Deletes a file, as Gemini does", answer: jsonAnswer(z.looseObject({})) },
+};

@@ -41,7 +41,7 @@ export function serializeErrorBody({ code, status, message, details }: GatewayEr
       message,
       status: STATUS_OF[code],
       details: [
-        { "@type": `${TYPES}ErrorInfo`, reason: code.toUpperCase(), domain: "gateway" },
+        { "@type": `${TYPES}ErrorInfo`, reason: (details.reason ?? code).toUpperCase(), domain: "gateway" },
         ...(param === undefined ? [] : [{ "@type": `${TYPES}BadRequest`, fieldViolations: [violation] }]),
         ...(/^\d+(\.\d+)?$/.test(retryAfter) ? [{ "@type": `${TYPES}RetryInfo`, retryDelay: `${retryAfter}s` }] : []),
       ],

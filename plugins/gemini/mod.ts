@@ -142,9 +142,50 @@ function lists(version: string, isShared: boolean): AnyProtocol[] {
   return [models, model];
 }
 
+/** `isShared`: whether clients of other wires use the same paths for their files. */
+function files(version: string, isShared: boolean): Protocol<"files">[] {
+  const isOwn = ({ headers, query }: Asking) => speaksThisWire(headers) || query.has(keyPlaces.parameter);
+  const endpoint = (
+    verb: keyof typeof Verbs.files,
+    method: "GET" | "POST" | "DELETE",
+    path: string,
+    more: Pick<Protocol<"files">, "body" | "accepts">,
+  ): Protocol<"files"> => ({
+    ...shared,
+    name: `gemini-${version}-files-${verb}`,
+    describe: async () => {
+      const { beside, files } = await import("./description.ts");
+      return isShared && method !== "POST" ? beside(files[verb]) : files[verb];
+    },
+    operation: "files",
+    method,
+    pattern: new PathPattern(`/:lane/${path}`),
+    ...more,
+    parse: (wire) => verbs.files[verb].parse(wire),
+    serialize: (answer, exchange) => verbs.files[verb].serialize(answer, exchange),
+  });
+  const upload = `upload/${version}/files`;
+  const kept = { body: "none", accepts: isShared ? isOwn : undefined } as const;
+  return [
+    // Uploads in pieces begin with JSON. Then the bytes come to the same path, with the id of the upload.
+    endpoint("begin", "POST", upload, {
+      body: "json",
+      accepts: ({ headers }) => /\bstart\b/.test(headers.get("x-goog-upload-command") ?? ""),
+    }),
+    endpoint("append", "POST", upload, { body: "bytes", accepts: ({ query }) => query.has("upload_id") }),
+    endpoint("upload", "POST", upload, { body: "bytes" }),
+    endpoint("list", "GET", `${version}/files`, kept),
+    endpoint("get", "GET", `${version}/files/:id`, kept),
+    endpoint("remove", "DELETE", `${version}/files/:id`, kept),
+  ];
+}
+
+type Asking = Parameters<NonNullable<AnyProtocol["accepts"]>>[0];
+
 /** Libraries use `v1beta`, and newer ones use `v1`, where other wires have their lists of models, too. */
 export const geminiProtocols: readonly AnyProtocol[] = ["v1beta", "v1"].flatMap((version) => [
   ...conversations(version),
   ...embeddings(version),
   ...lists(version, version === "v1"),
+  ...files(version, version === "v1"),
 ]);

@@ -10,6 +10,9 @@ type File = NonNullable<GeminiMedia["fileData"]>;
 /** The host to which the vendor's clients upload files. */
 const FILES_HOST = "generativelanguage.googleapis.com";
 
+/** The URL or the name of a file that was uploaded to a gateway: its ids are 32 digits. */
+const UPLOADED = /^(?:https?:\/\/[^?#]+\/v1(?:beta)?\/)?files\/([0-9a-f]{32})$/;
+
 /** `rest`: the part's other fields. */
 export function parseInline(blob: Blob, rest: JsonObject): FilePart {
   const { mimeType, data, displayName } = blob;
@@ -25,10 +28,20 @@ export function parseInline(blob: Blob, rest: JsonObject): FilePart {
 /** Refuses files that were uploaded to the vendor, because other upstreams cannot read them. */
 export function parseFile(file: File, rest: JsonObject, place: string): FilePart {
   const { fileUri, mimeType, displayName } = file;
+  const id = UPLOADED.exec(fileUri)?.[1];
+  if (id !== undefined) {
+    return {
+      type: "file",
+      mediaType: mimeType || "application/octet-stream",
+      source: { type: "id", id },
+      ...present("name", displayName),
+      ...withExtra({ ...rest, ...inside("fileData", extraOf(WIRE, file, FILE_KEYS)) }),
+    };
+  }
   const url = URL.parse(fileUri);
   if (!url || !["http:", "https:"].includes(url.protocol) || url.hostname === FILES_HOST) {
     const message =
-      `Cannot serve "${place}": the gateway keeps no files. Send the file in "inlineData", or the URL of one`;
+      `Cannot serve "${place}": only files uploaded to the gateway can be read. Send it in "inlineData", or its URL`;
     throw new GatewayError("invalid_request", message, { param: place });
   }
   return {

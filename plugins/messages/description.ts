@@ -118,3 +118,55 @@ export const oneModel: EndpointDescription = {
   when,
   answer: jsonAnswer(model),
 };
+
+const file = z.looseObject({
+  id: word,
+  type: z.literal("file"),
+  filename: text,
+  mime_type: text,
+  size_bytes: count,
+  created_at: text,
+  downloadable: z.boolean(),
+  expires_at: text.nullable(),
+  scope: z.null(),
+});
+
+/** The endpoints of files, by what they do. */
+export const files: Readonly<Record<"upload" | "list" | "get" | "content" | "remove", EndpointDescription>> = {
+  upload: {
+    summary: "Keeps a file, as Messages names it",
+    when,
+    request: z.looseObject({
+      file: z.file().meta({ description: "The file." }),
+      expires_in_seconds: count.optional().meta({
+        description: "How long it is kept. By default until it is deleted.",
+      }),
+    }),
+    answer: jsonAnswer(file),
+  },
+  list: {
+    summary: "The files of the key, as Messages lists them",
+    when,
+    parameters: {
+      page: { in: "query", description: "The `next_page` of the page before." },
+      limit: { in: "query", description: "The most files on the page.", schema: count },
+      "ids[]": { in: "query", description: "Lists these files only." },
+      scope_id: { in: "query", description: "Lists the files of a scope only. No file has one." },
+      after_id: { in: "query", description: "The page begins after this file." },
+      before_id: { in: "query", description: "The page ends before this file." },
+    },
+    answer: jsonAnswer(z.looseObject({ data: z.array(file), next_page: text.nullable(), has_more: z.boolean() })),
+  },
+  get: { summary: "One file of the key, as Messages shows it", when, answer: jsonAnswer(file) },
+  content: {
+    summary: "The content of a file that a tool made",
+    description: "Uploaded files cannot be downloaded in this form.",
+    when,
+    answer: { "application/octet-stream": undefined },
+  },
+  remove: {
+    summary: "Deletes a file, as Messages does",
+    when,
+    answer: jsonAnswer(z.looseObject({ id: word, type: z.literal("file_deleted") })),
+  },
+};

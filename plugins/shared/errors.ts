@@ -291,7 +291,7 @@ const WORDS_OF: Record<ErrorCode, { type: string; code: string | null }> = {
 /** All four keys are there, as the published schema requires. */
 export function serializeErrorBody({ code, message, details }: GatewayError): JsonObject {
   const words = WORDS_OF[code];
-  return { error: { message, type: words.type, param: details.param ?? null, code: words.code } };
+  return { error: { message, type: words.type, param: details.param ?? null, code: details.reason ?? words.code } };
 }
 
 /** The SDKs read the id from `x-request-id`. */

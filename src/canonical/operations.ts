@@ -2,6 +2,7 @@ import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, T
 import type { CompleteEvent, CompleteRequest, CompleteResponse } from "./complete.ts";
 import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
+import type { FilesAnswer, FilesRequest } from "./files.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import type { ModelInfo, Task } from "./models.ts";
 import type { RelayEvent, RelayRequest, RelayResponse } from "./relay.ts";
@@ -28,6 +29,8 @@ export interface Operations {
   cancelResponse: { input: { id: string }; output: StoredAnswer; event: never };
   /** A request about a conversation that the gateway stores. */
   conversation: { input: ConversationRequest; output: ConversationAnswer; event: never };
+  /** A request about the caller's files. */
+  files: { input: FilesRequest; output: FilesAnswer; event: never };
   /** Opens a WebSocket whose messages are requests. */
   connect: { input: Record<string, never>; output: never; event: never };
   /** Whether the wire is served, for clients that request a version before anything else. */
@@ -65,6 +68,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   deleteResponse: undefined,
   cancelResponse: undefined,
   conversation: undefined,
+  files: undefined,
   connect: undefined,
   ping: undefined,
 };

@@ -6,6 +6,8 @@ export interface FetcherPlace {
   hostname: string;
   /** The origins of internal hosts that it may fetch from. */
   allow: readonly string[];
+  /** Whether it opens pages, as it does by default. Otherwise it only listens. */
+  opensPages?: boolean;
   /** The folder of its code. */
   code: string;
 }
@@ -20,7 +22,7 @@ const DENIED_V6 = ["[::]", "[::1]", "[fd00:ec2::254]"];
  * The permissions as options of `deno run`. The runtime checks every address that the fetcher connects to, whatever its name, and
  * the code checks it before that, IPv6 included. The address that it listens on cannot be denied, except for the ports of pages.
  */
-export function fetcherFlags({ hostname, allow, code }: FetcherPlace): string[] {
+export function fetcherFlags({ hostname, allow, opensPages = true, code }: FetcherPlace): string[] {
   const hosts = allow.flatMap((origin) => URL.parse(origin)?.hostname ?? []);
   const names = hosts.filter((host) => !isAddress(host));
   const isLocal = (name: string) => /^(.*\.)?localhost$/.test(name);
@@ -37,8 +39,7 @@ export function fetcherFlags({ hostname, allow, code }: FetcherPlace): string[] 
     ...ownPorts.map((port) => `${own}:${port}`),
   ];
   return [
-    "--allow-net",
-    `--deny-net=${denied.join(",")}`,
+    ...(opensPages ? ["--allow-net", `--deny-net=${denied.join(",")}`] : [`--allow-net=${own}`]),
     "--allow-env=LANEWAY_FETCHER_TOKEN",
     `--allow-read=${code.replaceAll(",", ",,")}`,
     "--deny-import",

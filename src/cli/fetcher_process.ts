@@ -1,6 +1,7 @@
 /** Runs the fetcher's process. The launcher loads this file, so it imports only files that import nothing. */
 import { arePackagesThere, isCached } from "./cached.ts";
 import { fetcherFlags } from "./fetcher_flags.ts";
+import { isObject } from "../util/config_text.ts";
 import { type ChildProcess, command, host, moduleCommand, onNode } from "../platform/host.ts";
 
 export interface FetcherSettings {
@@ -9,6 +10,10 @@ export interface FetcherSettings {
   port: number;
   allow: readonly string[];
   obeysRobots: boolean;
+  /** Whether it opens pages. */
+  opensPages: boolean;
+  /** Whether it reads documents, too. That takes further packages. */
+  readsDocuments: boolean;
   token: string;
   env(name: string): string | undefined;
   readJson(path: URL): unknown;
@@ -28,6 +33,9 @@ const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "")
 const CONFIG = `${PATH}deno.json`;
 const MAIN = new URL("../fetcher/main.ts", import.meta.url);
 const WORKER = new URL("../fetcher/worker.ts", import.meta.url);
+const DOCUMENT_WORKER = new URL("../fetcher/document_worker.ts", import.meta.url);
+/** The packages that only documents need. */
+const OF_DOCUMENTS = /^(@hyzyla\/pdfium|fflate)@/;
 /** The variables that Deno itself reads, without secrets and proxies: a proxy would connect to any address. */
 const RUNTIME_VARIABLES = [
   "PATH",
@@ -48,9 +56,10 @@ const [SOON_MS, LATE_MS] = [100, 30_000];
 
 /** Starts the fetcher, and restarts it on the same port whenever it ends. Absent if it does not start. */
 export async function startFetcher(settings: FetcherSettings): Promise<FetcherProcess | undefined> {
-  const { say, readJson } = settings;
+  const { say, readJson, readsDocuments } = settings;
   const lock = readJson(new URL("deno.lock", FOLDER));
-  if (!onNode() && !arePackagesThere(lock) && !await download()) {
+  const needed = readsDocuments ? lock : withoutDocuments(lock);
+  if (!onNode() && !arePackagesThere(needed) && !await download(readsDocuments)) {
     say("Cannot start the fetcher: its packages cannot be downloaded");
     return undefined;
   }
@@ -93,21 +102,29 @@ function end(child: ChildProcess, signal: Deno.Signal): void {
   }
 }
 
+function withoutDocuments(lock: unknown): unknown {
+  if (!isObject(lock) || !isObject(lock.npm)) return lock;
+  return { ...lock, npm: Object.fromEntries(Object.entries(lock.npm).filter(([pin]) => !OF_DOCUMENTS.test(pin))) };
+}
+
 /** Downloads the fetcher's packages, which are not in the gateway's own lock file. */
-async function download(): Promise<boolean> {
-  const entries = [MAIN.href, WORKER.href];
+async function download(readsDocuments: boolean): Promise<boolean> {
+  const entries = [MAIN.href, WORKER.href, ...readsDocuments ? [DOCUMENT_WORKER.href] : []];
   if (await isCached("--config", CONFIG, ...entries)) return true;
   const args = ["cache", "--config", CONFIG, ...entries];
   return (await command(host().execPath(), { args }).spawn().status).success;
 }
 
-function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, port: number): ChildProcess {
+function spawn(
+  { hostname, allow, obeysRobots, opensPages, readsDocuments, token, env }: FetcherSettings,
+  port: number,
+): ChildProcess {
   const kept = RUNTIME_VARIABLES.flatMap((name) => {
     const value = env(name);
     return value === undefined ? [] : [[name, value]];
   });
   return moduleCommand({
-    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, code: PATH })],
+    flags: ["--config", CONFIG, ...fetcherFlags({ hostname, allow, opensPages, code: PATH })],
     main: MAIN.href,
     hasThreads: true,
     args: [
@@ -116,6 +133,7 @@ function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, po
       `--port=${port}`,
       ...allow.map((origin) => `--allow=${origin}`),
       ...(obeysRobots ? [] : ["--ignore-robots"]),
+      ...(readsDocuments ? ["--documents"] : []),
     ],
     clearEnv: true,
     env: { ...Object.fromEntries(kept), LANEWAY_FETCHER_TOKEN: token },

@@ -20,14 +20,20 @@ interface WebFetch {
   secret?: unknown;
   allow: string[];
   obeysRobots: boolean;
+  opensPages: boolean;
+  readsDocuments: boolean;
 }
 
 function webFetchOf(config: unknown): WebFetch | undefined {
-  const { webFetch } = isObject(config) && isObject(config.hostedTools) ? config.hostedTools : {};
-  if (!isObject(webFetch)) return undefined;
+  if (!isObject(config)) return undefined;
+  const { webFetch } = isObject(config.hostedTools) ? config.hostedTools : {};
+  const readsDocuments = isObject(config.documents);
+  if (!isObject(webFetch)) {
+    return readsDocuments ? { allow: [], obeysRobots: true, opensPages: false, readsDocuments } : undefined;
+  }
   const { url, secret, allow, obeyRobots } = webFetch;
   const origins = Array.isArray(allow) ? allow.filter((origin) => typeof origin === "string") : [];
-  return { url, secret, allow: origins, obeysRobots: obeyRobots !== false };
+  return { url, secret, allow: origins, obeysRobots: obeyRobots !== false, opensPages: true, readsDocuments };
 }
 
 /** Starts a fetcher beside the gateway, unless the configuration names one that is a service of its own. */

@@ -229,6 +229,7 @@ function factsOf(name: string, values: CreateValues): Parameters<Keyring["create
     ...(values.lane && { lanes: values.lane }),
     ...(values.model && { models: values.model }),
     ...(values.continuation !== undefined && { continuation: continuationIn(values.continuation) }),
+    ...(values["no-files"] && { files: false }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
     ...(values.budget !== undefined && { budget: budgetIn(values.budget, values.unpriced) }),

@@ -245,7 +245,7 @@ async function theMachine() {
 
 /** Starts the fetcher beside the gateway. The code for that is loaded only if it may be needed. */
 async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
-  if (!isObject(config) || config.hostedTools === undefined) return undefined;
+  if (!isObject(config) || (config.hostedTools ?? config.documents) === undefined) return undefined;
   return await (await import("./fetcher_start.ts")).startBeside(config, world);
 }
 

@@ -55,10 +55,11 @@ export function reload(running: Config, { load, platform }: Reloading): Reloaded
 }
 
 /** The settings by which the launcher has started the fetcher. */
-function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
-  if (!webFetch || webFetch.url !== undefined) return undefined;
-  const { allow, obeyRobots } = webFetch;
-  return JSON.stringify({ allow, obeyRobots });
+function fetcherOf({ hostedTools: { webFetch }, documents }: Config): string | undefined {
+  const readsDocuments = documents !== undefined;
+  if (!webFetch && !readsDocuments || webFetch?.url !== undefined) return undefined;
+  const { allow, obeyRobots } = webFetch ?? {};
+  return JSON.stringify({ allow, obeyRobots, readsDocuments });
 }
 
 function placeOf({ store: { retentionDays: _, ...place } }: Config) {

@@ -73,7 +73,7 @@ function configFor(
     retry: { ...retry, budgetMs: 0 },
     // The memory is the gateway's own, which the gateway itself limits.
     limits: { ...limits, memoryBytes: Number.MAX_SAFE_INTEGER },
-    upstreams: { [upstream]: { ...configured, driver: driver ?? configured.driver } },
+    upstreams: { [upstream]: { ...configured, driver: driver ?? configured.driver, fileIds: true } },
     lanes: {
       [lane]: {
         ...laneSchema.parse({}),

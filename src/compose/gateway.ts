@@ -24,6 +24,7 @@ import { createKeyReader } from "../state/key_reader.ts";
 import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
+import type { Files } from "../state/files.ts";
 import type { StorageQuota } from "../state/retention.ts";
 import type { Threads } from "../state/threads.ts";
 import { createRuns } from "../state/runs.ts";
@@ -35,7 +36,7 @@ import { reportingFirstUse } from "./audit.ts";
 import type { ConsoleHeld } from "./console.ts";
 import { catalogSecrets, createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
-import { createHosted } from "./hosted.ts";
+import { createDocuments, createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
 import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
@@ -102,6 +103,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       searchService: config.hostedTools.webSearch?.server ?? config.hostedTools.webSearch?.backend,
       limits: config.hostedTools,
     },
+    documents: createDocuments(world),
     stages: createStages(world),
     state: createStoredState(world),
     counting: createCounting(world, sources),
@@ -255,6 +257,13 @@ function createStoredState(world: World): StoredState {
     runs: keep("runs", null, () => {
       const patienceMs = pace.storeMs;
       return createRuns({ store, storageQuota, now, retentionMs, patienceMs, hasReplicas: hasReplicas(world) });
+    }),
+    files: keep("files", [config.files, config.store, config.sealing, sealingSecret], () => {
+      const { files } = config;
+      if (!files) return undefined;
+      let loading: Promise<Files> | undefined;
+      const load = async () => (await import("./files.ts")).openFiles(files, { ...world, sealingSecret, waitMs });
+      return () => loading ??= load();
     }),
     continuity: createContinuity(answers),
     sealer: keep("sealer", [config.sealing, sealingSecret], () =>

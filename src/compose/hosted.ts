@@ -1,6 +1,7 @@
 import type { HostedWork } from "../canonical/hosted.ts";
 import { FETCHER_URL } from "../config/permissions.ts";
 import { secretAt } from "../config/secrets.ts";
+import type { ReadDocument } from "../hosted/read_document.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { World } from "./world.ts";
 
@@ -58,4 +59,14 @@ function isConfigured(
 function isAllowed(url: string, allowed: readonly string[]): boolean {
   const place = URL.parse(url);
   return place !== null && place.username + place.password === "" && allowed.includes(place.origin);
+}
+
+/** Reads documents. Its modules are loaded with the first one. */
+export function createDocuments(world: World): (() => Promise<ReadDocument>) | undefined {
+  const { config: { documents, hostedTools: { webFetch } }, keep } = world;
+  return documents && keep("documents", [documents, webFetch], () => {
+    let loading: Promise<ReadDocument> | undefined;
+    const load = async () => (await import("./documents.ts")).openDocuments(documents, world);
+    return () => loading ??= load();
+  });
 }

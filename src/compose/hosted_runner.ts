@@ -50,8 +50,8 @@ export function createRunner(world: World): Omit<HostedRunner, "runs"> {
 }
 
 /** The fetcher of the configuration, or the one that the launcher has started. `undefined` if there is neither. */
-function fetcherOf(
-  { url, secret }: NonNullable<Config["hostedTools"]["webFetch"]>,
+export function fetcherOf(
+  { url, secret }: Pick<NonNullable<Config["hostedTools"]["webFetch"]>, "url" | "secret">,
   { env, transports, readText }: World,
 ): Callee | undefined {
   const baseUrl = url ?? env(FETCHER_URL);

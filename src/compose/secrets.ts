@@ -15,10 +15,11 @@ interface Secret {
  * those in the addresses of MCP servers.
  */
 export function secretsOf(
-  { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
+  { upstreams, catalogs, keys, sealing, store, oidc, documents, hostedTools: { webSearch, webFetch, mcp } }: Config,
   source: SecretSource,
 ): Secret[] {
-  const fetcher = webFetch && (webFetch.url === undefined ? { secret: { env: FETCHER_TOKEN } } : webFetch);
+  const beside = webFetch ? webFetch.url === undefined : documents !== undefined;
+  const fetcher = beside ? { secret: { env: FETCHER_TOKEN } } : webFetch;
   const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
   const named = [

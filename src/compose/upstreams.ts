@@ -63,6 +63,7 @@ function createUpstream(
     refuses,
     relax,
     continuation,
+    fileIds = secret === "client",
     ...others
   } = upstream;
   const { propagateTrace, provider: _provider, ...rest } = others;
@@ -80,7 +81,7 @@ function createUpstream(
     get: () => store.get(record),
     update: (change) => store.update(record, change),
   });
-  return { ...service, refuses, relax, continuation, refusals, providers, tokenizers, quirks };
+  return { ...service, refuses, relax, continuation, fileIds, refusals, providers, tokenizers, quirks };
 }
 
 /** The secret of an upstream, which may be another one whenever the configuration is read. */

@@ -77,7 +77,7 @@ export function permissionsOf(
   const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
-  const hasFetcherBeside = isObject(webFetch) && webFetch.url === undefined;
+  const hasFetcherBeside = isObject(webFetch) ? webFetch.url === undefined : isObject(rest.documents);
   const hosted = [
     fields(webSearch).baseUrl,
     hasFetcherBeside ? env(FETCHER_URL) : fields(webFetch).url,
@@ -92,6 +92,7 @@ export function permissionsOf(
   );
   const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
   const kept = storePaths(fields(store), { env, os, database, isThere });
+  const contents = text(fields(rest.files).folder);
   const { server: reached } = storeKind(fields(store).kind);
   const server = reached && fields(store);
   return {
@@ -107,8 +108,8 @@ export function permissionsOf(
       ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
-    read: unique([file ?? [], edited, code ?? [], kept, text(server && server.ca), secrets].flat()),
-    write: unique([...kept, ...audit, ...edited]),
+    read: unique([file ?? [], edited, code ?? [], kept, contents, text(server && server.ca), secrets].flat()),
+    write: unique([...kept, ...contents, ...audit, ...edited]),
   };
 }
 

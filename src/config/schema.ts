@@ -6,7 +6,7 @@ import { continuationFields, laneNameSchema, laneSchema } from "./lane_schema.ts
 import { budgetSchema, limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
 import { oidcSchema } from "./oidc_schema.ts";
-import { storeSchema } from "./store_schema.ts";
+import { documentsSchema, filesSchema, storeSchema } from "./store_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -42,6 +42,9 @@ const keySchema = object("A key that clients authenticate with.", {
     description:
       "Where its answers that break off may go on, whatever their lane or model says: nowhere (off), at the same model " +
       "(same), or also at the next targets (any).",
+  }),
+  files: z.boolean().optional().meta({
+    description: "Whether the key may upload and use files. By default it may.",
   }),
   operator: z.boolean().optional().meta({
     description: "Whether the key is an operator's, which may also read metrics, for example.",
@@ -99,6 +102,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   limits: limitsSchema.prefault({}),
   stop: stopSchema.prefault({}),
   store: storeSchema.prefault({}),
+  files: filesSchema,
+  documents: documentsSchema.optional(),
   usage: object("Keeps what each key used, for /usage and the command usage.", {
     retentionDays: z.int().min(1).max(3650).default(90).meta({
       description: "How long daily sums are kept, in days.",

@@ -1,6 +1,6 @@
 /** The section of the configuration for the store. */
 import { z } from "zod";
-import { object, secretSchema } from "./fields.ts";
+import { milliseconds, object, secretSchema } from "./fields.ts";
 import { SERVER_FORM } from "./redis_url.ts";
 import { DEFAULT_STORE_KIND, STORE_KIND_NAMES, storeKind } from "./store_kinds.ts";
 
@@ -60,3 +60,42 @@ export const storeSchema = object("Where conversations that clients continue by 
   }
   if (cluster && sentinel) refuse("cluster", "Expected none, because the sentinels say which server is used");
 });
+
+export const filesSchema = z.union([
+  z.literal(false),
+  object("Files that clients upload once and then name by their ids. With false there are none.", {
+    folder: z.string().min(1).optional().meta({
+      description:
+        "The folder for their contents, which are sealed with the gateway's key. All gateways on the same store need " +
+        "the same folder. It is created if missing. By default the contents are in the store.",
+      examples: ["/var/lib/laneway/files"],
+    }),
+    bytesPerKey: z.int().min(1).optional().meta({
+      description:
+        "How many bytes of files each key may have. Further ones are refused. The default is 1 GiB with a folder or " +
+        "kv, 64 MiB with redis and 32 MiB with memory.",
+    }),
+    totalBytes: z.int().min(1).optional().meta({
+      description:
+        "How many bytes of files all keys may have together. The default is 10 GiB with a folder or kv, 512 MiB with " +
+        "redis and 64 MiB with memory.",
+    }),
+    filesPerKey: z.int().min(1).max(10_000).default(1_000).meta({ description: "How many files each key may have." }),
+  }),
+], { error: "Expected false or an object" }).prefault({}).meta({
+  description: "Where files are kept that clients upload, and how many. With false there are none.",
+});
+
+export const documentsSchema = object(
+  "Turns PDFs and office documents in conversations into text, and pages of PDFs into pictures for models that see. The " +
+    "fetcher does this. Further packages (11 MB) are downloaded for it at the first start.",
+  {
+    pages: z.int().min(0).max(100).default(20).meta({
+      description: "The most pages of one PDF of which pictures are made, for models that take pictures.",
+    }),
+    maxCharacters: z.int().min(1_000).max(1_000_000).default(200_000).meta({
+      description: "The most text that a model gets from one document, in characters.",
+    }),
+    timeoutMs: milliseconds(30_000, "How long one document may take, in milliseconds."),
+  },
+);

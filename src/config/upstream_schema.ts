@@ -95,6 +95,11 @@ export const upstreamSchema = object("A service that runs models.", {
       }),
     },
   ).optional(),
+  fileIds: z.boolean().optional().meta({
+    description:
+      "Whether this upstream keeps files itself: then ids of files that the gateway does not have are passed on to it. " +
+      "By default only if it gets the caller's own token.",
+  }),
   resultsFrom: origins("https://media.example.com")
     .meta({
       description:

@@ -74,6 +74,9 @@ export function KeyForm({ known, own, onSubmit, onCancel }) {
       <${Select} label="Where broken answers go on" name="continuation" values=${CONTINUATION} chosen=${own
         ?.continuation ?? ""} />
       <label class="check">
+        <input type="checkbox" name="files" defaultChecked=${own?.files !== false} />Files: may upload and name them
+      </label>
+      <label class="check">
         <input type="checkbox" name="operator" defaultChecked=${own?.operator} />Operator: full access to this console
       </label>
       <p class="error" role="alert">${problem}</p>
@@ -150,6 +153,7 @@ function factsIn(form, own) {
     budget: budgetIn(form, own?.budget),
     team: text("team") || undefined,
     continuation: text("continuation") || undefined,
+    files: form.has("files") ? undefined : false,
     operator: form.has("operator") || undefined,
   }));
 }

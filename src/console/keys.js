@@ -20,7 +20,7 @@ const EVERY_MS = 30_000;
 /**
  * @typedef {{ dollars: number, period: string, unpriced?: string }} Budget
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
- *   operator?: boolean, continuation?: string, team?: string, quota?: Record<string, number>, budget?: Budget,
+ *   operator?: boolean, files?: boolean, continuation?: string, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
  * @typedef {{ budget: string, dollars: string, left: string, period: string }} Left
  * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],

@@ -150,7 +150,7 @@ export class Capture {
    * Takes a parsed body if it was not copied as it arrived: a form, or one that has to pass the stages of plugins. Those
    * get it with the whole request, whose other turns may tell what is a secret in this one.
    */
-  receive(kind: "json" | "form" | "none", body: unknown): void {
+  receive(kind: "json" | "form" | "bytes" | "none", body: unknown): void {
     if (kind === "form") this.#captureForm(body as FormField[]);
     else if (kind === "json" && this.#redact) this.#received = body;
   }

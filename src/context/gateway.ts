@@ -2,6 +2,7 @@ import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Stage } from "../contract/stage.ts";
+import type { ReadDocument } from "../hosted/read_document.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { OperatorEndpoints } from "../http/operator_endpoints.ts";
 import type { Sockets } from "../http/sockets.ts";
@@ -15,6 +16,7 @@ import type { HedgeBudget } from "../routing/hedging.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
+import type { LoadFiles } from "../state/files.ts";
 import type { Runs } from "../state/runs.ts";
 import type { LoadSealer } from "../state/seal.ts";
 import type { Threads } from "../state/threads.ts";
@@ -53,6 +55,8 @@ export interface Gateway {
   guards: Guards;
   routing: Routing;
   hosted: HostedTools;
+  /** Reads documents, which models do not. Absent if the configuration does not want it. */
+  documents?(): Promise<ReadDocument>;
   /** The stages of plugins, which change each request at its target. */
   stages: readonly Stage[];
   state: StoredState;
@@ -103,6 +107,8 @@ export interface StoredState {
   threads(): Promise<Threads>;
   /** Responses that are made in the background. */
   runs: Runs;
+  /** Files that clients upload. Absent if the configuration turns them off. */
+  files?: LoadFiles;
   /** Encrypts what upstreams want to get back from clients. */
   sealer: LoadSealer;
 }

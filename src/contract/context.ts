@@ -4,11 +4,16 @@ import type { Input, OperationName } from "../canonical/operations.ts";
 /** One field of a multipart form: text or a file. */
 export type FormField =
   | { name: string; value: string; file?: undefined }
-  | { name: string; value?: undefined; file: AudioFile };
+  | { name: string; value?: undefined; file: FormFile };
+
+export interface FormFile extends AudioFile {
+  /** The media type that the sender declared, in lower case and without parameters. Absent if there is none. */
+  declaredType?: string;
+}
 
 /** A client's request, as the core read it. */
 export interface WireRequest {
-  /** Parsed JSON, or the form's fields in order (`FormField[]`). `undefined` if the protocol has no body. */
+  /** Parsed JSON, the form's fields in order (`FormField[]`), or the bytes as they came. `undefined` if the protocol has no body. */
   body: unknown;
   headers: Headers;
   /** The groups of the protocol's path pattern, percent-decoded. */

@@ -51,7 +51,7 @@ export interface Protocol<K extends OperationName> {
   /** Loads the functions below, if that waits for the first request. It completes before any of them is called. */
   load?(): Promise<void> | undefined;
   /** The kind of body that the core reads before `parse`, within the size limit. */
-  body: "json" | "form" | "none";
+  body: "json" | "form" | "bytes" | "none";
   /** The prefix of the ids of its answers: `chatcmpl-`. */
   idPrefix?: string;
   /** Where its clients may also send their key: a header and a query parameter. */

@@ -21,6 +21,7 @@ export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   deleteResponse,
   cancelResponse,
   conversation,
+  files: async (incoming) => await (await import("./files.ts")).files(incoming),
   connect,
   ping: (incoming) => Promise.resolve(incoming.protocol.serialize({}, openExchange(incoming, incoming.input))),
 };

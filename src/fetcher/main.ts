@@ -9,7 +9,8 @@ import { nodeTransport } from "../platform/node_transport.ts";
 import { isPublicAddress, publicLookup } from "../platform/public_address.ts";
 import { shown } from "../util/printable.ts";
 import { PageFetcher } from "./page_fetcher.ts";
-import { Reader } from "./reader.ts";
+import { Documents } from "./documents.ts";
+import { DocumentReader, Reader } from "./reader.ts";
 import { createFetcherServer } from "./server.ts";
 
 const LEAST_TOKEN = 16;
@@ -21,7 +22,7 @@ const [SPOILED_MS, FULL_MS] = [3_000, 200];
 const ANEW = 75;
 
 function main(args: string[]): void {
-  const { values: { hostname, port, allow, "ignore-robots": ignoresRobots, held } } = parseArgs({
+  const { values: { hostname, port, allow, "ignore-robots": ignoresRobots, held, documents } } = parseArgs({
     args,
     options: {
       hostname: { type: "string", default: "127.0.0.1" },
@@ -30,21 +31,30 @@ function main(args: string[]): void {
       "ignore-robots": { type: "boolean", default: false },
       // The process ends with its standard input, because the gateway that started it is gone then.
       held: { type: "boolean", default: false },
+      // Whether documents are read, too, for which further packages were downloaded.
+      documents: { type: "boolean", default: false },
     },
   });
   const token = process.env.LANEWAY_FETCHER_TOKEN ?? "";
   if (token.length < LEAST_TOKEN) {
     return fail(`Set LANEWAY_FETCHER_TOKEN to at least ${LEAST_TOKEN} characters`);
   }
+  const spoiled = (holdsMuch: boolean) => stop(ANEW, holdsMuch ? FULL_MS : SPOILED_MS);
+  const converter = documents ? new Documents(new DocumentReader(spoiled)) : undefined;
   const fetcher = new PageFetcher({
     allow,
     obeysRobots: !ignoresRobots,
     outside: nodeTransport({ lookup: publicLookup(), mayReach: isPublicAddress }),
     inside: nodeTransport(),
-    reader: new Reader((holdsMuch) => stop(ANEW, holdsMuch ? FULL_MS : SPOILED_MS)),
+    reader: new Reader(spoiled),
     now: Date.now,
   });
-  const server = createFetcherServer({ token, fetch: (...asked) => fetcher.fetch(...asked), say });
+  const server = createFetcherServer({
+    token,
+    fetch: (...asked) => fetcher.fetch(...asked),
+    convert: converter && ((...asked) => converter.convert(...asked)),
+    say,
+  });
   server.once("error", (error) => fail(`Cannot listen on ${hostname} port ${port}: ${error.message}`));
   server.listen(Number(port), hostname, () => {
     const { address, port } = server.address() as AddressInfo;

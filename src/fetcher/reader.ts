@@ -1,11 +1,12 @@
-/** Threads that read pages. */
+/** Threads that read pages and documents. */
 import process from "node:process";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import { Slots } from "../util/shares.ts";
 import type { PageText } from "./html.ts";
 import { Refusal } from "./refusal.ts";
 import type { Caller } from "./fetch_queue.ts";
-import type { Done, Job } from "./worker.ts";
+import type { DocumentJob, ReadDocument } from "./document_worker.ts";
+import type { Job } from "./worker.ts";
 
 export interface ReaderPace {
   /** How long one page may take, in milliseconds, not counting the start of a thread. */
@@ -35,34 +36,43 @@ interface Thread {
   cancelRest?(): void;
 }
 
+/** The answer of a thread: what it read, nothing if it could not, and a word once it is up. */
+type Done<Read> = { page?: Read } | "up";
+
 /**
  * Reads as many pages at once as it has threads. Other pages wait. A thread that is given up goes on, because Deno (2.9.6) cannot
  * end a busy thread. It ends with the process, so `onSpoiled` is called to end the process.
  */
-export class Reader {
+class Threads<Work extends { bytes: Uint8Array }, Read extends object> {
   readonly #pace: ReaderPace;
+  readonly #newWorker: () => Worker;
   readonly #onSpoiled: (holdsMuch: boolean) => void;
   readonly #idle: Thread[] = [];
   readonly #slots = new Slots(THREADS);
 
-  constructor(onSpoiled: (holdsMuch: boolean) => void, pace: Partial<ReaderPace> = {}) {
+  constructor(newWorker: () => Worker, onSpoiled: (holdsMuch: boolean) => void, pace: Partial<ReaderPace> = {}) {
+    this.#newWorker = newWorker;
     this.#onSpoiled = onSpoiled;
     this.#pace = { ...PACE, ...pace };
   }
 
   /**
    * Throws a `Refusal` if the page cannot be read, or the reason of `signal` if it is aborted while the page waits. Once reading has
-   * begun, the page is read to its end even if it is no longer wanted: giving it up would cost the process.
+   * begun, the page is read to its end even if it is no longer wanted: giving it up would cost the process. `hasty`: the way that
+   * takes no time, for a page that took too long.
    */
-  async read(job: Omit<Job, "isHasty">, signal: AbortSignal, caller?: Caller): Promise<ReadPage> {
+  protected async run(
+    work: Work,
+    signal: AbortSignal,
+    caller?: Caller,
+    hasty?: Work,
+  ): Promise<Read & { isSpoiling?: true }> {
     return await this.#slots.run(caller, signal, async () => {
-      const page = await this.#try({ ...job, isHasty: false });
+      const page = await this.#try(work);
       if (page) return page;
-      // A page that took too long is read once more, in the way that takes no time.
-      const isWorthIt = job.kind === "html" && !this.#holdsMuch();
-      const hasty = isWorthIt ? await this.#try({ ...job, isHasty: true }) : undefined;
-      if (!hasty) throw new Refusal("too_large", "The page takes too much to read", { isSpoiling: true });
-      return { ...hasty, isSpoiling: true };
+      const rest = hasty && !this.#holdsMuch() ? await this.#try(hasty) : undefined;
+      if (!rest) throw new Refusal("too_large", "The page takes too much to read", { isSpoiling: true });
+      return { ...rest, isSpoiling: true };
     });
   }
 
@@ -71,10 +81,10 @@ export class Reader {
   }
 
   /** Absent if the page took too long or too much memory. */
-  async #try(job: Job): Promise<PageText | undefined> {
-    const thread = this.#idle.pop() ?? start();
+  async #try(job: Work): Promise<Read | undefined> {
+    const thread = this.#idle.pop() ?? start(this.#newWorker());
     thread.cancelRest?.();
-    const { promise, resolve } = Promise.withResolvers<Done | undefined>();
+    const { promise, resolve } = Promise.withResolvers<Done<Read> | undefined>();
     const giveUp = () => resolve(undefined);
     thread.worker.onerror = (event) => {
       event.preventDefault();
@@ -84,7 +94,7 @@ export class Reader {
     const timer = setTimeout(giveUp, this.#pace.pageMs);
     // A thread that runs out of memory would take the process with it.
     const watch = setInterval(() => this.#holdsMuch() && giveUp(), LOOK_MS);
-    thread.worker.onmessage = ({ data }: MessageEvent<Done>) => resolve(data);
+    thread.worker.onmessage = ({ data }: MessageEvent<Done<Read>>) => resolve(data);
     thread.worker.postMessage(job);
     const done = await promise;
     clearTimeout(timer);
@@ -113,10 +123,31 @@ export class Reader {
   }
 }
 
-function start(): Thread {
-  const options = { type: "module", deno: { permissions: "none" } } as const;
-  // A literal, so that the bundler sees it.
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), options);
+export class Reader extends Threads<Job, PageText> {
+  constructor(onSpoiled: (holdsMuch: boolean) => void, pace?: Partial<ReaderPace>) {
+    super(() => new Worker(new URL("./worker.ts", import.meta.url), CONFINED), onSpoiled, pace);
+  }
+
+  async read(job: Omit<Job, "isHasty">, signal: AbortSignal, caller?: Caller): Promise<ReadPage> {
+    const hasty = job.kind === "html" ? { ...job, isHasty: true } : undefined;
+    return await this.run({ ...job, isHasty: false }, signal, caller, hasty);
+  }
+}
+
+export class DocumentReader extends Threads<DocumentJob, ReadDocument> {
+  constructor(onSpoiled: (holdsMuch: boolean) => void, pace?: Partial<ReaderPace>) {
+    super(() => new Worker(new URL("./document_worker.ts", import.meta.url), CONFINED), onSpoiled, pace);
+  }
+
+  async read(job: DocumentJob, signal: AbortSignal, caller?: Caller): Promise<ReadDocument & { isSpoiling?: true }> {
+    return await this.run(job, signal, caller);
+  }
+}
+
+/** Where the worker is created, its module must be a literal, so that the bundler sees it. */
+const CONFINED = { type: "module", deno: { permissions: "none" } } as const;
+
+function start(worker: Worker): Thread {
   const { promise, resolve } = Promise.withResolvers<void>();
   worker.onmessage = () => resolve();
   return { worker, isUp: promise };

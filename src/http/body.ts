@@ -11,6 +11,8 @@ import { findMissingValue } from "./json_mistake.ts";
 import { tooLarge } from "./size.ts";
 
 export interface BodyLimits {
+  /** Whether the body is a file, which may be empty, and is not decompressed only because it looks compressed. */
+  isFile?: boolean;
   /** The size limit in bytes, for the body as sent and after each decompression. */
   limitBytes: number;
   /** How many milliseconds the client may take to send the body. */
@@ -122,6 +124,7 @@ function unpack(
   { codings, expected }: Announced,
   limits: BodyLimits,
 ): Uint8Array | Promise<Uint8Array> {
+  if (limits.isFile && codings.length === 0) return bytes;
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   if (codings.length === 0 && !FIRST_BYTES.has(bytes[0]!)) return bytes;
   const applied = codings.length > 0 ? codings.toReversed() : sniffCodings(bytes);

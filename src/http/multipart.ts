@@ -95,9 +95,15 @@ function toField({ headers, content }: Part): FormField {
   if (!name) throw new GatewayError("invalid_request", "The multipart form contains a part without a name");
   if (filename === undefined) return { name, value: decodeText(content) };
   const bytes = unshared(content);
+  const declaredType = /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0].toLowerCase();
   return {
     name,
-    file: { bytes, name: filename, mediaType: mediaTypeOf(bytes, filename, type) },
+    file: {
+      bytes,
+      name: filename,
+      mediaType: mediaTypeOf(bytes, filename, type),
+      ...(declaredType !== undefined && { declaredType }),
+    },
   };
 }
 

@@ -34,12 +34,23 @@ export interface HeldText {
   release(): void;
 }
 
+/** The bytes of a body of any type, and the memory reserved for it. */
+export interface BytesUpload {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Releases the memory. */
+  release(): void;
+}
+
 export interface Uploads {
   /**
    * Reads a form like `readFormBody`. Throws `unavailable` if there is no room at the moment, `rate_limit` if the caller holds
    * its share of it, and `request_too_large` if there never can be.
    */
   read(request: Request, caller: string): Promise<Upload>;
+  /** Reads a body of any type, in the same room and with the same errors. */
+  readBytes(request: Request, caller: string): Promise<BytesUpload>;
+  /** Reserves memory for `bytes` that the gateway itself reads, in the same room. Returns what releases it. */
+  reserve(bytes: number, caller: string): () => void;
   /**
    * Reads and parses JSON, in the same room and with the same errors. `isServed`: whether the request came through a
    * server. `copy` receives its bytes.
@@ -56,8 +67,22 @@ export interface UploadLimits extends RoomLimits {
 
 export function createUploads(limits: UploadLimits, room = new Room()): Uploads {
   const { json } = limits;
+  const reserve = (bytes: number, caller: string) => {
+    const arrival: Arrival = { ...NEW, caller };
+    room.take(arrival, bytes, limits);
+    return () => room.give(arrival);
+  };
   return {
-    read: (request, caller) => readForm(request, caller, limits, room),
+    async read(request, caller) {
+      const { body: fields, release } = await readLarge(request, caller, limits, room, readFormBody, sizeOf);
+      return { fields, release };
+    },
+    async readBytes(request, caller) {
+      const read = (body: Request, most: BodyLimits) => readBody(body, "a file", { ...most, isFile: true });
+      const { body, release } = await readLarge(request, caller, limits, room, read, ({ length }) => length);
+      return { bytes: body as Uint8Array<ArrayBuffer>, release };
+    },
+    reserve,
 
     async readJson(request, caller, isServed, copy) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
@@ -96,14 +121,20 @@ export function createUploads(limits: UploadLimits, room = new Room()): Uploads 
 
     hold(text, caller) {
       const bytes = sizeWithin(json.limitBytes, text);
-      const arrival: Arrival = { ...NEW, caller };
-      room.take(arrival, bytes, limits);
-      return { bytes, release: () => room.give(arrival) };
+      return { bytes, release: reserve(bytes, caller) };
     },
   };
 }
 
-async function readForm(request: Request, caller: string, limits: UploadLimits, room: Room): Promise<Upload> {
+/** Reads a body that may be a file. `sizeOf`: the bytes that what was read keeps in memory. */
+async function readLarge<T>(
+  request: Request,
+  caller: string,
+  limits: UploadLimits,
+  room: Room,
+  read: (request: Request, most: BodyLimits) => Promise<T>,
+  sizeOf: (body: T) => number,
+): Promise<{ body: T; release(): void }> {
   const { form } = limits;
   const mostBytes = mostBytesOf(request.headers, form.limitBytes);
   const arrival: Arrival = { ...NEW, caller };
@@ -112,10 +143,10 @@ async function readForm(request: Request, caller: string, limits: UploadLimits, 
   const onLength = (bytes: number) => room.measure(arrival, bytes, limits);
   try {
     const most = { ...form, limitBytes: mostBytes, trustedBytes: mostBytes, caller, arrival, onLength };
-    const fields = await readFormBody(request, most);
+    const body = await read(request, most);
     // Releases what was reserved and not used.
-    room.give(arrival, sizeOf(fields));
-    return { fields, release: () => room.give(arrival) };
+    room.give(arrival, sizeOf(body));
+    return { body, release: () => room.give(arrival) };
   } catch (refusal) {
     room.give(arrival);
     throw refusal;

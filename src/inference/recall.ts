@@ -27,7 +27,7 @@ import {
 import { runSliced, sliced } from "../util/sliced_work.ts";
 import { FACT, withTurnsOf } from "./facts.ts";
 import type { ConversationCache } from "./incoming.ts";
-import type { Stage } from "./inference.ts";
+import type { Inference, Stage } from "./inference.ts";
 
 /** Adds what the request builds on: stored turns, and the content that the client keeps sealed. */
 export const RECALL: Stage<"generate"> = {
@@ -40,6 +40,29 @@ export const RECALL: Stage<"generate"> = {
     return { ...inference, input, added, facts: withTurnsOf(inference.facts, input) };
   },
 };
+
+/** Puts the contents of uploaded files in the place of their ids. What the gateway stores of the turn keeps the ids. */
+export const GIVEN_FILES: Stage<"generate"> = {
+  name: "uploaded files",
+  operations: ["generate", "countTokens"],
+  needs: FACT.files,
+  request: (inference) =>
+    inference.context.gateway.documents || namesFile(inference.input.messages) ? fillFiles(inference) : inference,
+};
+
+function namesFile(messages: readonly Message[]): boolean {
+  const isNamed = (part: Message["content"][number]): boolean =>
+    part.type === "file" ? part.source.type === "id" : part.type === "tool-result" && part.content.some(isNamed);
+  return messages.some(({ content }) => content.some(isNamed));
+}
+
+async function fillFiles(inference: Inference<"generate">): Promise<Inference<"generate">> {
+  const { withGivenFiles } = await import("./given_files.ts");
+  const given = await withGivenFiles(inference);
+  const reads = inference.context.gateway.documents && given.relay === undefined;
+  const input = reads ? await (await import("./documents.ts")).withReadDocuments(given, inference) : given;
+  return { ...inference, input, facts: withTurnsOf(inference.facts, input) };
+}
 
 /** The request with everything that it builds on. */
 export async function recall(

@@ -31,7 +31,7 @@ import { EFFORT, ESTIMATE, FILES, LENGTH } from "./model_limits.ts";
 import { type InferredOperation, SERVE, type Serve } from "./outputs.ts";
 import { NEEDED_TOOLS } from "./needed_tools.ts";
 import { PLUGIN_STAGES } from "./plugin_stages.ts";
-import { RECALL, SEALING } from "./recall.ts";
+import { GIVEN_FILES, RECALL, SEALING } from "./recall.ts";
 import { RELAY } from "./relay.ts";
 import { MODEL } from "./resolve.ts";
 import { SPEECH_FORMAT } from "./speech.ts";
@@ -91,6 +91,7 @@ export const STAGES: readonly Stage[] = [
   RECALL,
   // The choice of a model, and changes for any of its targets
   MODEL,
+  GIVEN_FILES,
   AFFINITY,
   SPEECH_FORMAT,
   COMPACTION,

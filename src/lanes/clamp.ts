@@ -125,7 +125,7 @@ export function clampFiles(
  * The index of the turn in which the user asks, or -1 if an agent continues by itself. Agents may add instructions after it. A
  * user turn directly after tool results belongs to them: on wires whose results hold only text, that is how files are sent.
  */
-function newestTurn(messages: readonly Message[]): number {
+export function newestTurn(messages: readonly Message[]): number {
   const last = messages.findLastIndex(({ role }) => role !== "system");
   return messages[last]?.role === "user" && messages[last - 1]?.role !== "tool" ? last : -1;
 }

@@ -53,6 +53,8 @@ export interface Upstream {
   providers?: { servedBy: string; policies: readonly string[] };
   /** The catalog with the tokenizer files of its models. */
   tokenizers?: string;
+  /** Whether it keeps files itself, so that ids unknown here may be known there. */
+  fileIds: boolean;
   /** The origins that results may be fetched from if the upstream returns URLs. `*.` stands for all subdomains. */
   resultsFrom: readonly string[];
   timeouts: Timeouts;

@@ -61,6 +61,7 @@ Deno.test("schema: what is left out gets its default", () => {
     },
     stop: { noticeMs: 1_000, drainMs: 25_000 },
     store: { kind: "kv", retentionDays: 30 },
+    files: { filesPerKey: 1_000 },
     sealing: {},
   });
 });

@@ -18,7 +18,7 @@ export const WIRE_OF: Record<UpstreamKind, UpstreamWire> = {
   vendor: "responses",
 };
 
-const upstream = (wire: UpstreamWire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
+const upstream = (wire: UpstreamWire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1`, fileIds: true });
 const model = (name: UpstreamWire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
 
 const CONFIG: ConfigInput = {

@@ -71,7 +71,7 @@ Deno.test("form: what the platform's own FormData sends is read as it was put in
   const fields = await readFormBody(new Request("http://gateway/", { method: "POST", body: form }), LIMITS);
   assertEquals(fields, [
     { name: "prompt", value: "Grüße 👋" },
-    { name: "file", file: { bytes: WAV, name: "Grüße 👋.wav", mediaType: "audio/wav" } },
+    { name: "file", file: { bytes: WAV, name: "Grüße 👋.wav", mediaType: "audio/wav", declaredType: "audio/wav" } },
     { name: "model", value: "org/model" },
   ]);
 });

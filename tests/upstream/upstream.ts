@@ -25,6 +25,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     refusals: new LearntRelaxations(() => 0),
     relax: "auto",
     continuation: "auto",
+    fileIds: false,
     quirks: { systemMessages: "anywhere" },
     resultsFrom: [],
     takesTokens: false,

@@ -28,7 +28,7 @@ export const LAUNCHED: readonly Part[] = [
   { ...GATEWAY, entries: [...GATEWAY.entries, "src/cli/keeper.ts"] },
   { entries: ["src/cli/launch.ts"], root: "src/cli/" },
   {
-    entries: [`${FETCHER}main.ts`, `${FETCHER}worker.ts`],
+    entries: [`${FETCHER}main.ts`, `${FETCHER}worker.ts`, `${FETCHER}document_worker.ts`],
     root: FETCHER,
     folder: "fetcher/",
     config: `${FETCHER}deno.json`,

@@ -120,7 +120,12 @@ function pathParameter(name: string, mayHoldSlashes: boolean): Parameter {
   return { name, in: "path", required: true, description, schema: { type: "string", minLength: 1 } };
 }
 
-const BODY_TYPE = { json: "application/json", form: "multipart/form-data", none: undefined };
+const BODY_TYPE = {
+  json: "application/json",
+  form: "multipart/form-data",
+  bytes: "application/octet-stream",
+  none: undefined,
+};
 
 function bodyOf(
   { name, body }: AnyProtocol,

@@ -38,6 +38,7 @@ export const KEYS_CREATE = command({
       help: "where its answers that break off go on: off, same or any",
       words: ["off", "same", "any"],
     },
+    "no-files": { type: "boolean", help: "may not upload or name files" },
     operator: { type: "boolean", help: "an operator's key, also for the console and /metrics" },
     "requests-per-minute": { type: "string", value: "<n>", help: "how many requests a minute it may make" },
     "tokens-per-minute": { type: "string", value: "<n>", help: "how many tokens a minute it may use" },

@@ -49,7 +49,7 @@ Deno.test("gemini: files that only the vendor has are refused, and public ones a
   for (const uri of ["https://generativelanguage.googleapis.com/v1beta/files/abc", "gs://bucket/a.png", "files/abc"]) {
     const response = await ask(uri);
     assertEquals(response.status, 400, uri);
-    assertStringIncludes((await response.json()).error.message, "keeps no files");
+    assertStringIncludes((await response.json()).error.message, "only files uploaded to the gateway");
   }
   const url = "https://storage.googleapis.com/bucket/a.png";
   assertEquals((await ask(url)).status, 200);

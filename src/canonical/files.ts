@@ -1,0 +1,43 @@
+/** Files that clients upload once and then name by their ids. */
+
+/** The facts about a file, without its content. */
+export interface FileFacts {
+  name: string;
+  mediaType: string;
+  /** The client's word for what the file is for, on wires that have one. */
+  purpose?: string;
+  /** How long the file is kept, in milliseconds. Absent to keep it until it is deleted. */
+  keepMs?: number;
+}
+
+export interface StoredFile extends Omit<FileFacts, "keepMs"> {
+  /** The id without the prefix that a wire adds. All wires name the same file by it. */
+  id: string;
+  bytes: number;
+  /** Milliseconds since the epoch. */
+  created: number;
+  /** Milliseconds since the epoch. Absent if the file is kept until it is deleted. */
+  expires?: number;
+}
+
+export type FilesRequest =
+  | { action: "upload"; facts: FileFacts; content: Uint8Array<ArrayBuffer> }
+  /** Begins an upload in pieces. `bytes`: the declared length. */
+  | { action: "begin"; facts: FileFacts; bytes: number }
+  /** Adds a piece. `isLast`: whether the file is complete with it. */
+  | { action: "append"; id: string; offset: number; content: Uint8Array<ArrayBuffer>; isLast: boolean }
+  /** How much of an upload in pieces has arrived. */
+  | { action: "progress"; id: string }
+  | { action: "list" }
+  | { action: "get" | "content" | "delete"; id: string };
+
+export interface FilesAnswer {
+  /** All files of the caller for `list`, the latest first. Otherwise the file that the request was about. */
+  files: StoredFile[];
+  /** The bytes that have arrived, for an upload in pieces that is not complete. */
+  received?: number;
+  /** The content, for `content`. */
+  content?: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** The lane's URL as the client has it, for wires that name files by URLs. */
+  base: string;
+}
