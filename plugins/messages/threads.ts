@@ -28,27 +28,27 @@ const THREAD_FIELDS: ClosedPlaces = { thread: ["type", "previous_message_id"] };
 const SETUP = ["system", "tools"] as const;
 
 export const threads: ThreadSpeech = {
-  previous({ body }) {
-    const { thread } = validate(threadSchema, body);
+  previous(wire) {
+    const { thread } = validate(threadSchema, bodyOf(wire));
     return thread.type === "continue" ? thread.previous_message_id : undefined;
   },
 
-  isEmpty({ body }) {
-    const { messages } = asObject(body);
+  isEmpty(wire) {
+    const { messages } = bodyOf(wire);
     return Array.isArray(messages) && messages.length === 0;
   },
 
   isUnfinished: ({ finish: { reason, raw } }) => reason === "paused" || raw === "compaction",
 
   begin(given, context) {
-    const { thread: _thread, ...body } = bodyOf(given, context);
+    const { thread: _thread, ...body } = bodyOf(given, context.note);
     const input = parseRequest({ ...given, body }, context);
     const setup: JsonObject = { ...present("system", body.system), ...present("tools", body.tools) };
     return { input: { ...input, recall: { at: instructionsIn(body), keep: {} } }, setup };
   },
 
   goOn(given, context, { setup, messages }) {
-    const { thread: _thread, ...own } = bodyOf(given, context);
+    const { thread: _thread, ...own } = bodyOf(given, context.note);
     checkSetup(own, setup);
     const body = { ...own, ...setup };
     const turn = threads.isEmpty(given) ? { ...body, messages: NO_TURN } : body;
@@ -77,10 +77,11 @@ export const threads: ThreadSpeech = {
 };
 
 /** The request's body. Parts of SDK's options that stand for it are in their places. */
-function bodyOf(wire: WireRequest, { note }: Context): JsonObject {
-  const body = wire.body as JsonObject;
+function bodyOf(wire: WireRequest, note: Context["note"] = () => {}): JsonObject {
+  const sent = wire.body as JsonObject;
+  const body = hasSdkOptions(sent) ? asSent(wire, note).body as JsonObject : sent;
   noteUnknown({ thread: body.thread }, THREAD_FIELDS, note);
-  return hasSdkOptions(body) ? asSent(wire, note).body as JsonObject : body;
+  return body;
 }
 
 /** How many messages come before all turns. */

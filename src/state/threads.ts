@@ -75,7 +75,7 @@ export function createThreads({ newId, ...options }: ThreadOptions): Threads {
       const adding = store.add([[key, mine]], now() + CLAIM_MS);
       const added = await answers.ask("write", adding).catch((error) => {
         // The request is refused, so a claim that comes late is given back.
-        adding.then((isLate) => isLate && release(), release);
+        adding.then((isLate) => isLate ? release() : undefined, release);
         throw error;
       });
       if (!added) {

@@ -21,6 +21,9 @@ export const NODE_NEWEST = "node@26.10.0";
 /** The version of OpenAI's SDK whose WebSocket is tried, and what it needs for that on Node. */
 export const OPENAI_SDK = ["openai@7.57.0", "ws@8.23.0"];
 
+/** The SDK of Messages whose helper for threads is tried. It takes 3 MB to download. */
+export const MESSAGES_SDK = "@anthropic-ai/sdk@1.14.0";
+
 /** The runtime of Workers that the gateway's core is tried on. */
 export const WORKERS = "miniflare@4.20260730.0";
 

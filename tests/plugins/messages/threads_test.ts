@@ -371,6 +371,51 @@ Deno.test("threads: a field that is no thread is refused with its path", async (
   assertEquals(client.upstream.asked.length, 1);
 });
 
+Deno.test("threads: a thread among an SDK's options is one", async () => {
+  const client = newClient([{ text: "one" }, { text: "two" }]);
+  const first = await client.ask({ messages: [user("a")], extra_body: { thread: CREATE } });
+  assertEquals([first.status, textOf(first)], [200, "one"]);
+  const second = await client.ask({ messages: [user("b")], extra_body: { thread: after(first.id) } });
+  assertEquals([second.status, textOf(second)], [200, "two"]);
+  assertEquals((client.bodies()[1]!.messages as JsonObject[]).length, 3);
+});
+
+Deno.test("threads: after a summary the model is asked with that, in a thread and without one", async () => {
+  const edits = {
+    context_management: { edits: [{ type: "compact_20260112", trigger: { type: "input_tokens", value: 1_000 } }] },
+  };
+  const headers = { "anthropic-beta": "compact-2026-01-12,message-threads-2026-08-12" };
+  const client = newClient([
+    { text: "one" },
+    { text: "<summary>They talked at length.</summary>" },
+    { text: "two" },
+    { text: "three" },
+    { text: "four" },
+  ]);
+  const long = "a long text ".repeat(1_000);
+  const first = await client.ask({ messages: [user(long)], thread: CREATE }, "whole", headers);
+  const second = await client.ask({ ...edits, messages: [user("b")], thread: after(first.id) }, "whole", headers);
+  assertEquals([second.status, second.content[0]!.type], [200, "compaction"], JSON.stringify(second));
+  const third = await client.ask({ ...edits, messages: [user("c")], thread: after(second.id) }, "whole", headers);
+  assertEquals(third.status, 200, JSON.stringify(third.error));
+  const whole = [user(long), { role: "assistant", content: first.content }, user("b"), {
+    role: "assistant",
+    content: second.content,
+  }, user("c")];
+  await client.ask({ ...edits, messages: whole as JsonObject[] }, "whole", headers);
+  const [own, other] = client.bodies().slice(-2);
+  assertEquals(own, other);
+  assert(!JSON.stringify(own).includes(long));
+  assertStringIncludes(JSON.stringify(own), "They talked at length.");
+});
+
+Deno.test("threads: ids of any length and form are looked for, and nothing more", async () => {
+  const client = newClient([{ text: "one" }]);
+  for (const id of ["x".repeat(100_000), "\u0000", "msg_1\n", "💬", "__proto__", "constructor"]) {
+    assertRefused(await client.ask({ messages: [user("b")], thread: after(id) }), "thread_not_found", 404);
+  }
+});
+
 Deno.test("threads: what has expired is not found", async () => {
   let time = NOW;
   const now = () => time;
