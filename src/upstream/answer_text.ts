@@ -30,17 +30,17 @@ export class LimitedEvents<E extends { type: string }> {
 
   /** Throws `upstream_error` once the events exceed the limit in total. */
   readonly add = (event: E): void => {
-    if (event.type === "part-delta") {
-      this.#count((event as E & TextDelta).delta.text);
+    const text = event.type === "part-delta"
+      ? (event as E & TextDelta).delta.text
+      : event.type === "delta" && "text" in event
+      ? event.text as string
+      : undefined;
+    if (text !== undefined) {
+      this.length += text.length;
+      if (this.length > this.#most) throw tooMuchText(this.#most);
     }
-    if (event.type === "delta" && "text" in event) this.#count(event.text as string);
     this.list.push(event);
   };
-
-  #count(text: string): void {
-    this.length += text.length;
-    if (this.length > this.#most) throw tooMuchText(this.#most);
-  }
 }
 
 type TextDelta = Extract<GenerateEvent, { type: "part-delta" }>;
