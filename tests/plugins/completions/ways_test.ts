@@ -332,3 +332,23 @@ for (const driver of ["messages", "responses"] as const) {
     }
   });
 }
+
+Deno.test("completions: an explanation shows the call at each kind of server, and asks nobody", async () => {
+  for (const [setup, { path }] of Object.entries(ASKED)) {
+    const upstream = fakeUpstream();
+    const app = newApp({ config: configFor(setup as Setup), fetch: upstream.fetch });
+    const asked = { model: "coder", prompt: "a", suffix: "c", stream: true };
+    const response = await app.post("/oss/v1/completions", asked, { "x-laneway-explain": "true" });
+    const { operation, targets: [{ requests: [{ url }] }] } = await response.json();
+    assertEquals([operation, new URL(url).pathname, upstream.asked.length], ["complete", path, 0]);
+  }
+});
+
+Deno.test("completions: a strict client gets no answer that lost something", async () => {
+  const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+  const app = newApp({ config: configFor("plain"), fetch: upstream.fetch });
+  const asked = { model: "coder", input_prefix: "a", input_suffix: "c", samplers: ["infill"] };
+  const response = await app.post("/oss/infill", asked, { "x-laneway-strict": "true" });
+  assertEquals([response.status, upstream.asked.length], [400, 0]);
+  assertStringIncludes((await response.json()).error.message, "dropped samplers");
+});
