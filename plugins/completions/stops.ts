@@ -45,7 +45,7 @@ export class StopCutter {
   }
 }
 
-/** The stop that is complete first, as a server sees it that writes token by token. Of several that end there, the longest. */
+/** The stop that is complete first, as a server sees it that writes token by token. The longest, if several end there. */
 function firstStop(text: string, stops: readonly string[]): { at: number; stop: string } | undefined {
   let first: { at: number; stop: string } | undefined;
   let firstEnd = Infinity;
