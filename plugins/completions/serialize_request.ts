@@ -1,6 +1,7 @@
 import type { CompleteRequest } from "../../src/canonical/complete.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
-import { copyRenamed, type JsonObject } from "../../src/canonical/json.ts";
+import { asObject, copyRenamed, type JsonObject } from "../../src/canonical/json.ts";
+import { SAMPLING_PARAMETERS } from "../../src/canonical/sampling.ts";
 import type { Call } from "../../src/contract/call.ts";
 import { CHAT_SAMPLING, OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { chatRequestOf } from "./over_chat.ts";
@@ -68,10 +69,20 @@ function singleCall(way: Exclude<Way, "completions">, input: CompleteRequest, ga
     case "generate":
       return generateCall(input, gap, place);
     case "chat":
-      return [place.chat!.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
+      return chatCall(input, gap, place);
     default:
       return way satisfies never;
   }
+}
+
+/** A conversation. Fields that its wire does not have are noted. */
+function chatCall(input: CompleteRequest, gap: Gap, place: Place): Call {
+  const call = [place.chat!.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
+  const body = asObject(call.body);
+  for (const [name, field] of Object.entries({ ...SAMPLING_PARAMETERS, seed: "seed" })) {
+    if (name in input && !(field in body)) place.context.note(`dropped ${field}`);
+  }
+  return call;
 }
 
 /** Mistral's wire has no field for these. */

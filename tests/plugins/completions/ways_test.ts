@@ -326,9 +326,13 @@ for (const driver of ["messages", "responses"] as const) {
     });
     const app = newApp({ config: configFor("chat", QWEN, { driver }), fetch: upstream.fetch });
     for (const stream of [false, true]) {
-      const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c", stream });
+      const asked = { model: "coder", prompt: "a", suffix: "c", stream, seed: 7, top_k: 3, presence_penalty: 0.5 };
+      const response = await app.post("/oss/v1/completions", { ...asked, stop: ["b"] });
       const text = await response.text();
-      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + b", text);
+      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + ", text);
+      const notes = response.headers.get("x-laneway-notes") ?? "";
+      assertStringIncludes(notes, driver === "messages" ? "dropped presence_penalty" : "dropped top_k");
+      assertStringIncludes(notes, "dropped seed");
     }
   });
 }
