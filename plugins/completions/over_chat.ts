@@ -1,6 +1,9 @@
 /** Completions from models that have conversations only, where the configuration wants that: they are asked in words. */
 import type { CompleteEvent, CompleteRequest } from "../../src/canonical/complete.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
+import { copyRenamed } from "../../src/canonical/json.ts";
+import { SAMPLING_PARAMETERS } from "../../src/canonical/sampling.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import type { SlicedWork } from "../../src/util/sliced_work.ts";
@@ -8,6 +11,9 @@ import { StopCutter } from "./stops.ts";
 import type { Gap } from "./families.ts";
 import type { Place } from "./ways.ts";
 import { stopsFor } from "./ways.ts";
+
+/** Conversations have all of them. */
+const SAMPLING = Object.keys(SAMPLING_PARAMETERS).map((name) => ({ from: name, to: name }));
 
 const HOLE = "{{FILL_HERE}}";
 const CONTINUE =
@@ -24,6 +30,7 @@ export function chatRequestOf(input: CompleteRequest, gap: Gap, place: Place): G
   const text = suffix === undefined ? `${prompt}${begin}` : `${prompt}${begin}${HOLE}${suffix}`;
   const others = files.map(({ name = "file", text }) => `File ${name}:\n${text}`);
   place.context.note("asked a chat model in words");
+  fieldsFor("words", input.extra, place.context.note);
   return {
     model: input.model,
     messages: [
@@ -32,9 +39,7 @@ export function chatRequestOf(input: CompleteRequest, gap: Gap, place: Place): G
     ],
     stream: input.stream,
     ...(input.maxOutputTokens !== undefined && { maxOutputTokens: Math.max(1, input.maxOutputTokens) }),
-    ...(input.temperature !== undefined && { temperature: input.temperature }),
-    ...(input.topP !== undefined && { topP: input.topP }),
-    ...(input.topK !== undefined && { topK: input.topK }),
+    ...copyRenamed(input, SAMPLING),
     ...(input.seed !== undefined && { seed: input.seed }),
     ...(sent.length > 0 && { stopSequences: sent }),
   };

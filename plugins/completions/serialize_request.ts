@@ -1,6 +1,7 @@
 import type { CompleteRequest } from "../../src/canonical/complete.ts";
-import { fieldsFor } from "../../src/canonical/extra.ts";
-import { copyRenamed, type JsonObject } from "../../src/canonical/json.ts";
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
+import { asObject, copyRenamed, type JsonObject } from "../../src/canonical/json.ts";
+import { SAMPLING_PARAMETERS } from "../../src/canonical/sampling.ts";
 import type { Call } from "../../src/contract/call.ts";
 import { CHAT_SAMPLING, OLLAMA_SAMPLING } from "../shared/sampling.ts";
 import { chatRequestOf } from "./over_chat.ts";
@@ -68,17 +69,35 @@ function singleCall(way: Exclude<Way, "completions">, input: CompleteRequest, ga
     case "generate":
       return generateCall(input, gap, place);
     case "chat":
-      return [place.chat!.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
+      return chatCall(input, gap, place);
     default:
       return way satisfies never;
   }
 }
+
+/** A conversation. Fields that its wire does not have are noted. */
+function chatCall(input: CompleteRequest, gap: Gap, place: Place): Call {
+  const call = [place.chat!.request(chatRequestOf(input, gap, place), place.target, place.context)].flat()[0]!;
+  const body = asObject(call.body);
+  for (const [name, field] of Object.entries({ ...SAMPLING_PARAMETERS, seed: "seed" })) {
+    if (name in input && !(field in body)) place.context.note(`dropped ${field}`);
+  }
+  return call;
+}
+
+/** Mistral's wire has no field for these. */
+const LACKED = [
+  ["topK", "top_k"],
+  ["presencePenalty", "presence_penalty"],
+  ["frequencyPenalty", "frequency_penalty"],
+] as const;
 
 /** Mistral's wire, whose servers take a prompt with or without a suffix. */
 function fimCall(input: CompleteRequest, { prompt, suffix, files = [], begin = "" }: Gap, place: Place): Call {
   const { target, context } = place;
   const others = files.map(({ name = "file", text }) => `+++++ ${name}\n${text}\n`).join("");
   const { sent } = stopsFor(input, place);
+  for (const [name, field] of LACKED) if (input[name] !== undefined) context.note(`dropped ${field}`);
   return {
     path: "fim/completions",
     body: {
@@ -124,6 +143,7 @@ function generateCall(input: CompleteRequest, gap: Gap, place: Place): Call {
   const family = writesMarks(input, "generate") ? familyOf(target) : undefined;
   const { sent } = stopsFor(input, place);
   const isRaw = family !== undefined || gap.suffix === undefined;
+  const { inner, outer } = splitInside("options", fieldsFor("ollama", input.extra, context.note));
   return {
     path: "../api/generate",
     body: {
@@ -135,8 +155,9 @@ function generateCall(input: CompleteRequest, gap: Gap, place: Place): Call {
         num_predict: limitOf(input, false),
         ...copyRenamed(input, OLLAMA_SAMPLING.serialized),
         stop: sent.length > 0 ? sent : undefined,
+        ...inner,
       },
-      ...fieldsFor("ollama", input.extra, context.note),
+      ...outer,
     },
   };
 }

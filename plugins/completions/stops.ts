@@ -45,12 +45,16 @@ export class StopCutter {
   }
 }
 
-/** The stop that comes first; of several at one place, the first of the list. */
+/** The stop that is complete first, as a server sees it that writes token by token. The longest, if several end there. */
 function firstStop(text: string, stops: readonly string[]): { at: number; stop: string } | undefined {
   let first: { at: number; stop: string } | undefined;
+  let firstEnd = Infinity;
   for (const stop of stops) {
     const at = text.indexOf(stop);
-    if (at >= 0 && (!first || at < first.at)) first = { at, stop };
+    const end = at + stop.length;
+    if (at < 0 || end > firstEnd || (end === firstEnd && at > first!.at)) continue;
+    first = { at, stop };
+    firstEnd = end;
   }
   return first;
 }

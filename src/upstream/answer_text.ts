@@ -30,20 +30,24 @@ export class LimitedEvents<E extends { type: string }> {
 
   /** Throws `upstream_error` once the events exceed the limit in total. */
   readonly add = (event: E): void => {
-    const text = event.type === "part-delta"
-      ? (event as E & TextDelta).delta.text
-      : event.type === "delta" && "text" in event
-      ? event.text as string
-      : undefined;
-    if (text !== undefined) {
-      this.length += text.length;
+    if (event.type === "part-delta") {
+      this.length += (event as E & TextDelta).delta.text.length;
       if (this.length > this.#most) throw tooMuchText(this.#most);
-    }
+    } else if (event.type === "delta") this.#addPiece(event as E & PieceDelta);
     this.list.push(event);
   };
+
+  /** A piece of a completion or of a transcript. */
+  #addPiece({ text }: PieceDelta): void {
+    this.length += text.length;
+    if (this.length > this.#most) throw tooMuchText(this.#most);
+  }
 }
 
 type TextDelta = Extract<GenerateEvent, { type: "part-delta" }>;
+interface PieceDelta {
+  text: string;
+}
 
 function tooMuchText(most: number): GatewayError {
   const message = `The upstream's answer has more than ${most} characters of text`;

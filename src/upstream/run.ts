@@ -99,6 +99,9 @@ function settled<K extends ModelOperation>(
   bill?.answered(output);
   const mayBeLong = operation === "generate" && bytes * MOST_REPEATED > answerText;
   if (mayBeLong) checkText((output as Output<"generate">).content, answerText);
+  if (operation === "complete" && bytes > answerText) {
+    checkText((output as Output<"complete">).choices.map(({ text }) => ({ type: "text", text })), answerText);
+  }
   return output;
 }
 

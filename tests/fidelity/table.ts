@@ -10,6 +10,7 @@ import {
 } from "../../plugins/programs/fidelity/sample.ts";
 import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/programs/fidelity/verdict.ts";
 import { inWords } from "../../plugins/programs/fidelity/mod.ts";
+import { renderCompletions } from "./completions_table.ts";
 import { renderRelaxations } from "./relaxations.ts";
 import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
@@ -72,9 +73,14 @@ export async function renderTables(): Promise<string> {
   for (const from of UPSTREAM_WIRES) {
     tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
   }
+  tables.push(`## Completions\n\n${COMPLETIONS}\n\n${await renderCompletions()}`);
   tables.push(`## What is given up where a host refuses it\n\n${REFUSED}\n\n${renderRelaxations()}`);
   return tables.join("\n\n");
 }
+
+const COMPLETIONS =
+  "The columns are the kinds of servers that continue texts, by the setting [`completions`](features.md#completions). All " +
+  "requests fill a gap.";
 
 const REFUSED =
   "An upstream may refuse a part of what goes to it. Then the request is sent again without that part, with a note " +

@@ -97,9 +97,14 @@ law(
       if (stop !== undefined) break;
     }
     const all = pieces.join("");
-    const first = Math.min(...stops.map((one) => all.indexOf(one)).filter((at) => at >= 0));
-    assertEquals(text, first === Infinity ? all : all.slice(0, first));
-    assertEquals(stop !== undefined, first !== Infinity);
+    // As a server does that looks after each character.
+    const ends = Array.from({ length: all.length + 1 }, (_, end) => end).filter((end) =>
+      stops.some((one) => all.slice(0, end).endsWith(one))
+    );
+    const until = all.slice(0, ends[0]);
+    const longest = Math.max(0, ...stops.filter((one) => until.endsWith(one)).map(({ length }) => length));
+    assertEquals(text, ends.length === 0 ? all : until.slice(0, until.length - longest));
+    assertEquals(stop !== undefined, ends.length > 0);
   },
 );
 
@@ -144,5 +149,84 @@ law(
     await response.body?.cancel();
     const { model: _, ...sent } = JSON.parse(upstream.asked[0]!.body);
     assertEquals(sent, JSON.parse(JSON.stringify(asked)));
+  },
+);
+
+const odd = fc.oneof(
+  { depthSize: "small" },
+  fc.string(),
+  fc.integer(),
+  fc.double(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.array(fc.oneof(fc.string(), fc.integer(), fc.constant(null)), { maxLength: 3 }),
+  fc.dictionary(fc.constantFrom("a", "__proto__", "text", "filename", "include_usage", "stop"), fc.string(), {
+    maxKeys: 2,
+  }),
+  fc.constant([{ text: "let x;", filename: "__proto__" }]),
+  fc.constant(["__proto__/x", "timings/prompt_n", "", "/", "constructor"]),
+  fc.constant("<|fim_prefix|>a<|fim_suffix|><|fim_middle|>"),
+  fc.constant("\ud800\u0000"),
+);
+
+const FIELDS = [
+  ...[
+    "prompt",
+    "suffix",
+    "input_prefix",
+    "input_suffix",
+    "input_extra",
+    "response_fields",
+    "stream",
+    "n",
+    "best_of",
+    "echo",
+  ],
+  ...[
+    "logprobs",
+    "stop",
+    "max_tokens",
+    "n_predict",
+    "seed",
+    "options",
+    "raw",
+    "system",
+    "template",
+    "context",
+    "images",
+  ],
+  ...["temperature", "top_k", "stream_options", "format", "think", "random_seed", "__proto__", "choices"],
+];
+
+const oddBodies = fc.record({
+  path: fc.constantFrom(...Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]),
+  setup: fc.constantFrom<Setup>("plain", "suffix", "beta", "fim", "infill", "generate", "chat", "off"),
+  body: fc.dictionary(fc.constantFrom(...FIELDS), odd, { maxKeys: 4 }),
+  isBase: fc.boolean(),
+});
+
+law(
+  "completions: whatever a client sends, it is served or told why not",
+  oddBodies,
+  async ({ path, setup, body, isBase }) => {
+    const answers = (url: URL, stream: boolean) => {
+      const last = url.pathname.split("/").slice(-2).join("/");
+      const kind = last.startsWith("chat/")
+        ? "chat"
+        : last.startsWith("fim/")
+        ? "fim"
+        : url.pathname.split("/").at(-1)!;
+      return ANSWERS[kind]!(stream);
+    };
+    const upstream = fakeUpstream(({ url, body }) => answers(url, JSON.parse(body).stream === true));
+    const app = newApp({ config: configFor(setup), fetch: upstream.fetch });
+    const own = isBase ? CLIENTS[path].body : {};
+    const response = await app.post(path, JSON.stringify({ model: "coder", ...own, ...body }));
+    const text = await response.text();
+    // The fake server gives one completion, however many are wanted.
+    const isFewer = /completions"|completion/.test(text) && response.status === 502;
+    assert(response.status === 200 || response.status === 400 || isFewer, `${response.status} ${text}`);
+    if (response.status !== 200) assert(JSON.parse(text).error !== undefined);
+    assert(!text.includes("failed while it handled"), text);
   },
 );

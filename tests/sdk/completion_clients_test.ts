@@ -297,3 +297,20 @@ Deno.test("Tabby: completions and Mistral's wire with its prompt template", asyn
     assertEquals([asked().prompt, app.logs[0]!.status], [MARKED, 200]);
   }
 });
+
+Deno.test("ollama: a client that takes a host only finds the lane of its model, for raw prompts, gaps and plain ones", async () => {
+  for (const more of [{ raw: true }, { suffix: SUFFIX }]) {
+    const { app, asked } = newScene();
+    const response = await app.post("/api/generate", { model, prompt: PREFIX, stream: false, ...more });
+    assertEquals((await response.json()).response, FILLED);
+    assertEquals([asked().prompt.includes(PREFIX), app.logs[0]!.lane, app.logs[0]!.protocol], [
+      true,
+      "oss",
+      "ollama-fill",
+    ]);
+  }
+  const plain = newApp();
+  const response = await plain.post("/api/generate", { model: "sandbox", prompt: "Hello", stream: false });
+  assertStringIncludes((await response.json()).response, "Hello");
+  assertEquals(plain.logs[0]!.protocol, "ollama-generate-root");
+});

@@ -326,9 +326,33 @@ for (const driver of ["messages", "responses"] as const) {
     });
     const app = newApp({ config: configFor("chat", QWEN, { driver }), fetch: upstream.fetch });
     for (const stream of [false, true]) {
-      const response = await app.post("/oss/v1/completions", { model: "coder", prompt: "a", suffix: "c", stream });
+      const asked = { model: "coder", prompt: "a", suffix: "c", stream, seed: 7, top_k: 3, presence_penalty: 0.5 };
+      const response = await app.post("/oss/v1/completions", { ...asked, stop: ["b"] });
       const text = await response.text();
-      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + b", text);
+      assertEquals([...text.matchAll(/"text":"(.*?)"/g)].map(([, one]) => one).join(""), " + ", text);
+      const notes = response.headers.get("x-laneway-notes") ?? "";
+      assertStringIncludes(notes, driver === "messages" ? "dropped presence_penalty" : "dropped top_k");
+      assertStringIncludes(notes, "dropped seed");
     }
   });
 }
+
+Deno.test("completions: an explanation shows the call at each kind of server, and asks nobody", async () => {
+  for (const [setup, { path }] of Object.entries(ASKED)) {
+    const upstream = fakeUpstream();
+    const app = newApp({ config: configFor(setup as Setup), fetch: upstream.fetch });
+    const asked = { model: "coder", prompt: "a", suffix: "c", stream: true };
+    const response = await app.post("/oss/v1/completions", asked, { "x-laneway-explain": "true" });
+    const { operation, targets: [{ requests: [{ url }] }] } = await response.json();
+    assertEquals([operation, new URL(url).pathname, upstream.asked.length], ["complete", path, 0]);
+  }
+});
+
+Deno.test("completions: a strict client gets no answer that lost something", async () => {
+  const upstream = fakeUpstream(() => ANSWERS.completions!(false));
+  const app = newApp({ config: configFor("plain"), fetch: upstream.fetch });
+  const asked = { model: "coder", input_prefix: "a", input_suffix: "c", samplers: ["infill"] };
+  const response = await app.post("/oss/infill", asked, { "x-laneway-strict": "true" });
+  assertEquals([response.status, upstream.asked.length], [400, 0]);
+  assertStringIncludes((await response.json()).error.message, "dropped samplers");
+});
