@@ -23,7 +23,7 @@ const client = new Anthropic({
 });
 const user = (content) => ({ role: "user", content });
 const textOf = ({ content }) => content.map(({ text = "" }) => text).join("");
-const print = (step, value) => console.log(JSON.stringify({ step, value, sent: sent.splice(0) }));
+const print = (step, value) => process.stdout.write(`${JSON.stringify({ step, value, sent: sent.splice(0) })}\n`);
 
 print("version", VERSION);
 const thread = client.beta.messages.thread({ model: "sandbox", max_tokens: 200, system: "Be brief." });
