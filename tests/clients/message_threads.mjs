@@ -1,9 +1,10 @@
 // A program for Node: what the newest SDK's helper for threads makes of a gateway. Prints a line of JSON for each step.
 import process from "node:process";
-import Anthropic from "@anthropic-ai/sdk";
-import { VERSION } from "@anthropic-ai/sdk/version";
 
-const [, , baseURL, apiKey] = process.argv;
+// The package is in the folder of this program's copy alone.
+const [, , baseURL, apiKey, sdk] = process.argv;
+const { default: Anthropic } = await import(sdk);
+const { VERSION } = await import(`${sdk}/version`);
 const sent = [];
 const client = new Anthropic({
   apiKey,
