@@ -1,9 +1,10 @@
 // A program for Node: what the newest SDK's helper for threads makes of a gateway. Prints a line of JSON for each step.
 import process from "node:process";
-import Anthropic from "@anthropic-ai/sdk";
-import { VERSION } from "@anthropic-ai/sdk/version";
 
-const [, , baseURL, apiKey] = process.argv;
+// The package is in the folder of this program's copy alone.
+const [, , baseURL, apiKey, sdk] = process.argv;
+const { default: Anthropic } = await import(sdk);
+const { VERSION } = await import(`${sdk}/version`);
 const sent = [];
 const client = new Anthropic({
   apiKey,
@@ -23,7 +24,7 @@ const client = new Anthropic({
 });
 const user = (content) => ({ role: "user", content });
 const textOf = ({ content }) => content.map(({ text = "" }) => text).join("");
-const print = (step, value) => console.log(JSON.stringify({ step, value, sent: sent.splice(0) }));
+const print = (step, value) => process.stdout.write(`${JSON.stringify({ step, value, sent: sent.splice(0) })}\n`);
 
 print("version", VERSION);
 const thread = client.beta.messages.thread({ model: "sandbox", max_tokens: 200, system: "Be brief." });

@@ -32,7 +32,7 @@ Deno.test({
     try {
       await Deno.copyFile(new URL("message_threads.mjs", import.meta.url), program);
       const { stdout, stderr } = await new Deno.Command("node", {
-        args: [program, `${url}/oss`, KEY],
+        args: [program, `${url}/oss`, KEY, MESSAGES_SDK.replace(/@[\d.]+$/, "")],
         stdin: "null",
         signal: AbortSignal.timeout(60_000),
       }).output();
