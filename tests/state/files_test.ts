@@ -125,3 +125,16 @@ law(
     assertEquals(await contentOf(files, "one", "id") === whole, true);
   },
 );
+
+Deno.test("files: one of more pieces than a thousand is refused, so that no record grows with them", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1e9 });
+  const contents = createFileContents(inStore(store, 1_000), () => Promise.resolve(new Uint8Array(32)));
+  const limits = { bytesPerKey: 1e9, totalBytes: 1e9, filesPerKey: 9 };
+  const files = createFiles({ store, contents, ...limits, now: () => 0, patienceMs: 1_000 });
+  await files.begin("one", "id", { name: "n", mediaType: "no type" }, 2_000);
+  const append = (offset: number) =>
+    files.append("one", "id", { offset, content: new Uint8Array(1), isLast: false }).then(() => "", codeOf);
+  for (let offset = 0; offset < 1_000; offset++) assertEquals(await append(offset), "");
+  assertEquals(await append(1_000), "invalid_request");
+  assertEquals((await files.progress("one", "id")).file.mediaType, "application/octet-stream");
+});
